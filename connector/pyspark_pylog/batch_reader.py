@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog import LogDirectory, ScanTask
+    from pylog.jobs import ScanTask
+    from pylog.results import LogDirectory
     from pyspark_pylog.options import ReadOptions
 
 

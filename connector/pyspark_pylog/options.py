@@ -26,9 +26,9 @@ from pylog import (
     IsolationLevel,
     ReadMode,
     Timestamp,
-    absolute_location,
     location,
 )
+from pylog.jobs import absolute_location
 from pyspark_pylog import option_values as values
 from pyspark_pylog.option_values import nearest_name_hint
 
@@ -275,9 +275,9 @@ class WriteOptions:
             **_parsed(_WRITE, lower),
         )
 
-    def job(self, job_id: str, batch_id: int | None = None) -> pylog.WriteJob:
+    def job(self, job_id: str, batch_id: int | None = None) -> pylog.jobs.WriteJob:
         """Return the library's write job, known in the ledger by a name, or a query and a batch."""
-        return pylog.WriteJob(
+        return pylog.jobs.WriteJob(
             self.directory,
             job_id=job_id,
             batch_id=batch_id,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pylog import RecordFilter, absolute_location, to_record_filter
+from pylog import RecordFilter
+from pylog.jobs import absolute_location, to_record_filter
 from pyspark_pylog.batch_reader import COUNT
 from pyspark_pylog.option_values import format_record_filter
 from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from pylog import Comparison
+    from pylog.jobs import Comparison
 
     class _Plan(Protocol):
         """Where a DataFrame's comparisons and columns are found: in a JVM, or on the client."""
@@ -76,8 +77,8 @@ class PylogTable:
     def count(self) -> int:
         """Return how many rows there are; without predicates, from batch headers alone.
 
-        As of `pylog.Scan.count`: records are decoded, and their checksums verified, only where a
-        range cuts a batch. With predicates, no column is read but those that they name.
+        As of `pylog.results.Scan.count`: records are decoded, and their checksums verified, only
+        where a range cuts a batch. With predicates, no column is read but those that they name.
         """
         table_option = {name.lower(): value for name, value in self._options.items()}.get("table")
         is_of_records = table_option is None or str(table_option).strip().lower() == RECORDS

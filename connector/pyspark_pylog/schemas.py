@@ -173,7 +173,7 @@ def table_schema(table: str, columns: Sequence[str] | None = None) -> StructType
 def check_table_schema(table: str, schema: StructType) -> None:
     """Raise `ValueError` unless ``schema`` is a selection of the table's columns, in any order."""
     known = _columns(table)
-    never_null = frozenset() if pylog.metadata_table(table).has_directory_rows else _NEVER_NULL
+    never_null = frozenset() if pylog.jobs.metadata_table(table).has_directory_rows else _NEVER_NULL
     check_schema(schema, known, known.keys() - never_null)
 
 
@@ -182,7 +182,7 @@ def arrow_table_schema(table: str, schema: StructType) -> pa.Schema:
     import pyarrow as pa  # noqa: PLC0415
 
     microseconds = pa.timestamp("us", tz="UTC")
-    whole = pylog.metadata_table(table).schema
+    whole = pylog.jobs.metadata_table(table).schema
     fields = []
     for field in schema:
         kind = whole.field(field.name).type
@@ -192,7 +192,9 @@ def arrow_table_schema(table: str, schema: StructType) -> pa.Schema:
 
 
 def _columns(table: str) -> dict[str, DataType]:
-    return {field.name: _spark_type(field.type) for field in pylog.metadata_table(table).schema}
+    return {
+        field.name: _spark_type(field.type) for field in pylog.jobs.metadata_table(table).schema
+    }
 
 
 def _spark_type(kind: pa.DataType) -> DataType:

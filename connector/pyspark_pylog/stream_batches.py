@@ -22,7 +22,8 @@ from pyspark_pylog.stream_offset import StreamOffset, is_initial
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pylog import FollowedLog, TopicPartition
+    from pylog import TopicPartition
+    from pylog.results import FollowedLog
 
 _MOST_NAMED = 5
 _HIGHEST_OFFSET = 2**63 - 1

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from pylog import FollowedDirectory, FollowedLog, ScanTask, TopicPartition
+    from pylog import TopicPartition
+    from pylog.jobs import ScanTask
+    from pylog.results import FollowedDirectory, FollowedLog
     from pyspark_pylog.options import ReadOptions
     from pyspark_pylog.spark_workarounds.stand_ins import ReadLimit
 
@@ -208,7 +210,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.max_bytes_per_trigger is not None:
             grown = {each: end for each, end in ends.items() if end > begins[each]}
             tasks = self._plan({each: begins[each] for each in grown}, grown, is_cut=False)
-            ends = {**ends, **pylog.ends_within_bytes(tasks, options.max_bytes_per_trigger)}
+            ends = {**ends, **pylog.jobs.ends_within_bytes(tasks, options.max_bytes_per_trigger)}
         return ends
 
     def _plan(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 import pylog
-from pylog import DamageReport
 from pylog.errors import LogDirectoryError, TimestampOverflowError
+from pylog.results import DamageReport
 from pyspark_pylog.batch_reader import warn_if_no_topic_matches
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.packing import pack
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pylog import LogView
+    from pylog.results import LogView
     from pyspark_pylog.options import ReadOptions
 
 _OF_DAMAGE = (
@@ -74,7 +74,7 @@ class PylogTableReader(DataSourceReader):
         views.sort(key=lambda view: view.topic_partition)
         groups = pack(views, options, _size_bytes, lambda _: 0)
         found: list[InputPartition] = [ViewPartition(group) for group in groups]
-        if pylog.metadata_table(options.table).has_directory_rows:
+        if pylog.jobs.metadata_table(options.table).has_directory_rows:
             found.insert(0, DirectoriesPartition(tuple(options.paths)))
         return found
 
@@ -85,7 +85,7 @@ class PylogTableReader(DataSourceReader):
         prepare_worker()
         with advice_added(_OF_DAMAGE):
             options = self._options
-            table = pylog.metadata_table(
+            table = pylog.jobs.metadata_table(
                 options.table,
                 check_keys=options.check_keys,
                 max_decompressed_bytes=options.max_decompressed_bytes,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pylog import StagedRecords, WriteJob
+    from pylog.jobs import StagedRecords, WriteJob
     from pyspark_pylog.options import WriteOptions
 
 _ONE_DIRECTORY = (

@@ -114,7 +114,7 @@ def _properties(texts: list[str]) -> dict[str, str]:
 
 def _milliseconds(text: str) -> int:
     try:
-        return pylog.parse_cleanup_time(text, int(time.time() * 1000))
+        return pylog.jobs.parse_cleanup_time(text, int(time.time() * 1000))
     except ValueError as error:
         msg = f"--now {error}"
         raise ValueError(msg) from error
@@ -122,7 +122,7 @@ def _milliseconds(text: str) -> int:
 
 def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
     directory: str,
-    summary: pylog.RetentionSummary | pylog.CompactionSummary,
+    summary: pylog.results.RetentionSummary | pylog.results.CompactionSummary,
     *,
     logger: logging.Logger,
     failure: str,
@@ -138,7 +138,8 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             logger.error(failure, each.topic_partition, each.failure)
         if each.held_back is not None:
             held_back[str(each.topic_partition)] = {
-                pylog.json_name(name): value for name, value in each.held_back._asdict().items()
+                pylog.jobs.json_name(name): value
+                for name, value in each.held_back._asdict().items()
             }
             logger.warning("%s: %s", each.topic_partition, each.held_back)
     topics = {}

@@ -52,10 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def prepare(arguments: argparse.Namespace) -> pylog.CompactionJob:
+def prepare(arguments: argparse.Namespace) -> pylog.jobs.CompactionJob:
     """Return the compaction, which owns nothing yet."""
     parameters = parameters_of(arguments)
-    return pylog.CompactionJob(
+    return pylog.jobs.CompactionJob(
         parameters.directory,
         topics=parameters.topics,
         server_properties=parameters.server_properties,
@@ -69,7 +69,7 @@ def prepare(arguments: argparse.Namespace) -> pylog.CompactionJob:
 
 
 def run(
-    spark: SparkSession, compaction: pylog.CompactionJob, stop: StopRequest | None = None
+    spark: SparkSession, compaction: pylog.jobs.CompactionJob, stop: StopRequest | None = None
 ) -> Outcome:
     """Compact; return what went."""
     stop = stop or StopRequest()
@@ -94,10 +94,10 @@ def run(
     return _outcome(compaction.directory, summary, by_engine)
 
 
-def _outcome(directory: str, summary: pylog.CompactionSummary, by_engine: int) -> Outcome:
+def _outcome(directory: str, summary: pylog.results.CompactionSummary, by_engine: int) -> Outcome:
     would = "would be" if summary.is_dry_run else "were"
 
-    def removed(totals: pylog.CompactionTotals) -> str | None:
+    def removed(totals: pylog.results.CompactionTotals) -> str | None:
         if not totals.cleaned_partitions:
             return None
         return (
@@ -116,7 +116,7 @@ def _outcome(directory: str, summary: pylog.CompactionSummary, by_engine: int) -
     )
 
 
-def _counts(totals: pylog.CompactionTotals) -> dict[str, int | bool]:
+def _counts(totals: pylog.results.CompactionTotals) -> dict[str, int | bool]:
     return {
         "partitions": totals.partitions,
         "cleanedPartitions": totals.cleaned_partitions,
@@ -128,22 +128,24 @@ def _counts(totals: pylog.CompactionTotals) -> dict[str, int | bool]:
 
 
 def clean_by_tasks(
-    spark: SparkSession, tasks: Sequence[pylog.CleaningTask]
-) -> list[pylog.StagedCleaning]:
+    spark: SparkSession, tasks: Sequence[pylog.jobs.CleaningTask]
+) -> list[pylog.jobs.StagedCleaning]:
     """Run tasks, each partition in one of them; return what they have staged, in any order."""
     if not tasks:
         return []
     context = spark.sparkContext
     packed = pack(tasks, _TASKS_A_CORE * context.defaultParallelism)
-    staged: list[pylog.StagedCleaning] = (
+    staged: list[pylog.jobs.StagedCleaning] = (
         context.parallelize(packed, len(packed)).flatMap(_clean_all).collect()
     )
     return staged
 
 
-def pack(tasks: Sequence[pylog.CleaningTask], most: int) -> list[tuple[pylog.CleaningTask, ...]]:
+def pack(
+    tasks: Sequence[pylog.jobs.CleaningTask], most: int
+) -> list[tuple[pylog.jobs.CleaningTask, ...]]:
     """Return tasks in at most so many groups of about the same size, the largest group first."""
-    groups: list[list[pylog.CleaningTask]] = [[] for _ in range(min(len(tasks), most))]
+    groups: list[list[pylog.jobs.CleaningTask]] = [[] for _ in range(min(len(tasks), most))]
     lightest = [(0, number) for number in range(len(groups))]
     for task in sorted(tasks, key=lambda task: -task.size_bytes):
         weight, number = heapq.heappop(lightest)
@@ -153,18 +155,20 @@ def pack(tasks: Sequence[pylog.CleaningTask], most: int) -> list[tuple[pylog.Cle
     return [tuple(groups[number]) for _, number in heaviest_first]
 
 
-def _clean_all(tasks: tuple[pylog.CleaningTask, ...]) -> list[pylog.StagedCleaning]:
+def _clean_all(tasks: tuple[pylog.jobs.CleaningTask, ...]) -> list[pylog.jobs.StagedCleaning]:
     prepare_worker()
     with place_of_write_added():
         return [task.run() for task in tasks]
 
 
-def _read_transactions(task: pylog.SegmentTransactionsTask) -> pylog.SegmentTransactions:
+def _read_transactions(task: pylog.jobs.SegmentTransactionsTask) -> pylog.jobs.SegmentTransactions:
     prepare_worker()
     return task.run()
 
 
-def clean_by_engine(spark: SparkSession, large: pylog.LargeCleaning) -> pylog.StagedCleaning:
+def clean_by_engine(
+    spark: SparkSession, large: pylog.jobs.LargeCleaning
+) -> pylog.jobs.StagedCleaning:
     """Clean one partition by a shuffle of its keys' hashes; return what was staged."""
     tasks = large.transactions
     found = spark.sparkContext.parallelize(tasks, len(tasks)).map(_read_transactions).collect()

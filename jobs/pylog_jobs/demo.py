@@ -35,7 +35,7 @@ def _heading(text: str) -> None:
     _say(f"\n== {text}")
 
 
-def show_topics(directory: pylog.LogDirectory) -> None:
+def show_topics(directory: pylog.results.LogDirectory) -> None:
     """Print the topics, from file names and batch headers alone."""
     for topic, views in directory.topics.items():
         records = sum(view.log_end_offset - view.log_start_offset for view in views)

@@ -133,7 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> ExportParameters:
     """Return the parameters, after a look at the directory and the output."""
-    paths = tuple(pylog.absolute_location(each) for each in arguments.paths)
+    paths = tuple(pylog.jobs.absolute_location(each) for each in arguments.paths)
     parameters = ExportParameters(
         paths=paths,
         output=ExportOutput(arguments.output),

@@ -216,7 +216,7 @@ def _headers(table: ConfigTable, key: str) -> str | Mapping[str, str] | None:
 
 def _location(table: ConfigTable, key: str) -> str:
     text = table.required_text(key)
-    return table.checked(lambda: str(pylog.absolute_location(text)), key)
+    return table.checked(lambda: str(pylog.jobs.absolute_location(text)), key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,13 +280,13 @@ class Target:
         options = {name: str(value) for name, value in named.items() if value is not None}
         return options | {f"topic.{name}": value for name, value in self.properties.items()}
 
-    def write_job(self) -> pylog.WriteJob:
+    def write_job(self) -> pylog.jobs.WriteJob:
         """Return the library's write job of this target; `ValueError` if a value is impossible."""
         optional: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("partitions", "partitioner", "compression", "level", "batch_size_bytes")
         }
-        return pylog.WriteJob(
+        return pylog.jobs.WriteJob(
             self.directory,
             job_id=self.job_id or "unnamed",
             topic=self.topic,

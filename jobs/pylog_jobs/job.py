@@ -191,7 +191,7 @@ class Job(Generic[_P]):
         with logging_of(self.name):
             outcome = self._outcome(given, is_debug=is_debug)
         summary = {
-            "schemaVersion": pylog.JSON_SCHEMA_VERSION,
+            "schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION,
             "job": self.name,
             "status": STATUS_NAMES.get(outcome.status, STOPPED_NAME),
             "exitStatus": outcome.status,

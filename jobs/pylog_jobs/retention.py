@@ -59,10 +59,10 @@ def run(
     return _outcome(parameters.directory, summary)
 
 
-def _outcome(directory: str, summary: pylog.RetentionSummary) -> Outcome:
+def _outcome(directory: str, summary: pylog.results.RetentionSummary) -> Outcome:
     would = "would be" if summary.is_dry_run else "were"
 
-    def removed(totals: pylog.RetentionTotals) -> str | None:
+    def removed(totals: pylog.results.RetentionTotals) -> str | None:
         if not totals.segments:
             return None
         return (
@@ -80,7 +80,7 @@ def _outcome(directory: str, summary: pylog.RetentionSummary) -> Outcome:
     )
 
 
-def _counts(totals: pylog.RetentionTotals) -> dict[str, int | None]:
+def _counts(totals: pylog.results.RetentionTotals) -> dict[str, int | None]:
     return {
         "partitions": totals.partitions,
         "changedPartitions": totals.changed_partitions,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pylog_jobs.stop_request import StopRequest
 
-_SEVERITIES = tuple(str(each) for each in pylog.Severity)
+_SEVERITIES = tuple(str(each) for each in pylog.results.Severity)
 _IN_SUMMARY = 20
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> VerifyParameters:
     """Return the parameters, after a look at the directory."""
-    paths = tuple(pylog.absolute_location(each) for each in arguments.paths)
+    paths = tuple(pylog.jobs.absolute_location(each) for each in arguments.paths)
     directory = pylog.open_directory(*paths)
     topics = arguments.topic.split(",") if arguments.topic else None
     if topics is None and arguments.pattern is None:
@@ -138,7 +138,7 @@ def run(
             "infos": by_severity["info"],
             "codes": {code: count for (_, code), count in sorted(counts.items())},
             "findings": [
-                {pylog.json_name(name): value for name, value in each.items()}
+                {pylog.jobs.json_name(name): value for name, value in each.items()}
                 for each in listed[:_IN_SUMMARY]
             ],
         },

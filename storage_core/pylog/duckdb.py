@@ -200,7 +200,7 @@ class LogDatabase:
         Raises
         ------
         LogStorageError
-            As of `pylog.Scan.to_batches`, also while the rows are read.
+            As of `pylog.results.Scan.to_batches`, also while the rows are read.
         ValueError
             DuckDB refuses the statement, or cannot finish it; also while the rows are read.
         """

@@ -3,8 +3,9 @@
 All other imports of ours stand at the head of a file. These three kinds do not, and this is the one
 place where they happen:
 
-* **public names** of `pylog`: ``import pylog`` must cost next to nothing, since Spark imports it in
-  every process that looks for a data source. `LazyNames` loads a name with its module.
+* **public names** of `pylog` and its namespaces: ``import pylog`` must cost next to nothing, since
+  Spark imports it in every process that looks for a data source. `LazyNames` loads a name with its
+  module.
 * **commands** of the command line: ``pylog --help`` imports none of them, and ``pylog ls`` not what
   ``pylog cat`` needs. `load_name` returns a command's function; and the program itself, once the
   entry point has seen to Ctrl-C.
@@ -61,11 +62,18 @@ class LazyModule:
 class LazyNames:
     """Names that a package offers and that are loaded, each with its module, when asked for.
 
-    A name that has been loaded becomes an ordinary attribute of the package.
+    A name that has been loaded becomes an ordinary attribute of the package. Modules of the package
+    that are named are imported at their first use, too.
     """
 
-    def __init__(self, package: str, names_by_module: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        package: str,
+        names_by_module: Mapping[str, Sequence[str]],
+        modules: Sequence[str] = (),
+    ) -> None:
         self._package = package
+        self.modules = modules
         self._modules = {
             name: module for module, names in names_by_module.items() for name in names
         }
@@ -81,6 +89,8 @@ class LazyNames:
 
     def load(self, name: str) -> object:
         """Return what ``name`` stands for; this is the package's ``__getattr__``."""
+        if name in self.modules:
+            return importlib.import_module(f"{self._package}.{name}")
         if name not in self._modules:
             msg = f"module {self._package!r} has no attribute {name!r}"
             raise AttributeError(msg)

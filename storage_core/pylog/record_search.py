@@ -171,7 +171,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     *paths
         Log directories, topic-partition directories, or ``.log`` files in them.
     topics, partitions, pattern
-        As for `pylog.choose_partitions`.
+        As for `pylog.jobs.choose_partitions`.
     key
         The key is exactly this, or one of these; text stands for its UTF-8.
     value_contains

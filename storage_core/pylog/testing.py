@@ -6,8 +6,8 @@ the test's own thread and without waiting:
 
 >>> clock = ManualClock(1_700_000_000_000)
 >>> scheduler = ManualScheduler(clock)
->>> context = pylog.LogContext(clock=clock, scheduler=scheduler)
->>> with pylog.LogManager([directory], context=context) as manager:
+>>> context = pylog.logs.LogContext(clock=clock, scheduler=scheduler)
+>>> with pylog.logs.LogManager([directory], context=context) as manager:
 ...     ...
 ...     clock.sleep(60_000)
 ...     scheduler.tick()  # what was due within this minute has been done

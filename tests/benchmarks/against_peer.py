@@ -25,7 +25,7 @@ FIRST_TIMESTAMP_MS = 1_700_000_000_000
 _ANY_TIME_MS = 2**62
 
 
-def _drain(scan: pylog.Scan) -> int:
+def _drain(scan: pylog.results.Scan) -> int:
     return sum(batch.num_rows for batch in scan.to_reader())
 
 
@@ -125,7 +125,7 @@ def _append(directory: Path, batch_bytes: int) -> Callable[[], int]:
         shutil.rmtree(target, ignore_errors=True)
         for batch in batches:
             batch[:8] = bytes(8)  # appending writes the base offset into the batch
-        with pylog.LogManager([target], settings) as manager:
+        with pylog.logs.LogManager([target], settings) as manager:
             log = manager.get_or_create_log(pylog.TopicPartition("against", 0))
             for batch in batches:
                 log.append_as_leader(batch)

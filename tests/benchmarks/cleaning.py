@@ -131,7 +131,7 @@ class DirtyPartition:
             batch_size_bytes=PAYLOAD_BYTES[self.codec],
             partition_leader_epoch=0,
         )
-        with pylog.LogManager([self.directory], _config(self.segment_bytes)) as manager:
+        with pylog.logs.LogManager([self.directory], _config(self.segment_bytes)) as manager:
             log = manager.get_or_create_log(PARTITION)
             for columns in keyed_columns(self.records):
                 data = bytearray()
@@ -281,7 +281,7 @@ def measure_cleaning(bench: Bench, rounds: int, say: Callable[[str], None]) -> l
 def main() -> None:
     """Clean the directory named on the command line, and print what it took."""
     directory, segment_bytes = sys.argv[1:]
-    with pylog.LogManager([directory], _config(int(segment_bytes))) as manager:
+    with pylog.logs.LogManager([directory], _config(int(segment_bytes))) as manager:
         log = manager.get_log(PARTITION)
         cleaner = Cleaner(CleanerConfig(dedupe_buffer_size=_MAP_BYTES), SystemClock())
         candidate = LogToClean(log, log.log_start_offset, log.segments[-1].base_offset)

@@ -40,7 +40,7 @@ class CommitFigure:
     runs: list[Run] = field(default_factory=list)
 
 
-def _stage(job: pylog.WriteJob, tasks: int, job_bytes: int) -> list[pylog.StagedRecords]:
+def _stage(job: pylog.jobs.WriteJob, tasks: int, job_bytes: int) -> list[pylog.jobs.StagedRecords]:
     values = np.random.default_rng(_SEED).bytes(_ROWS * VALUE_BYTES)
     column = pa.Array.from_buffers(pa.binary(VALUE_BYTES), _ROWS, [None, pa.py_buffer(values)])
     numbers = pa.array(np.arange(_ROWS, dtype=np.int32) % (job.partitions or 1))
@@ -66,7 +66,7 @@ def measure_job_commits(
             say(f"commit of a job, round {round_number + 1}, {shape}")
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
-            job = pylog.WriteJob(
+            job = pylog.jobs.WriteJob(
                 str(directory),
                 "bench",
                 topic="job",

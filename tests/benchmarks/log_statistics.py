@@ -27,7 +27,7 @@ class _StatisticsReader:
     def repeat(self) -> Run:
         return timed(self._make)
 
-    def _make(self) -> pylog.LogStatistics:
+    def _make(self) -> pylog.results.LogStatistics:
         return pylog.stats(self._directory, read=self._read, threads=1)
 
 

@@ -67,7 +67,7 @@ class _Pair:
         found: dict[str, object] = {}
 
         def by_spark() -> None:
-            job = pylog.CompactionJob(
+            job = pylog.jobs.CompactionJob(
                 ours,
                 topics=[self.topic],
                 config=self.properties,
@@ -145,7 +145,7 @@ def _write_many(directory: Path, partitions: int) -> None:
     data = b"".join(bytes(batch.data) for batch in encoder.encode(columns))
     headers = find_batches(np.frombuffer(data, dtype=np.uint8)).headers
     config = LogConfig(cleanup_policy=frozenset({"compact"}), message_timestamp_after_max_ms=2**62)
-    with pylog.LogManager([directory], config) as manager:
+    with pylog.logs.LogManager([directory], config) as manager:
         for number in range(partitions):
             log = manager.get_or_create_log(TopicPartition(PARTITION.topic, number))
             log.append_finished(memoryview(bytearray(data)), headers)

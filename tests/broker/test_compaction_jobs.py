@@ -122,7 +122,7 @@ def test_a_broker_serves_what_spark_has_compacted(
 ) -> None:
     broker, before = written(new_broker)
     after = survivors(broker, before)
-    done = compact.run(spark, pylog.CompactionJob(broker.log_dir, topics=TOPICS))
+    done = compact.run(spark, pylog.jobs.CompactionJob(broker.log_dir, topics=TOPICS))
     assert done.summary["cleanedPartitions"] == len(TOPICS)
     broker.start()
     assert served(broker) == after

@@ -59,7 +59,7 @@ def look(broker: KafkaBroker) -> bool:
         found = list(pylog.doctor(broker.log_dir).findings)
     except pylog.errors.SegmentVanishedError:
         return False
-    assert [each for each in found if each.severity is not pylog.Severity.INFO] == []
+    assert [each for each in found if each.severity is not pylog.results.Severity.INFO] == []
     return True
 
 

@@ -55,11 +55,11 @@ def rows(task: int) -> pa.RecordBatch:
     return pa.record_batch({"value": values, "partition": pa.array(partitions, pa.int32())})
 
 
-def job_in(directory: Path) -> pylog.WriteJob:
-    return pylog.WriteJob(str(directory), "nightly", topic="orders", batch_size_bytes=1_000)
+def job_in(directory: Path) -> pylog.jobs.WriteJob:
+    return pylog.jobs.WriteJob(str(directory), "nightly", topic="orders", batch_size_bytes=1_000)
 
 
-def stage(directory: Path) -> list[pylog.StagedRecords]:
+def stage(directory: Path) -> list[pylog.jobs.StagedRecords]:
     staged = []
     for task in range(2):
         with job_in(directory).stage(f"task-{task}") as attempt:
@@ -69,7 +69,7 @@ def stage(directory: Path) -> list[pylog.StagedRecords]:
 
 
 def commit_another_job(directory: Path) -> None:
-    other = pylog.WriteJob(str(directory), "other", topic="orders")
+    other = pylog.jobs.WriteJob(str(directory), "other", topic="orders")
     with other.stage("task") as attempt:
         attempt.append(pa.record_batch({"value": ["other"], "partition": pa.array([0])}))
     other.commit([attempt.staged])
@@ -114,7 +114,7 @@ def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_
     produce(broker, "first")
     broker.stop()
     directory = broker.log_dir
-    with pylog.LogManager([directory]) as manager:
+    with pylog.logs.LogManager([directory]) as manager:
         manager.store_topic_config("orders", {"segment.bytes": "60000"})
     staged = stage(directory)
     commit_another_job(directory)
@@ -122,8 +122,10 @@ def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_
     sent[0].append("other")
     for number, (name, fault) in enumerate(CRASHES.items()):
         # One interruption after the other of the same commit, with a broker after each.
-        context = pylog.LogContext(io=FaultyIO(fault))
-        interrupted: Callable[[], object] = pylog.LogManager([directory], context=context).startup
+        context = pylog.logs.LogContext(io=FaultyIO(fault))
+        interrupted: Callable[[], object] = pylog.logs.LogManager(
+            [directory], context=context
+        ).startup
         if number == 0:
             interrupted = partial(job_in(directory).commit, staged, context=context)
         with pytest.raises(KafkaStorageError):
@@ -158,7 +160,7 @@ def test_a_committed_job_needs_no_recovery_by_a_broker(new_broker: NewBroker, ve
     broker.create_topic("orders", PARTITIONS)
     broker.stop()
     directory = broker.log_dir
-    with pylog.LogManager([directory]) as manager:
+    with pylog.logs.LogManager([directory]) as manager:
         manager.store_topic_config("orders", {"segment.bytes": "60000"})
     job_in(directory).commit(stage(directory))
     before = {
@@ -168,7 +170,7 @@ def test_a_committed_job_needs_no_recovery_by_a_broker(new_broker: NewBroker, ve
     }
     assert len([path for path in before if path.suffix == ".log"]) > PARTITIONS
     broker.start()
-    late = pylog.WriteJob(str(directory), "late", topic="orders")
+    late = pylog.jobs.WriteJob(str(directory), "late", topic="orders")
     with pytest.raises(LogLockedError, match=f"process {broker.process_id} is a Kafka broker"):
         late.commit([], timeout=0.1)
     found = consumed(broker)

@@ -20,10 +20,10 @@ TASKS = 2
 PROPERTIES = {"segment.bytes": "30000", "index.interval.bytes": "1000"}
 
 
-def job_in(directory: Path, number: int) -> pylog.WriteJob:
+def job_in(directory: Path, number: int) -> pylog.jobs.WriteJob:
     """Return the job of a number."""
     job_id = f"job {number}"
-    return pylog.WriteJob(
+    return pylog.jobs.WriteJob(
         str(directory), job_id, partitions=2, batch_size_bytes=1_000, config=PROPERTIES
     )
 
@@ -37,7 +37,7 @@ def rows_of(number: int, task: int) -> list[tuple[str, int, str]]:
     ]
 
 
-def stage(job: pylog.WriteJob, number: int) -> list[pylog.StagedRecords]:
+def stage(job: pylog.jobs.WriteJob, number: int) -> list[pylog.jobs.StagedRecords]:
     """Stage what all tasks of a job write."""
     staged = []
     for task in range(TASKS):

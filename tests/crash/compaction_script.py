@@ -39,7 +39,7 @@ def run(directory: Path, io: DurableIO) -> None:
         failures=LogDirFailureChannel(is_logged=False),
     )
     together = {"segment.bytes": "1000"}  # two segments become one
-    with pylog.CompactionJob(
+    with pylog.jobs.CompactionJob(
         directory, config=together, now_ms=NOW_MS, context=context, topics=TOPICS
     ) as job:
         job.commit([task.run(io) for task in job.tasks])

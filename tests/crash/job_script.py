@@ -35,9 +35,9 @@ def context_of(io: DurableIO) -> LogContext:
     return LogContext(io=io, clock=clock, scheduler=ManualScheduler(clock))
 
 
-def job_in(directory: Path) -> pylog.WriteJob:
+def job_in(directory: Path) -> pylog.jobs.WriteJob:
     """Return the job: it finds two topics and makes one."""
-    return pylog.WriteJob(
+    return pylog.jobs.WriteJob(
         str(directory),
         "nightly",
         partitions=1,
@@ -93,7 +93,7 @@ def after() -> Content:
     return dict(content)
 
 
-def stage(job: pylog.WriteJob, io: DurableIO) -> list[pylog.StagedRecords]:
+def stage(job: pylog.jobs.WriteJob, io: DurableIO) -> list[pylog.jobs.StagedRecords]:
     """Stage what both tasks write."""
     staged = []
     for task in range(2):
@@ -106,7 +106,7 @@ def stage(job: pylog.WriteJob, io: DurableIO) -> list[pylog.StagedRecords]:
     return staged
 
 
-def run_again(directory: Path) -> pylog.WriteJobSummary:
+def run_again(directory: Path) -> pylog.results.WriteJobSummary:
     """Run the job as its scheduler does after a failure: what was staged is staged anew."""
     job, io = job_in(directory), ForgetfulIO()
     job.abort(context=context_of(io))
@@ -141,9 +141,9 @@ def append_as_a_broker(directory: Path) -> bool:
     is_there = manifest.exists()
     if is_there:
         manifest.rename(aside)
-    with pylog.LogManager([directory], context=context_of(ForgetfulIO())) as manager:
+    with pylog.logs.LogManager([directory], context=context_of(ForgetfulIO())) as manager:
         for topic_partition, log in manager.logs.items():
-            batch = pylog.RecordBatchBuilder()
+            batch = pylog.logs.RecordBatchBuilder()
             batch.append(NOW_MS, None, f"broker {topic_partition}".encode())
             log.append_as_leader(batch.build())
     if is_there:

@@ -55,7 +55,7 @@ class Recorded:
 
     def check(self, directory: Path) -> int:
         """Own what a crash has left; return which of the states it is."""
-        with pylog.own_log_directory(directory):
+        with pylog.logs.own_log_directory(directory):
             names = [path.name for path in directory.rglob("*")]
             assert [name for name in names if name.startswith(".pylog-cleaned-")] == []
             assert [name for name in names if name.endswith(LEFTOVERS)] == []

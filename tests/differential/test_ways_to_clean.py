@@ -58,12 +58,12 @@ def compact(compared: ComparedLog, now_ms: int, answer: Answer) -> None:
 
 
 def run_job(compared: ComparedLog, now_ms: int, answer: Answer) -> None:
-    with pylog.CompactionJob(compared.ours, once=True, **options(compared, now_ms)) as job:
+    with pylog.jobs.CompactionJob(compared.ours, once=True, **options(compared, now_ms)) as job:
         [done] = job.commit([task.run() for task in job.tasks]).partitions
     check_rounds(done, answer)
 
 
-def check_rounds(done: pylog.PartitionCompaction, answer: Answer) -> None:
+def check_rounds(done: pylog.results.PartitionCompaction, answer: Answer) -> None:
     assert done.failure is None
     assert done.rounds == ("candidate" in answer)
 
@@ -71,13 +71,16 @@ def check_rounds(done: pylog.PartitionCompaction, answer: Answer) -> None:
 def clean_in_background(compared: ComparedLog, now_ms: int, answer: Answer) -> None:
     given = options(compared, now_ms)
     clock = ManualClock(now_ms)
-    manager = pylog.LogManager(
+    manager = pylog.logs.LogManager(
         [compared.ours],
         topic_configs={TOPIC: pylog.LogConfig.from_properties(given["config"])},
         manager_config=given["server_properties"].manager_config,
         context=LogContext(clock=clock, scheduler=ManualScheduler(clock)),
     )
-    with manager, pylog.LogCleaner(manager, given["server_properties"].cleaner_config) as cleaner:
+    with (
+        manager,
+        pylog.logs.LogCleaner(manager, given["server_properties"].cleaner_config) as cleaner,
+    ):
         deadline = time.monotonic() + SECONDS
         log = manager.get_log(PARTITION)
         while (

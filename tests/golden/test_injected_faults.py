@@ -22,7 +22,7 @@ from tests.support.side_file_faults import SIDE_FILE_FAULTS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog import DoctorReport
+    from pylog.results import DoctorReport
     from tests.conftest import Counted
     from tests.support.golden import GoldenPartition, GoldenRoot
     from tests.support.side_file_faults import MakeFault
@@ -134,7 +134,9 @@ def test_whatever_files_hold_there_is_a_report_and_a_copy(
         spoil(path, random)
     pylog.doctor(tmp_path / "logs", threads=1)
     summary = pylog.repair_copy(tmp_path / "logs", tmp_path / "copy", threads=1)
-    wrong = {each.code for each in summary.copy.findings if each.severity is pylog.Severity.ERROR}
+    wrong = {
+        each.code for each in summary.copy.findings if each.severity is pylog.results.Severity.ERROR
+    }
     assert wrong <= {"missing_segment", "filled_empty_batch"}
 
 
@@ -151,6 +153,7 @@ def test_nothing_is_wrong_with_a_directory_that_a_broker_left_sound(
         found = [
             each
             for each in pylog.doctor(state).findings
-            if each.severity is not pylog.Severity.INFO and each.path != str(state / REMOTE_STORE)
+            if each.severity is not pylog.results.Severity.INFO
+            and each.path != str(state / REMOTE_STORE)
         ]
         assert found == []

@@ -26,7 +26,7 @@ PARTITIONS = (
 )
 
 
-def queried(query: str, scan: pylog.Scan) -> duckdb.DuckDBPyRelation:
+def queried(query: str, scan: pylog.results.Scan) -> duckdb.DuckDBPyRelation:
     """Return what DuckDB makes of a query over ``scan``, which it finds by the variable's name."""
     assert scan is not None
     relation = duckdb.sql(query)
@@ -34,21 +34,21 @@ def queried(query: str, scan: pylog.Scan) -> duckdb.DuckDBPyRelation:
     return relation
 
 
-def with_pyarrow(scan: pylog.Scan) -> pa.Table:
+def with_pyarrow(scan: pylog.results.Scan) -> pa.Table:
     return pa.table(scan)
 
 
-def with_polars(scan: pylog.Scan) -> pa.Table:
+def with_polars(scan: pylog.results.Scan) -> pa.Table:
     return pl.DataFrame(scan).to_arrow()
 
 
-def with_polars_from_arrow(scan: pylog.Scan) -> pa.Table:
+def with_polars_from_arrow(scan: pylog.results.Scan) -> pa.Table:
     rows = pl.from_arrow(scan)
     # Polars 2 makes a series of structs of a stream that is not pyarrow's own.
     return (rows.struct.unnest() if isinstance(rows, pl.Series) else rows).to_arrow()
 
 
-def with_duckdb(scan: pylog.Scan) -> pa.Table:
+def with_duckdb(scan: pylog.results.Scan) -> pa.Table:
     return queried("SELECT * FROM scan", scan).to_arrow_table()
 
 
@@ -58,7 +58,7 @@ CONSUMERS = [with_pyarrow, with_polars, with_polars_from_arrow, with_duckdb]
 @pytest.mark.parametrize("consumer", CONSUMERS)
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_a_consumer_of_arrow_streams_gets_the_rows_of_to_table(
-    golden_root: GoldenRoot, partition_id: str, consumer: Callable[[pylog.Scan], pa.Table]
+    golden_root: GoldenRoot, partition_id: str, consumer: Callable[[pylog.results.Scan], pa.Table]
 ) -> None:
     directory = golden_root.partition(partition_id).directory
     scan = pylog.scan(directory, include_headers=True)
@@ -94,7 +94,7 @@ def test_duckdb_filters_and_counts_a_scan(golden_root: GoldenRoot) -> None:
 
 @pytest.mark.parametrize("consumer", CONSUMERS)
 def test_damage_is_an_error_of_the_consumer_with_our_text(
-    tmp_path: Path, consumer: Callable[[pylog.Scan], pa.Table]
+    tmp_path: Path, consumer: Callable[[pylog.results.Scan], pa.Table]
 ) -> None:
     batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
     scan = pylog.scan(write_partition(tmp_path, {0: batches}))

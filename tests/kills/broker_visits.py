@@ -28,7 +28,7 @@ class BrokerVisits:
         broker.create_topic(TOPIC, PARTITIONS)
         broker.stop()
         self.account = Account(broker.log_dir)
-        with pylog.LogManager([broker.log_dir]) as manager:
+        with pylog.logs.LogManager([broker.log_dir]) as manager:
             manager.store_topic_config(TOPIC, CONFIG)
 
     def append(self) -> None:

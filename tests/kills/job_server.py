@@ -60,10 +60,10 @@ class Request:
     kill: str | None = None
 
 
-def job_of(directory: str, number: int) -> pylog.WriteJob:
+def job_of(directory: str, number: int) -> pylog.jobs.WriteJob:
     """Return a job, by turns of its own and a micro-batch of a query."""
     is_batch = number % 4 < 2
-    return pylog.WriteJob(
+    return pylog.jobs.WriteJob(
         directory,
         f"job {number}" if is_batch else f"query {number // JOBS_A_QUERY}",
         None if is_batch else number,
@@ -73,7 +73,7 @@ def job_of(directory: str, number: int) -> pylog.WriteJob:
     )
 
 
-def _stage(job: pylog.WriteJob, request: Request) -> Iterator[pylog.StagedRecords]:
+def _stage(job: pylog.jobs.WriteJob, request: Request) -> Iterator[pylog.jobs.StagedRecords]:
     number = request.number or 0
     small = f"new-{number:05}" if request.makes_topic else TOPIC
     for task in range(2):
@@ -94,7 +94,7 @@ def run(directory: str, request: Request) -> None:
     point = KillPoint.from_json(request.kill) if request.kill else None
     with point.armed(point.step) if point else nullcontext():
         if request.number is None:
-            with pylog.LogManager([directory]):
+            with pylog.logs.LogManager([directory]):
                 return
         job = job_of(directory, request.number)
         job.abort()

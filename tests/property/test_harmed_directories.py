@@ -197,7 +197,7 @@ def append(directory: Path, topic: str) -> None:
 
 
 def write_job(directory: Path, topic: str) -> None:
-    job = pylog.WriteJob(str(directory), "job", topic=topic)
+    job = pylog.jobs.WriteJob(str(directory), "job", topic=topic)
     with job.stage("task") as stage:
         table = pylog.scan(directory, topics=["new"], columns=["key", "value"]).to_table()
         for batch in table.to_batches():
@@ -214,7 +214,7 @@ def compact(directory: Path, topic: str) -> None:
 
 
 def compact_by_job(directory: Path, topic: str) -> None:
-    with pylog.CompactionJob(directory, config=COMPACT, high_watermark="log-end") as job:
+    with pylog.jobs.CompactionJob(directory, config=COMPACT, high_watermark="log-end") as job:
         job.commit([task.run() for task in job.tasks])
 
 

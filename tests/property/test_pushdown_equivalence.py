@@ -38,7 +38,7 @@ class Log:
     rows: list[Row]
 
 
-def rows_of(scan: pylog.Scan) -> list[Row]:
+def rows_of(scan: pylog.results.Scan) -> list[Row]:
     found: list[Row] = []
     for batch in scan.to_batches():
         columns = [batch.column("offset"), batch.column("timestamp").cast("int64")]

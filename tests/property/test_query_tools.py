@@ -70,7 +70,7 @@ def of_polars(frame: pl.LazyFrame) -> list[Row]:
     return rows_of(frame.collect().to_arrow())
 
 
-def of_duckdb(database: pylog.LogDatabase, sql: str) -> list[Row]:
+def of_duckdb(database: pylog.duckdb.LogDatabase, sql: str) -> list[Row]:
     return rows_of(database.query(sql).read_all())
 
 
@@ -92,7 +92,7 @@ def test_a_query_gives_what_its_predicate_keeps_of_the_whole_log(
         rows = rows_of(pylog.scan(directory, **arguments).to_table())
         frame = pylog.polars.scan(directory, **arguments)
         unit = chance.choice(("us", "ms"))
-        with pylog.LogDatabase(directory, **arguments, timestamp_unit=unit) as database:
+        with pylog.duckdb.LogDatabase(directory, **arguments, timestamp_unit=unit) as database:
             for _ in range(cases // logs):
                 where = random_predicate(chance, rows)
                 case = (SEED, number, where.sql)

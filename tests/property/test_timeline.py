@@ -72,7 +72,7 @@ def expected(partitions: list[list[Row]], *, is_reversed: bool) -> list[Row]:
     return [entry[3] for entry in sorted(entries)]
 
 
-def rows_of(scan: pylog.Scan, *, is_reversed: bool, memory_bytes: int) -> list[Row]:
+def rows_of(scan: pylog.results.Scan, *, is_reversed: bool, memory_bytes: int) -> list[Row]:
     found: list[Row] = []
     merged = pylog.merge_by_timestamp(scan, reverse=is_reversed, memory_bytes=memory_bytes)
     for batch in merged:

@@ -129,7 +129,7 @@ def test_what_says_nothing_about_places_reads_all(
 ) -> None:
     proxy.begin()
     uri = bucket.uri(logs.PREFIX, endpoint=proxy.endpoint)
-    with pylog.LogDatabase(uri) as database:
+    with pylog.duckdb.LogDatabase(uri) as database:
         count = database.query('SELECT count(*) FROM records WHERE "offset" % 2 = 0').read_all()
     assert count.column(0).to_pylist() == [sum(row.offset % 2 == 0 for row in logs.rows)]
     assert logs.share(proxy.traffic()) >= 1

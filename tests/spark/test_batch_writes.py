@@ -179,13 +179,13 @@ def test_a_topic_that_the_write_creates_has_the_properties_given(
     given: dict[str, object] = {"topic.retention.ms": -1, "topic.cleanup.policy": "compact"}
     save(keyed(spark, 3), logs, topic="orders", **given)
     save(keyed(spark, 3), logs, topic="plain", numPartitions=3)
-    with pylog.LogManager([logs]) as manager:
+    with pylog.logs.LogManager([logs]) as manager:
         assert manager.config_of("orders").retention_ms == -1
         assert manager.config_of("orders").is_compact
         assert not manager.config_of("plain").is_compact
     # A topic that is there keeps what it has.
     save(keyed(spark, 3), logs, topic="plain", numPartitions=5, **given)
-    with pylog.LogManager([logs]) as manager:
+    with pylog.logs.LogManager([logs]) as manager:
         assert not manager.config_of("plain").is_compact
         partitions = [each.partition for each in manager.logs if each.topic == "plain"]
     assert sorted(partitions) == [0, 1, 2]

@@ -154,7 +154,7 @@ def test_topics_of_unknown_configuration_are_refused(spark: SparkSession, logs: 
 
 
 def test_small_partitions_share_tasks_of_about_the_same_size(logs: Path) -> None:
-    with pylog.CompactionJob(logs) as job:
+    with pylog.jobs.CompactionJob(logs) as job:
         groups = pack(job.tasks, 4)
     assert sorted(id(each) for group in groups for each in group) == sorted(map(id, job.tasks))
     sizes = [sum(each.size_bytes for each in group) for group in groups]

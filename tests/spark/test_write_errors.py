@@ -209,7 +209,7 @@ def test_an_error_of_the_users_own_code_leaves_nothing(rows: DataFrame, logs: Pa
 
 
 def test_a_log_directory_that_somebody_else_has_open(rows: DataFrame, logs: Path) -> None:
-    with pylog.LogManager([logs]):
+    with pylog.logs.LogManager([logs]):
         message = refusal(rows, logs, topic="orders", commitTimeout="1s")
     assert message.startswith(f"pylog.errors.LogLockedError: {HOST}: {logs}/.lock: ")
     assert f"process {os.getpid()}" in message

@@ -26,6 +26,7 @@ from tests.structure.names import rebound_names
 from tests.structure.page import generated_files, stale_files
 from tests.structure.sizes import long_functions
 from tests.structure.source_tree import SourceTree
+from tests.structure.stubs import stubs
 from tests.structure.support import read_support, shared_code
 from tests.structure.table_page import PAGE as TABLE_PAGE
 from tests.structure.table_page import table_page
@@ -60,7 +61,7 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
 
 def made_from_the_program() -> dict[str, str]:
     """Return what is made by running the program: a file's text by its path."""
-    return {COMMAND_PAGE: command_page(), TABLE_PAGE: table_page(), **man_pages()}
+    return {COMMAND_PAGE: command_page(), TABLE_PAGE: table_page(), **man_pages(), **stubs()}
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.structure.source_tree import Problem, SourceTree
 
-PUBLIC_MODULES = frozenset({"pylog", "pylog.errors"})
+PUBLIC_MODULES = frozenset({"pylog", "pylog.errors", "pylog.jobs", "pylog.logs", "pylog.results"})
 """What of pylog the connector, the jobs and the command line may import; that also `pylog.text`."""
 
 USERS = ("pyspark_pylog", "pylog_jobs", "pylog.cli")

@@ -77,8 +77,11 @@ def test_every_option_that_a_snippet_sets_exists() -> None:
 
 def test_every_public_name_that_a_page_uses_exists() -> None:
     named = set(re.findall(r"\bpylog\.([A-Za-z]\w*)\b(?!\.)", text_of(USER_PAGES)))
-    assert {"scan", "open_directory", "write_topic", "LogManager"} <= named
-    assert named <= {*pylog.__all__, "duckdb", "polars"}  # and two modules
+    assert {"scan", "open_directory", "write_topic"} <= named
+    assert named <= {*pylog.__all__, *pylog._PUBLIC.modules}
+    inside = set(re.findall(r"\bpylog\.(jobs|logs|results)\.(\w+)", text_of(USER_PAGES)))
+    assert ("logs", "LogManager") in inside
+    assert [each for each in inside if each[1] not in getattr(pylog, each[0]).__all__] == []
     of_spark = set(re.findall(r"\bpyspark_pylog\.(\w+)", text_of(USER_PAGES)))
     assert [name for name in of_spark if not hasattr(pyspark_pylog, name)] == []
 

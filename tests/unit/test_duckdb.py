@@ -44,18 +44,18 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(directory: Path) -> Iterator[pylog.LogDatabase]:
-    with pylog.LogDatabase(directory, window_bytes=300) as opened:
+def database(directory: Path) -> Iterator[pylog.duckdb.LogDatabase]:
+    with pylog.duckdb.LogDatabase(directory, window_bytes=300) as opened:
         yield opened
 
 
-def bytes_of(database: pylog.LogDatabase, sql: str) -> int:
+def bytes_of(database: pylog.duckdb.LogDatabase, sql: str) -> int:
     before = database.records.scanned.size_bytes
     database.query(sql).read_all()
     return database.records.scanned.size_bytes - before
 
 
-def values(database: pylog.LogDatabase, sql: str) -> list[object]:
+def values(database: pylog.duckdb.LogDatabase, sql: str) -> list[object]:
     found: list[object] = database.query(sql).read_all().column(0).to_pylist()
     return found
 
@@ -64,7 +64,7 @@ def test_records_are_those_of_a_scan(golden_root: GoldenRoot) -> None:
     path = golden_root.partition("4.3.0/txn:payments-0").directory
     names = ["topic", "partition", "offset", "timestamp", "timestampType", "key", "value"]
     expected = pylog.scan(path, isolation="read_committed", columns=[*names, "headers"]).to_table()
-    with pylog.LogDatabase(path, isolation="read_committed") as database:
+    with pylog.duckdb.LogDatabase(path, isolation="read_committed") as database:
         rows = database.query("SELECT * FROM records").read_all()
     assert rows.column_names == expected.column_names
     assert rows.to_pylist() == expected.to_pylist()
@@ -75,13 +75,13 @@ def test_records_are_those_of_a_scan(golden_root: GoldenRoot) -> None:
 def test_every_metadata_table_is_a_view(golden_root: GoldenRoot, name: str) -> None:
     path = golden_root.partition("4.3.0/txn:payments-0").directory
     expected = pylog.read_table(path, name)
-    with pylog.LogDatabase(path) as database:
+    with pylog.duckdb.LogDatabase(path) as database:
         rows = database.query(f"SELECT * FROM {name}").read_all()  # noqa: S608 - our own names
     assert rows.column_names == expected.column_names
     assert rows.to_pylist() == expected.to_pylist()
 
 
-def test_filters_decide_what_is_read(database: pylog.LogDatabase) -> None:
+def test_filters_decide_what_is_read(database: pylog.duckdb.LogDatabase) -> None:
     whole = bytes_of(database, "SELECT key FROM records")
     for where, share in (
         ("partition = 1", 0.34),
@@ -103,7 +103,7 @@ def test_filters_decide_what_is_read(database: pylog.LogDatabase) -> None:
         assert bytes_of(database, f"SELECT key FROM records WHERE {where}") == whole, where  # noqa: S608
 
 
-def test_a_limit_ends_the_read(database: pylog.LogDatabase) -> None:
+def test_a_limit_ends_the_read(database: pylog.duckdb.LogDatabase) -> None:
     whole = bytes_of(database, "SELECT key FROM records")
     assert 0 < bytes_of(database, "SELECT * FROM records LIMIT 3") < whole / 2
 
@@ -111,7 +111,7 @@ def test_a_limit_ends_the_read(database: pylog.LogDatabase) -> None:
 def test_only_the_columns_of_a_query_are_read(directory: Path) -> None:
     late = [Stored(0, 1 << 60, b"k", b"v")]  # a time that fits no column
     write_partition(directory, {0: [batch_v2(late)]}, name="late-0")
-    with pylog.LogDatabase(directory, topics="late") as database:
+    with pylog.duckdb.LogDatabase(directory, topics="late") as database:
         assert values(database, "SELECT key FROM records WHERE records.offset = 0") == [b"k"]
         with pytest.raises(pylog.LogStorageError, match="microseconds"):
             database.query("SELECT timestamp FROM records").read_all()
@@ -120,7 +120,7 @@ def test_only_the_columns_of_a_query_are_read(directory: Path) -> None:
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 def test_a_count_is_of_the_rows_that_there_are(golden_root: GoldenRoot, isolation: str) -> None:
     path = golden_root.partition("4.3.0/txn:payments-0").directory
-    with pylog.LogDatabase(path, isolation=isolation) as database:
+    with pylog.duckdb.LogDatabase(path, isolation=isolation) as database:
         keys = values(database, "SELECT key FROM records")
         assert values(database, "SELECT count(*) FROM records") == [len(keys)]
         assert database.query("SELECT topic FROM records").read_all().num_rows == len(keys) > 0
@@ -130,7 +130,7 @@ def test_rows_are_counted_by_batch_headers(tmp_path: Path) -> None:
     batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
     write_partition(tmp_path, {0: batches}, name="t-0")
     write_partition(tmp_path, {0: batches[:1]}, name="u-2")
-    with pylog.LogDatabase(tmp_path) as database:
+    with pylog.duckdb.LogDatabase(tmp_path) as database:
         counts = database.query("SELECT topic, partition, count(*) FROM records GROUP BY ALL")
         rows = [tuple(row.values()) for row in counts.read_all().to_pylist()]
         assert sorted(rows) == [("t", 0, 10), ("u", 2, 5)]
@@ -141,7 +141,7 @@ def test_rows_are_counted_by_batch_headers(tmp_path: Path) -> None:
         with pytest.raises(CorruptRecordError):
             database.query("SELECT count(key) FROM records").read_all()
     # Only who looks at all knows what is damaged.
-    with pylog.LogDatabase(tmp_path, mode="DROPMALFORMED") as database:
+    with pylog.duckdb.LogDatabase(tmp_path, mode="DROPMALFORMED") as database:
         assert values(database, "SELECT count(*) FROM records") == [10]
         assert len(database.records.damage) == 1
 
@@ -165,7 +165,7 @@ def test_metadata_of_other_partitions_is_not_read(tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [sound, batch_v2(plain_records(4, 4))]}, name="t-0")
     write_partition(tmp_path, {0: [broken, batch_v2(plain_records(4, 4))]}, name="t-1")
     (tmp_path / "t-1" / f"{0:020}.log").write_bytes(b"\0" * 30 + sound.data)
-    with pylog.LogDatabase(tmp_path) as database:
+    with pylog.duckdb.LogDatabase(tmp_path) as database:
         sql = "SELECT records FROM segments WHERE partition = 0 AND topic IN ('t', 'u')"
         assert values(database, sql) == [8]
         with pytest.raises(pylog.LogStorageError):
@@ -180,10 +180,10 @@ def test_batches_and_cleaning_are_checked_where_that_is_asked_for(tmp_path: Path
     write_high_watermarks(tmp_path, {("u", 0): 3})
     crc = "SELECT is_valid_crc FROM batches WHERE topic = 't' ORDER BY base_offset"
     keys = "SELECT live_records FROM cleaning WHERE topic = 'u'"
-    with pylog.LogDatabase(tmp_path) as database:
+    with pylog.duckdb.LogDatabase(tmp_path) as database:
         assert values(database, crc) == [None, None, None]
         assert values(database, keys) == [None]
-    with pylog.LogDatabase(tmp_path, check_crc=True, check_keys=True) as database:
+    with pylog.duckdb.LogDatabase(tmp_path, check_crc=True, check_keys=True) as database:
         assert values(database, crc) == [True, False, True]
         assert values(database, keys) == [2]
     with pylog.duckdb.connect(tmp_path, check_crc=True) as connection:
@@ -192,12 +192,14 @@ def test_batches_and_cleaning_are_checked_where_that_is_asked_for(tmp_path: Path
 
 def test_arguments_choose_for_all_views(directory: Path) -> None:
     write_partition(directory, {0: [batch_v2(plain_records(0, 4))]}, name="other-0")
-    with pylog.LogDatabase(directory, topics=["other"], start=1) as database:
+    with pylog.duckdb.LogDatabase(directory, topics=["other"], start=1) as database:
         assert values(database, "SELECT count(*) FROM records") == [3]
         assert values(database, "SELECT DISTINCT topic FROM segments") == ["other"]
 
 
-def test_a_view_is_joined_with_itself_and_with_other_tables(database: pylog.LogDatabase) -> None:
+def test_a_view_is_joined_with_itself_and_with_other_tables(
+    database: pylog.duckdb.LogDatabase,
+) -> None:
     sql = """
         SELECT count(*) FROM records a JOIN records b ON a.key = b.key
         JOIN segments s ON s.partition = a.partition
@@ -207,7 +209,7 @@ def test_a_view_is_joined_with_itself_and_with_other_tables(database: pylog.LogD
 
 
 def test_the_limit_of_the_scan_is_of_the_rows_before_the_filter(directory: Path) -> None:
-    with pylog.LogDatabase(directory, limit=5) as database:
+    with pylog.duckdb.LogDatabase(directory, limit=5) as database:
         sql = "SELECT records.offset FROM records WHERE records.offset >= 3"
         assert values(database, sql) == [3, 4]
 
@@ -215,14 +217,14 @@ def test_the_limit_of_the_scan_is_of_the_rows_before_the_filter(directory: Path)
 def test_a_damaged_log_is_our_error_or_left_out(tmp_path: Path) -> None:
     batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
     path = write_partition(tmp_path, {0: batches})
-    with pylog.LogDatabase(path) as database:
+    with pylog.duckdb.LogDatabase(path) as database:
         with pytest.raises(CorruptRecordError) as caught:
             database.query("SELECT * FROM records").read_all()
         assert caught.value.position is not None
         # The next query is not charged with it.
         with pytest.raises(ValueError, match="nothing does not exist"):
             database.query("SELECT * FROM nothing")
-    with pylog.LogDatabase(path, mode="DROPMALFORMED") as database:
+    with pylog.duckdb.LogDatabase(path, mode="DROPMALFORMED") as database:
         assert values(database, "SELECT count(*) FROM records") == [5]
         assert values(database, "SELECT count(*) FROM records") == [5]
         assert len(database.records.damage) == 1
@@ -235,7 +237,7 @@ def test_a_damaged_log_is_our_error_or_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("too much")])
 def test_whatever_a_read_raises_comes_out_of_a_query(
-    database: pylog.LogDatabase, monkeypatch: pytest.MonkeyPatch, error: BaseException
+    database: pylog.duckdb.LogDatabase, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def rows(*_: object) -> Iterator[pa.RecordBatch]:
         yield from ()
@@ -257,7 +259,7 @@ def test_a_connection_keeps_no_error_of_a_query(tmp_path: Path) -> None:
     assert [each for each in kept if str(path) in str(each)] == []
 
 
-def test_a_query_is_ended_by_another_thread(database: pylog.LogDatabase) -> None:
+def test_a_query_is_ended_by_another_thread(database: pylog.duckdb.LogDatabase) -> None:
     endless = database.query("SELECT a.key FROM records a, range(1000000000000) b")
     assert endless.read_next_batch().num_rows > 0
     with ThreadPoolExecutor(1) as pool:
@@ -281,20 +283,20 @@ def test_a_query_is_ended_by_another_thread(database: pylog.LogDatabase) -> None
     ],
 )
 def test_what_duckdb_refuses_is_said_in_one_line(
-    database: pylog.LogDatabase, sql: str, text: str
+    database: pylog.duckdb.LogDatabase, sql: str, text: str
 ) -> None:
     with pytest.raises(ValueError, match=text):
         database.query(sql).read_all()
 
 
-def test_statements_without_rows_give_none(database: pylog.LogDatabase) -> None:
+def test_statements_without_rows_give_none(database: pylog.duckdb.LogDatabase) -> None:
     assert database.query("").read_all().num_rows == 0
     database.query("CREATE TABLE kept AS SELECT * FROM records").read_all()
     assert values(database, "SELECT count(*) FROM kept") == [3 * RECORDS]
 
 
 def test_a_query_ends_the_one_before_and_never_cuts_its_rows_in_silence(
-    database: pylog.LogDatabase,
+    database: pylog.duckdb.LogDatabase,
 ) -> None:
     before = database.query("SELECT * FROM records")
     assert before.read_next_batch().num_rows > 0
@@ -318,7 +320,7 @@ def test_what_duckdb_reads_is_a_dataset_to_nobody_else(directory: Path) -> None:
     assert none.schema == pa.schema([])
 
 
-def test_variables_of_python_are_not_tables(database: pylog.LogDatabase) -> None:
+def test_variables_of_python_are_not_tables(database: pylog.duckdb.LogDatabase) -> None:
     with pytest.raises(ValueError, match="Catalog Error: Table with name sql does not exist"):
         database.query("SELECT * FROM sql")
 
@@ -328,7 +330,7 @@ def test_what_does_not_fit_into_memory_is_not_put_into_the_working_directory(
 ) -> None:
     monkeypatch.chdir(directory)
     before = sorted(directory.rglob("*"))
-    with pylog.LogDatabase(directory) as database:
+    with pylog.duckdb.LogDatabase(directory) as database:
         [spilled] = values(database, "SELECT current_setting('temp_directory')")
         assert Path(str(spilled)).is_dir()
         assert directory not in Path(str(spilled)).parents
@@ -340,7 +342,7 @@ def test_what_does_not_fit_into_memory_is_not_put_into_the_working_directory(
 
 
 def test_without_duckdb_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['duckdb'] = None; import pylog; pylog.LogDatabase"
+    code = "import sys; sys.modules['duckdb'] = None; import pylog; pylog.duckdb.LogDatabase"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.endswith(
         "ModuleNotFoundError: pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'\n"

@@ -26,10 +26,10 @@ def test_code_is_kept_for_this_machine_or_all_and_not_compiled_twice(
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(kernel_compilation, "KERNELS", (clear,))
-    [first] = pylog.compile_kernels()
+    [first] = pylog.jobs.compile_kernels()
     assert first.was_compiled
     assert (first.kernel, first.directory) == ("clear", tmp_path / "cache")
-    everywhere = pylog.compile_kernels(all_levels=True)
+    everywhere = pylog.jobs.compile_kernels(all_levels=True)
     assert [each.level for each in everywhere] == list(LEVELS)
     assert [each.was_compiled for each in everywhere] == [
         each.level != first.level for each in everywhere
@@ -42,7 +42,7 @@ def test_without_a_directory_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/dev/null/none")
     monkeypatch.setattr("pylog.native.numba_compiler.compile_image", None)
     with pytest.raises(PermissionError, match="no directory to keep kernels in"):
-        pylog.compile_kernels()
+        pylog.jobs.compile_kernels()
 
 
 def test_where_numba_keeps_code_by_its_own_means_there_is_nothing_to_do(
@@ -50,4 +50,4 @@ def test_where_numba_keeps_code_by_its_own_means_there_is_nothing_to_do(
 ) -> None:
     monkeypatch.setattr(kernel_compilation, "this_level", lambda: None)
     with pytest.raises(NotImplementedError, match="on Linux on x86-64 only"):
-        pylog.compile_kernels()
+        pylog.jobs.compile_kernels()

@@ -37,7 +37,7 @@ from pylog.locations import join, name_of, parent_of, parse_location, with_param
 def test_a_scheme_of_others_comes_with_what_to_use_instead(
     uri: str, shown: str, advice: str
 ) -> None:
-    for read in (pylog.open_directory, pylog.scan, pylog.absolute_location):
+    for read in (pylog.open_directory, pylog.scan, pylog.jobs.absolute_location):
         with pytest.raises(ValueError, match="is not read; ") as caught:
             read(uri)
         assert str(caught.value).startswith(f"path '{shown}': ")

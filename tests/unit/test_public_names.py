@@ -1,4 +1,4 @@
-"""What is public: `pylog.__all__` and `pylog.errors`, loaded when used.
+"""What is public: the names of `pylog`, of its namespaces and of `pylog.errors`, loaded when used.
 
 That connector, jobs and command line use nothing else is held by tests/structure.
 """
@@ -12,32 +12,29 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
+    "CleanedGroup",
+    "StagedCleaning",
     "CleaningTask",
     "KeptCode",
     "CompactionJob",
-    "Dump",
     "GroupTask",
     "LargeCleaning",
     "LargeCleaningPlan",
     "LineAppender",
-    "LogCleaner",
-    "LogContext",
-    "LogDatabase",
-    "LogManager",
-    "LogStatistics",
-    "MetadataTable",
     "RecordKeysTask",
-    "Scan",
     "SegmentTransactions",
     "SegmentTransactionsTask",
-    "UnifiedLog",
     "apply_retention",
     "compact",
     "compile_kernels",
@@ -49,7 +46,8 @@ WORKERS = {
     "groups",
     "merge_by_timestamp",
     "metadata_table",
-    "own_log_directory",
+    "plan_record_deletion",
+    "plan_truncation",
     "read_table",
     "record_schema",
     "repair_copy",
@@ -60,53 +58,61 @@ WORKERS = {
     "truncate_log",
     "write_topic",
 }
-# What those give back: it may come with the module that makes it.
-RESULTS = {
-    "CommittedOffset",
-    "ConsumerGroup",
-    "DescribedPartition",
-    "DescribedTopic",
-    "ExportedFile",
-    "FileReport",
-    "GroupListing",
-    "GroupMember",
-    "ListedTransaction",
-    "TopicDescription",
-    "TransactionListing",
-}
+NAMESPACES = [pylog, pylog.jobs, pylog.logs, pylog.results]
 
 
-def seen_by_type_checkers() -> set[tuple[str, str]]:
-    """Return (module, name) of what is imported for type checkers alone."""
-    tree = ast.parse(Path(pylog.__file__).read_text())
-    [block] = [each for each in tree.body if isinstance(each, ast.If)]
+def seen_by_type_checkers(namespace: ModuleType) -> set[tuple[str, str]]:
+    """Return (module, name) of what the file for type checkers imports."""
+    assert namespace.__file__ is not None
+    tree = ast.parse(Path(namespace.__file__).with_suffix(".pyi").read_text())
     names = set()
-    for each in block.body:
-        assert isinstance(each, ast.ImportFrom)
-        assert each.module is not None
-        for name in each.names:
-            assert name.asname == name.name  # exported, as type checkers see it
-            names.add((each.module, name.name))
+    for each in tree.body:
+        if isinstance(each, ast.ImportFrom) and each.module != "pylog.lazy_modules":
+            assert each.module is not None
+            for name in each.names:
+                assert name.asname == name.name  # exported, as type checkers see it
+                names.add((each.module, name.name))
     return names
 
 
-def test_type_checkers_see_the_list_of_public_names() -> None:
-    names = pylog._PUBLIC
-    assert seen_by_type_checkers() == {(names.module_of(name), name) for name in names.names}
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_type_checkers_see_the_list_of_public_names(namespace: ModuleType) -> None:
+    names = namespace._PUBLIC
+    expected = {(names.module_of(name), name) for name in names.names}
+    expected |= {(namespace.__name__, module) for module in names.modules}
+    assert seen_by_type_checkers(namespace) == expected
 
 
-def test_every_public_name_is_there_and_no_other() -> None:
-    assert len(set(pylog.__all__)) == len(pylog.__all__)
-    for name in pylog.__all__:
-        assert getattr(pylog, name) is not None
-    assert set(pylog.__all__) <= set(dir(pylog))
+def test_a_name_is_public_in_one_place() -> None:
+    names = [name for each in NAMESPACES for name in each._PUBLIC.names]
+    assert len(set(names)) == len(names)
+    assert len(pylog._PUBLIC.names) < 60
+
+
+@pytest.mark.parametrize("module", pylog._PUBLIC.modules)
+def test_a_namespace_needs_no_import_of_its_own(module: str) -> None:
+    code = f"import pylog; assert pylog.{module}.__name__ == 'pylog.{module}'"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_every_public_name_is_there(namespace: ModuleType) -> None:
+    for name in namespace.__all__:
+        assert getattr(namespace, name) is not None
+    assert set(namespace.__all__) <= set(dir(namespace))
+
+
+def test_no_other_name_is_there() -> None:
     with pytest.raises(AttributeError, match="module 'pylog' has no attribute 'scna'"):
         _ = pylog.scna  # type: ignore[attr-defined]
 
 
-def test_a_public_name_is_what_its_module_defines() -> None:
-    for module, name in seen_by_type_checkers():
-        found = getattr(pylog, name)
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_public_name_is_what_its_module_defines(namespace: ModuleType) -> None:
+    for module, name in seen_by_type_checkers(namespace):
+        if module == "pylog":
+            continue
+        found = getattr(namespace, name)
         assert found is getattr(importlib.import_module(module), name)
         # Not merely imported there: everything has one home.
         assert getattr(found, "__module__", module) in (module, "typing", "types"), name
@@ -126,9 +132,10 @@ def test_modules_are_imported_as_any_are_and_scan_is_the_function() -> None:
 
 
 def test_values_that_are_passed_in_are_loaded_without_arrow_and_numba() -> None:
-    values = sorted(set(pylog.__all__) - WORKERS - RESULTS)
+    values = sorted({*pylog.__all__, *pylog.jobs.__all__} - WORKERS)
     code = (
-        f"import sys, pylog; found = [getattr(pylog, name) for name in {values!r}]; "
+        "import sys, pylog; found = [getattr(pylog, name, None) or getattr(pylog.jobs, name) "
+        f"for name in {values!r}]; "
         "print(*{'numpy', 'pyarrow', 'numba', 'typer', 'click', 'rich'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -36,7 +36,7 @@ def logs(tmp_path: Path) -> Path:
     return logs
 
 
-def scan(logs: Path, **arguments: Any) -> pylog.Scan:  # noqa: ANN401 - of pylog.scan
+def scan(logs: Path, **arguments: Any) -> pylog.results.Scan:  # noqa: ANN401 - of pylog.scan
     chosen: dict[str, Any] = {"columns": COLUMNS, "timestamp_unit": "ms", **arguments}
     return pylog.scan(logs, **chosen)
 
@@ -89,7 +89,7 @@ def test_csv_of_text_refuses_what_is_not_text(logs: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("values", ["base64", "text"])
 def test_json_lines_are_those_that_are_printed(logs: Path, tmp_path: Path, values: str) -> None:
     path = tmp_path / "out.jsonl"
-    columns = pylog.LineFormat.json().columns
+    columns = pylog.jobs.LineFormat.json().columns
     pylog.export(scan(logs, columns=columns), path, values=values)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["topic"], line["partition"], line["offset"]) for line in lines] == [

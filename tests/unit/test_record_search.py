@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.support.batches import Built
 
 
-def offsets_of(found: pylog.Search) -> list[int]:
+def offsets_of(found: pylog.results.Search) -> list[int]:
     return [offset for batch in found for offset in batch.column("offset").to_pylist()]
 
 
@@ -116,7 +116,7 @@ def test_the_summary_counts_what_was_looked_through(tmp_path: Path) -> None:
     found = pylog.search(tmp_path, value_contains="needle")
     assert offsets_of(found) == [5, 6, 0]
     size_bytes = len(joined(batches)) + len(needle(0).data)
-    assert found.summary == pylog.SearchSummary(
+    assert found.summary == pylog.results.SearchSummary(
         partitions=2,
         matches=3,
         scanned_bytes=size_bytes,

@@ -12,7 +12,7 @@ import re
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
-from pylog import Comparison
+from pylog.jobs import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from pylog import Comparison
+from pylog.jobs import Comparison
 from pyspark_pylog.spark_workarounds.classic_plan import MIRRORED
 
 if TYPE_CHECKING:

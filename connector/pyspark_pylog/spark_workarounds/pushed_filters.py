@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
-from pylog import Comparison, RecordFilter, to_record_filter
+from pylog import RecordFilter
+from pylog.jobs import Comparison, to_record_filter
 from pyspark_pylog.spark_workarounds.classic_plan import OPERATORS
 
 if TYPE_CHECKING:

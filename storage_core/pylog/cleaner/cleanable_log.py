@@ -31,7 +31,7 @@ class WithSegments(Protocol):
 
 
 class CleanableLog(Protocol):
-    """A `pylog.UnifiedLog`, or what a task has of one: `pylog.cleaner.log_snapshot`."""
+    """A `pylog.logs.UnifiedLog`, or what a task has of one: `pylog.cleaner.log_snapshot`."""
 
     @property
     def topic_partition(self) -> TopicPartition:

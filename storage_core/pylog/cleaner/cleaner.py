@@ -31,13 +31,9 @@ from pylog.cleaner.batch_retention import (
 )
 from pylog.cleaner.cleanable_log import checked_windows
 from pylog.cleaner.cleaned_segments import CleanedSegments, group_segments_by_size
-from pylog.cleaner.cleaning_round import (
-    CleanerStats,
-    CleaningRound,
-    OffsetMapBuilding,
-    collect_aborted_entries,
-)
+from pylog.cleaner.cleaning_round import CleaningRound, OffsetMapBuilding, collect_aborted_entries
 from pylog.cleaner.keyed_records import KeyedRecordReader
+from pylog.cleaner.log_snapshot import CleanerStats
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.scheduling.clock import monotonic_milliseconds
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.batch_retention import LatestRecords
     from pylog.cleaner.cleanable_log import CleanableLog
     from pylog.cleaner.keyed_records import KeyedRecordReader, KeyedRecords
+    from pylog.cleaner.log_snapshot import CleanerStats
     from pylog.cleaner.offset_map import OffsetMap
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
@@ -31,56 +32,6 @@ if TYPE_CHECKING:
 # What a cleaning has read and written, and how long it took.
 #
 # Source: CleanerStats (Kafka 4.3), where records are called messages.
-
-
-@dataclass(slots=True, kw_only=True)
-class CleanerStats:
-    """Counts of one cleaning; they grow while it runs.
-
-    Attributes
-    ----------
-    map_bytes_read, map_records_read
-        What was read to build the offset map.
-    bytes_read, records_read
-        What was read to copy it; records of batches that go as a whole count, other than in Kafka.
-    bytes_written, records_written
-        What stayed.
-    invalid_records
-        Records without a key, which a compacted topic should not have; they were dropped.
-    segments_read, segments_written
-        How many took the place of how many.
-    buffer_utilization
-        Which share of the offset map's slots was used, 0 to 1.
-    map_milliseconds, copy_milliseconds
-        How long each took.
-    """
-
-    map_bytes_read: int = 0
-    map_records_read: int = 0
-    bytes_read: int = 0
-    records_read: int = 0
-    bytes_written: int = 0
-    records_written: int = 0
-    invalid_records: int = 0
-    segments_read: int = 0
-    segments_written: int = 0
-    buffer_utilization: float = 0.0
-    map_milliseconds: int = 0
-    copy_milliseconds: int = 0
-
-    def add(self, other: CleanerStats) -> None:
-        """Add what another part of the cleaning has read and written."""
-        for name in (
-            "bytes_read",
-            "records_read",
-            "bytes_written",
-            "records_written",
-            "invalid_records",
-            "segments_read",
-            "segments_written",
-            "copy_milliseconds",
-        ):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class CleanerProgress(NamedTuple):

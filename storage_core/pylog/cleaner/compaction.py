@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylog.cleaner.cleaner import Cleaner
-    from pylog.cleaner.cleaning_round import CleanerProgress, CleanerStats
+    from pylog.cleaner.cleaning_round import CleanerProgress
     from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+    from pylog.cleaner.log_snapshot import CleanerStats
     from pylog.log.unified_log import UnifiedLog
 
 

@@ -24,11 +24,11 @@ import numpy as np
 from pylog.cleaner.batch_retention import CleanedTransactionMetadata
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments, group_segments_by_size
 from pylog.cleaner.cleaner import GroupCleaning, legacy_horizon_ms, window_bytes
-from pylog.cleaner.cleaning_round import CleanerStats, CleaningRound, collect_aborted_entries
+from pylog.cleaner.cleaning_round import CleaningRound, collect_aborted_entries
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.large_cleaning_tasks import RecordKeysTask, SegmentTransactionsTask
 from pylog.cleaner.log_cleaner import Throttler
-from pylog.cleaner.log_snapshot import CleanedGroup, SnapshotLog, StagedCleaning
+from pylog.cleaner.log_snapshot import CleanedGroup, CleanerStats, SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import HashKey
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.cleaning_round import CleanerStats
 from pylog.cleaner.log_cleaner_manager import CleaningAbortedError, LogCleanerManager
+from pylog.cleaner.log_snapshot import CleanerStats
 from pylog.config import CleanerConfig
 from pylog.errors import KafkaStorageError
 from pylog.log.metrics import CleanerMetrics

@@ -1,4 +1,4 @@
-"""A log as a task cleans it: read from its files, while its owner, elsewhere, holds it still.
+"""A log as a task cleans it, read while its owner holds it still; what of it is staged, and counts.
 
 The owner takes a snapshot (`LogSnapshot`), which travels. The task opens it (`SnapshotLog`): what
 is read lies in the partition's directory and is never changed; what is written goes to staged files
@@ -11,7 +11,6 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.cleaner.cleaning_round import CleanerStats
 from pylog.files.durable_io import DurableIO, ForgettingIO
 from pylog.files.file_names import SegmentTarget
 from pylog.files.staged_segments import SegmentStage, StagedSegment
@@ -26,6 +25,56 @@ if TYPE_CHECKING:
     from pylog.log.log_segment import LogSegment
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import LastRecord
+
+
+@dataclass(slots=True, kw_only=True)
+class CleanerStats:
+    """Counts of one cleaning; they grow while it runs.
+
+    Attributes
+    ----------
+    map_bytes_read, map_records_read
+        What was read to build the offset map.
+    bytes_read, records_read
+        What was read to copy it; records of batches that go as a whole count, other than in Kafka.
+    bytes_written, records_written
+        What stayed.
+    invalid_records
+        Records without a key, which a compacted topic should not have; they were dropped.
+    segments_read, segments_written
+        How many took the place of how many.
+    buffer_utilization
+        Which share of the offset map's slots was used, 0 to 1.
+    map_milliseconds, copy_milliseconds
+        How long each took.
+    """
+
+    map_bytes_read: int = 0
+    map_records_read: int = 0
+    bytes_read: int = 0
+    records_read: int = 0
+    bytes_written: int = 0
+    records_written: int = 0
+    invalid_records: int = 0
+    segments_read: int = 0
+    segments_written: int = 0
+    buffer_utilization: float = 0.0
+    map_milliseconds: int = 0
+    copy_milliseconds: int = 0
+
+    def add(self, other: CleanerStats) -> None:
+        """Add what another part of the cleaning has read and written."""
+        for name in (
+            "bytes_read",
+            "records_read",
+            "bytes_written",
+            "records_written",
+            "invalid_records",
+            "segments_read",
+            "segments_written",
+            "copy_milliseconds",
+        ):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class StagedGroup(NamedTuple):

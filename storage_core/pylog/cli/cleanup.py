@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylog import ConfigSource
 from pylog.cli.output import aligned_columns, document_of
+from pylog.results import ConfigSource
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pylog import CompactionSummary, ConfigEntry, Removal, RetentionSummary
+    from pylog.results import CompactionSummary, ConfigEntry, Removal, RetentionSummary
 
 
 def cleanup_lines(

@@ -26,7 +26,7 @@ from pylog.errors import (
 )
 
 if TYPE_CHECKING:
-    from pylog import PartitionListing
+    from pylog.results import PartitionListing
 
 SOUND = 0
 FINDINGS = 1

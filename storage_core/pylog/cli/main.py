@@ -139,7 +139,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as interrupt:
         _drop_output()
         for note in getattr(interrupt, "__notes__", ()):
-            sys.stderr.write(f"{PROGRAM}: {pylog.printable(note)}\n")
+            sys.stderr.write(f"{PROGRAM}: {pylog.jobs.printable(note)}\n")
         return exit_status.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
         if is_debug:
@@ -164,7 +164,7 @@ class _WarningsOnStderr(logging.Handler):
     """Writes what the library warns of, one line each."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"{PROGRAM}: warning: {pylog.printable(record.getMessage())}\n")
+        sys.stderr.write(f"{PROGRAM}: warning: {pylog.jobs.printable(record.getMessage())}\n")
 
 
 def _invoke(arguments: Sequence[str]) -> int:
@@ -205,7 +205,7 @@ def _describe(error: Exception) -> str:
     else:
         text = f"this is a bug in pylog, --debug shows where: {type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", ())
-    return pylog.printable("; ".join([text, *notes]))
+    return pylog.jobs.printable("; ".join([text, *notes]))
 
 
 def _describe_usage(error: click.UsageError) -> str:

@@ -199,7 +199,7 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]  # as of TimeType
         if isinstance(value, int):
             return value
         try:
-            return pylog.parse_duration(value)
+            return pylog.jobs.parse_duration(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -207,8 +207,8 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]  # as of TimeType
 DIRECTORY = LocationType("dir")
 DURATION = DurationType()
 FILE = LocationType("file")
-NOW = TimeType(pylog.parse_cleanup_time)
-TIME = TimeType(pylog.parse_time)
+NOW = TimeType(pylog.jobs.parse_cleanup_time)
+TIME = TimeType(pylog.jobs.parse_time)
 TOPIC = TopicType()
 TOPICS = TopicType(takes_list=True)
 

@@ -36,7 +36,7 @@ def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bo
     if as_json:
         write_json(document)
     else:
-        sys.stdout.writelines(f"{pylog.printable(line)}\n" for line in lines)
+        sys.stdout.writelines(f"{pylog.jobs.printable(line)}\n" for line in lines)
     sys.stdout.flush()
 
 
@@ -56,7 +56,7 @@ def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({
     document: dict[str, Any] = {}
     for name in attributes:
         each = getattr(value, name)
-        key = (_NAMES | dict(names)).get(name, pylog.json_name(name))
+        key = (_NAMES | dict(names)).get(name, pylog.jobs.json_name(name))
         if isinstance(each, pylog.TopicPartition):
             document |= each._asdict()
         elif key is not None:
@@ -69,7 +69,7 @@ def write_json(document: dict[str, Any], *, is_line: bool = False) -> None:
 
     Every document of a command goes through here, and says which shape it has.
     """
-    whole = {"schemaVersion": pylog.JSON_SCHEMA_VERSION, **document}
+    whole = {"schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION, **document}
     sys.stdout.write(json.dumps(whole, indent=None if is_line else 2) + "\n")
 
 
@@ -90,10 +90,10 @@ line_format = click.option(
 """Gives a command's function the argument ``format_text``."""
 
 
-def lines_of_format(text: str) -> pylog.LineFormat:
+def lines_of_format(text: str) -> pylog.jobs.LineFormat:
     """Return what makes lines as a format of kcat says; `click.UsageError` if it is not one."""
     try:
-        return pylog.LineFormat.of_kcat(text, is_printable=sys.stdout.isatty())
+        return pylog.jobs.LineFormat.of_kcat(text, is_printable=sys.stdout.isatty())
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
@@ -101,7 +101,7 @@ def lines_of_format(text: str) -> pylog.LineFormat:
 class RecordOutput:
     """Writes record batches to standard output."""
 
-    def __init__(self, lines: pylog.LineFormat, *, is_mixed: bool = False) -> None:
+    def __init__(self, lines: pylog.jobs.LineFormat, *, is_mixed: bool = False) -> None:
         self._lines_of = lines.lines_of_several if is_mixed else lines.lines_of
         self._output = sys.stdout.buffer
         self.records = 0  # how many have been written
@@ -140,7 +140,7 @@ def write_whole(output: BinaryIO, content: memoryview) -> None:
 def printable_lines(content: memoryview) -> memoryview:
     """Return lines in UTF-8 in which all but the ends of lines is printable."""
     text = bytes(content).decode("utf-8", "replace")
-    return memoryview("\n".join(map(pylog.printable, text.split("\n"))).encode())
+    return memoryview("\n".join(map(pylog.jobs.printable, text.split("\n"))).encode())
 
 
 # Of the terminal's own sixteen colours, those that can be read on a light and on a dark ground.

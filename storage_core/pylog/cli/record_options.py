@@ -67,16 +67,18 @@ class ChosenRecords:
             "isolation": self.isolation,
         }
 
-    def scan(self, way: WayOfReading, **arguments: Any) -> pylog.Scan:  # noqa: ANN401 - of pylog.scan
+    def scan(self, way: WayOfReading, **arguments: Any) -> pylog.results.Scan:  # noqa: ANN401 - of pylog.scan
         """Return the scan of them, with further arguments of `pylog.scan`."""
         directory, choice = self.choice()
         return pylog.scan(directory, **choice, **way.arguments(), **arguments)
 
-    def choice(self) -> tuple[pylog.LogDirectory, dict[str, Any]]:
+    def choice(self) -> tuple[pylog.results.LogDirectory, dict[str, Any]]:
         """Return the directory, and which of its records as arguments of `pylog.scan`."""
         names, start, end = self.names, self.start, self.end
         directory = pylog.open_directory(*self.paths, takes_segment_files=True)
-        assign = pylog.choose_partitions(directory, names, self.partitions, pattern=self.pattern)
+        assign = pylog.jobs.choose_partitions(
+            directory, names, self.partitions, pattern=self.pattern
+        )
         return directory, {
             "assign": assign,
             "start": start,

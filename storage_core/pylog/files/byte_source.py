@@ -18,8 +18,6 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
 from pylog.errors import (
     CorruptRecordError,
     LogDirectoryError,
@@ -28,11 +26,15 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.system_calls import open_regular_file
+from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    import numpy as np
     import numpy.typing as npt
+else:
+    np = LazyModule("numpy")
 
 
 class ByteSource(ABC):

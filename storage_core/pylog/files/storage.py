@@ -7,10 +7,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import LogDirectoryError
-from pylog.files import (
-    byte_source,  # import Arrow or NumPy
-)
-from pylog.files.byte_source import LocalFile
+from pylog.files.byte_source import LocalFile, UncachedFile
 from pylog.files.system_calls import ensure_regular, missing_or_unreadable
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
@@ -18,13 +15,10 @@ from pylog.locations import is_remote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.files import (
-        remote_storage,
-    )
+    from pylog.files import remote_storage  # imports Arrow
     from pylog.files.byte_source import ByteSource
 else:
     remote_storage = LazyModule("pylog.files.remote_storage")
-    uncached_file = LazyModule("pylog.files.byte_source")
 
 _CLOCK_STEP_NS = 10_000_000
 
@@ -74,7 +68,7 @@ def open_file(location: str | os.PathLike[str], *, leaves_page_cache: bool = Fal
     text = os.fspath(location)
     if is_remote(text):
         return remote_storage.RemoteFile(text)
-    return byte_source.UncachedFile(text) if leaves_page_cache else LocalFile(text)
+    return UncachedFile(text) if leaves_page_cache else LocalFile(text)
 
 
 def stat_file(entry: DirectoryEntry) -> FileStatus:

@@ -36,7 +36,6 @@ from pylog.files.file_names import (
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
-from pylog.staged_commit import staged_batches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -45,9 +44,10 @@ if TYPE_CHECKING:
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
+    from pylog.staged_commit import staged_batches  # imports NumPy
 else:
     commit_manifest = LazyModule("pylog.files.commit_manifest")
-    applied_batches = LazyModule("pylog.staged_commit.staged_batches")
+    staged_batches = LazyModule("pylog.staged_commit.staged_batches")
 
 
 class LogStartOffsets:

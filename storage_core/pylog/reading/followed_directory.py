@@ -507,7 +507,7 @@ class FollowedRecords:
         Raises
         ------
         LogStorageError
-            See `FollowedDirectory.refresh` and `pylog.Scan.to_batches`.
+            See `FollowedDirectory.refresh` and `pylog.results.Scan.to_batches`.
         """
         for batch in limited(self._appended(), self._rest):
             if self._rest is not None:

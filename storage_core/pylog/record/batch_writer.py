@@ -26,8 +26,7 @@ import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from pylog.lazy_modules import LazyModule
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType
 from pylog.native.checksum import crc32c
 from pylog.record.batch_header import (
@@ -55,9 +54,12 @@ from pylog.record.batch_header import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     Int64Array = npt.NDArray[np.int64]
+else:
+    np = LazyModule("numpy")
 
 
 # What every builder of batches demands of a record's offset and timestamp.

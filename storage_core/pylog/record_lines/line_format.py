@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 else:  # which load Arrow
     kcat_format = LazyModule("pylog.record_lines.kcat_format")
     record_json = LazyModule("pylog.record_lines.record_json")
-    record_text = LazyModule("pylog.record_lines.record_json")
 
 VALUE_FORMATS = ("base64", "text")
 """How JSON lines have keys, values and headers' values."""

@@ -43,7 +43,7 @@ from pylog.writing.topic_configs import known_topic_configs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.cleaner.cleaning_round import CleanerStats
+    from pylog.cleaner.log_snapshot import CleanerStats
     from pylog.config import LogConfig
     from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties

@@ -80,7 +80,7 @@ class CompactionJob:
 
     Examples
     --------
-    >>> with pylog.CompactionJob("/data/logs") as job:
+    >>> with pylog.jobs.CompactionJob("/data/logs") as job:
     ...     summary = job.commit([task.run() for task in job.tasks])
     """
 

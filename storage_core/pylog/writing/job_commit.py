@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
-    from pylog.writing.stage import JobDescription
+    from pylog.writing.write_summary import JobDescription
 
 
 _LOGGER = logging.getLogger(__name__)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.staged_files import StagedFile
-    from pylog.writing.stage import JobDescription
+    from pylog.writing.write_summary import JobDescription
 
 _WAITING_BYTES = 64 << 20
 """Of the open batches of all partitions; then all are written, full or not."""

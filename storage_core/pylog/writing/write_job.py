@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pylog.files.commit_manifest import read_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.lazy_modules import LazyModule
-from pylog.writing.stage import JobDescription
+from pylog.writing.write_summary import JobDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 else:
     job_commit = LazyModule("pylog.writing.job_commit")
     job_stage = LazyModule("pylog.writing.job_stage")
-    staged_leftovers = LazyModule("pylog.writing.job_commit")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -38,7 +37,7 @@ class WriteJob(JobDescription):
 
     Examples
     --------
-    >>> job = pylog.WriteJob("/data/logs", "nightly-2026-11-22", topic="orders")
+    >>> job = pylog.jobs.WriteJob("/data/logs", "nightly-2026-11-22", topic="orders")
     >>> with job.stage("task-0") as stage:
     ...     stage.append(record_batch)
     >>> job.commit([stage.staged])

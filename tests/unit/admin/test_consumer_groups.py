@@ -59,7 +59,7 @@ def written(directory: Path, batches: list[Built]) -> Path:
     return directory
 
 
-def committed(listing: pylog.GroupListing) -> dict[tuple[str, str, int], int | None]:
+def committed(listing: pylog.results.GroupListing) -> dict[tuple[str, str, int], int | None]:
     return {
         (group.group_id, each.topic, each.partition): each.offset
         for group in listing.groups

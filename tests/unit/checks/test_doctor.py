@@ -44,7 +44,7 @@ def directory(tmp_path: Path) -> Path:
     return write_partition(tmp_path, {0: FIRST, 10: SECOND, 20: THIRD})
 
 
-def codes(report: pylog.DoctorReport) -> list[tuple[str, str]]:
+def codes(report: pylog.results.DoctorReport) -> list[tuple[str, str]]:
     return [(str(each.severity), each.code) for each in report.findings]
 
 
@@ -71,7 +71,7 @@ def test_a_segment_that_is_gone_is_told_from_compaction(directory: Path) -> None
     remove_segment(directory, 10)
     report = pylog.doctor(directory.parent)
     [finding] = report.findings
-    assert (finding.severity, finding.code) == (pylog.Severity.ERROR, "missing_segment")
+    assert (finding.severity, finding.code) == (pylog.results.Severity.ERROR, "missing_segment")
     assert finding.path == str(segment_path(directory, 20))
     assert (finding.next_offset, finding.end_offset) == (10, 20)
     assert report.partitions[0].offsets.missing == 10
@@ -90,7 +90,7 @@ def test_compaction_explains_no_gap_above_the_offset_that_it_has_come_to(directo
 def test_a_gap_inside_a_segment_is_a_warning(tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]})
     [finding] = pylog.doctor(tmp_path).findings
-    assert (finding.severity, finding.code) == (pylog.Severity.WARNING, "offset_gap")
+    assert (finding.severity, finding.code) == (pylog.results.Severity.WARNING, "offset_gap")
     assert (finding.path, finding.position) == (
         str(segment_path(directory, 0)),
         len(FIRST[0].data),
@@ -206,7 +206,7 @@ def test_messages_of_v0_in_one_of_v1_are_told(tmp_path: Path) -> None:
     ]
     directory = write_partition(tmp_path, {0: batches})
     [finding] = pylog.doctor(tmp_path).findings
-    assert (finding.severity, finding.code) == (pylog.Severity.INFO, "mixed_wrapper")
+    assert (finding.severity, finding.code) == (pylog.results.Severity.INFO, "mixed_wrapper")
     assert (finding.path, finding.position) == (
         str(segment_path(directory, 0)),
         len(batches[0].data),
@@ -253,7 +253,7 @@ def test_a_broker_takes_two_names_with_the_same_number_for_one_partition(tmp_pat
         ("duplicate_partition", str(tmp_path / "t-000")),
     ]
     first, _ = report.findings
-    assert first.severity is pylog.Severity.ERROR
+    assert first.severity is pylog.results.Severity.ERROR
     assert first.message == (
         f"directory is partition t-0, as {tmp_path / 't-0'} of the same broker is"
     )
@@ -333,7 +333,7 @@ def test_the_table_has_a_row_for_each_finding(directory: Path) -> None:
     remove_segment(directory, 10)
     (directory.parent / "lost+found").mkdir()
     table = pylog.doctor(directory.parent).to_table()
-    assert table.schema == pylog.metadata_table("findings").schema
+    assert table.schema == pylog.jobs.metadata_table("findings").schema
     assert table.select(["topic", "partition", "severity", "code"]).to_pylist() == [
         {"topic": None, "partition": None, "severity": "error", "code": "misnamed_directory"},
         {"topic": "orders", "partition": 0, "severity": "error", "code": "missing_segment"},
@@ -365,7 +365,7 @@ def test_a_log_that_is_appended_to_meanwhile_has_no_finding(
     real = read_checkpoints
     place = "pylog.checks.partition.read_checkpoints"
 
-    def appended_after(view: pylog.LogView) -> object:
+    def appended_after(view: pylog.results.LogView) -> object:
         found = real(view)
         with segment_path(directory, 20).open("ab") as file:
             file.write(more.data)

@@ -145,7 +145,7 @@ def test_a_segment_of_damage_alone_leaves_no_file_but_the_last_one_does(
         f"{20:020d}.log",
     ]
     assert offsets(target) == [*range(5)]
-    with pylog.LogManager([target]) as manager:
+    with pylog.logs.LogManager([target]) as manager:
         assert manager.get_log(pylog.TopicPartition("orders", 0)).log_end_offset == 20
 
 

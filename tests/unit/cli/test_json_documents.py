@@ -111,7 +111,7 @@ def assert_spelt_well(names: list[str]) -> None:
     assert [name for name in names if not re.fullmatch("[a-z]+(64)?([A-Z][a-z]+)*", name)] == []
     columns = {words(column): column for column in column_names()}
     spelt = {name: columns[words(name)] for name in names if words(name) in columns}
-    assert {name: pylog.json_name(column) for name, column in spelt.items()} == {
+    assert {name: pylog.jobs.json_name(column) for name, column in spelt.items()} == {
         name: name for name in spelt
     }
 
@@ -124,7 +124,9 @@ def words(name: str) -> frozenset[str]:
 
 def column_names() -> set[str]:
     return {
-        column for name in pylog.TABLE_NAMES for column in pylog.metadata_table(name).schema.names
+        column
+        for name in pylog.TABLE_NAMES
+        for column in pylog.jobs.metadata_table(name).schema.names
     }
 
 
@@ -183,11 +185,11 @@ def test_columns_of_tables_are_in_snake_case() -> None:
     [("topic", "topic"), ("size_in_bytes", "sizeInBytes"), ("is_control", "isControl")],
 )
 def test_a_member_has_the_words_of_its_column(column: str, member: str) -> None:
-    assert pylog.json_name(column) == member
+    assert pylog.jobs.json_name(column) == member
 
 
 def test_the_page_names_the_number() -> None:
     assert "One number, now 1, counts" in PAGE
-    assert pylog.JSON_SCHEMA_VERSION == 1
+    assert pylog.jobs.JSON_SCHEMA_VERSION == 1
     in_blocks = set(re.findall(r'"schemaVersion": (\d+)', PAGE))
     assert in_blocks == {"1"}

@@ -291,12 +291,12 @@ def test_a_directory_that_the_file_does_not_name_gets_a_warning(
     (tmp_path / "link").symlink_to(tmp_path / "logs")
     found = read(f"log.dirs=/data/a,{tmp_path}/link\nlog.segment.bytes=5000\n")
     with caplog.at_level(logging.WARNING):
-        with pylog.own_log_directory(tmp_path / "logs", server_properties=found) as manager:
+        with pylog.logs.own_log_directory(tmp_path / "logs", server_properties=found) as manager:
             assert manager.config.segment_bytes == 5000
         assert caplog.messages == []
-        with pylog.own_log_directory(tmp_path / "other", server_properties=found):
+        with pylog.logs.own_log_directory(tmp_path / "other", server_properties=found):
             pass
-        with pylog.own_log_directory(tmp_path / "other", server_properties=read("")):
+        with pylog.logs.own_log_directory(tmp_path / "other", server_properties=read("")):
             pass
     [warning] = caplog.messages
     assert warning == (

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from pylog import Comparison, to_record_filter
+from pylog.jobs import Comparison, to_record_filter
 from pyspark_pylog.spark_workarounds.classic_plan import LOCAL_STEP, _of_later, _value_of
 
 NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)

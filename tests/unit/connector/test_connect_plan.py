@@ -13,7 +13,8 @@ pytest.importorskip("grpc_status")
 from pyspark.sql.connect import functions as cf
 from pyspark.sql.connect.plan import DataSource, Filter, Limit, LogicalPlan, Project
 
-from pylog import Comparison, RecordFilter, to_record_filter
+from pylog import RecordFilter
+from pylog.jobs import Comparison, to_record_filter
 from pyspark_pylog.spark_workarounds.connect_plan import find_columns, find_comparisons
 from tests.support.predicates import ROWS, Row, random_predicate, truth
 

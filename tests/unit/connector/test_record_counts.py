@@ -83,7 +83,7 @@ def test_damage_is_left_out_where_the_mode_says_so(tmp_path: Path) -> None:
     path.write_bytes(data)
     assert counted(tmp_path, mode="DROPMALFORMED") == 6
     assert counted(tmp_path, mode="PERMISSIVE") == 7  # with the row that stands for the damage
-    assert counted(tmp_path) == 9  # headers only: as `pylog.Scan.count`
+    assert counted(tmp_path) == 9  # headers only: as `pylog.results.Scan.count`
 
 
 def test_options_are_looked_at_first(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_job_is_made_of_the_options() -> None:
     options = parse(
         topic="t", numPartitions="3", compression="gzip", level="9", **{"topic.retention.ms": "1"}
     )
-    assert options.job("q", 4) == pylog.WriteJob(
+    assert options.job("q", 4) == pylog.jobs.WriteJob(
         "/logs",
         "q",
         4,

@@ -161,7 +161,7 @@ def test_a_commit_waits_for_the_lock_as_long_as_it_is_told(
 ) -> None:
     shipped = writer(commitTimeout="100ms")
     messages = [stage(shipped, "a")]
-    with pylog.LogManager([logs]), pytest.raises(LogLockedError) as caught:
+    with pylog.logs.LogManager([logs]), pytest.raises(LogLockedError) as caught:
         shipped.commit(messages)
     assert str(caught.value).startswith(f"{HOST}{logs}/.lock: ")
     assert str(os.getpid()) in str(caught.value)

@@ -55,7 +55,7 @@ def objects_of(*paths: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: A
     return [json.loads(line) for line in text_of(*paths, output="jsonl", **options)]
 
 
-def report_of(path: Path, **options: Any) -> pylog.FileReport:  # noqa: ANN401
+def report_of(path: Path, **options: Any) -> pylog.results.FileReport:  # noqa: ANN401
     dumped = pylog.dump(path, **options)
     for _ in dumped:
         pass

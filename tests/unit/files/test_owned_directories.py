@@ -109,9 +109,9 @@ def test_a_log_directory_in_another_can_still_be_changed(logs: Path, tmp_path: P
     [
         lambda path: pylog.create_topic(path, "web", 1),
         lambda path: pylog.write_topic(path, "web", []),
-        pylog.own_log_directory,
-        lambda path: pylog.LogManager([path]).startup(),
-        lambda path: pylog.LogManager([path.as_uri()]).startup(),
+        pylog.logs.own_log_directory,
+        lambda path: pylog.logs.LogManager([path]).startup(),
+        lambda path: pylog.logs.LogManager([path.as_uri()]).startup(),
         lambda path: pylog.delete_topic(path, "web"),
     ],
 )
@@ -125,11 +125,11 @@ def test_whatever_writes_refuses_it(logs: Path, name: str, write: Callable[[Path
 
 def test_a_manager_of_one_path_asks_for_a_list(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^directories is one path, expected a list of them: \['/"):
-        pylog.LogManager(str(tmp_path))
+        pylog.logs.LogManager(str(tmp_path))
 
 
 def test_a_manager_that_was_not_started_says_how_to(tmp_path: Path) -> None:
-    manager = pylog.LogManager([tmp_path])
+    manager = pylog.logs.LogManager([tmp_path])
     with pytest.raises(KafkaStorageError, match=r": log manager is not started, or closed: .*with"):
         manager.get_or_create_log(pylog.TopicPartition("orders", 0))
 
@@ -137,7 +137,7 @@ def test_a_manager_that_was_not_started_says_how_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["s3://bucket/logs", "gs://bucket/logs", "az://container/logs"])
 def test_no_manager_takes_an_object_store_for_a_local_path(path: str) -> None:
     with pytest.raises(LogDirectoryError, match="only local directories can be written to"):
-        pylog.LogManager([path])
+        pylog.logs.LogManager([path])
 
 
 def test_a_file_is_refused_with_the_log_directory_to_give(logs: Path) -> None:

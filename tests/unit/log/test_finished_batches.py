@@ -22,7 +22,7 @@ def batches(base_offset: int, count: int, epoch: int = 0) -> tuple[bytearray, Ba
     """Return batches of two records each, from an offset on."""
     content = bytearray()
     for number in range(count):
-        builder = pylog.RecordBatchBuilder(
+        builder = pylog.logs.RecordBatchBuilder(
             base_offset=base_offset + 2 * number, partition_leader_epoch=epoch
         )
         for record in range(2):
@@ -32,8 +32,8 @@ def batches(base_offset: int, count: int, epoch: int = 0) -> tuple[bytearray, Ba
     return content, scan.headers
 
 
-def manager_of(directory: Path, **properties: int) -> pylog.LogManager:
-    return pylog.LogManager([directory], pylog.LogConfig(**properties))  # type: ignore[arg-type]
+def manager_of(directory: Path, **properties: int) -> pylog.logs.LogManager:
+    return pylog.logs.LogManager([directory], pylog.LogConfig(**properties))  # type: ignore[arg-type]
 
 
 def values(directory: Path) -> list[str]:

@@ -150,7 +150,7 @@ holder.join()
 def test_a_forked_child_does_not_wait_for_a_cleaner_that_it_does_not_have(tmp_path: Path) -> None:
     program = """
 log.roll()
-cleaner = pylog.LogCleaner(manager).startup()
+cleaner = pylog.logs.LogCleaner(manager).startup()
 cleaner._manager.states.begin([ORDERS])  # as if a thread were at work on it
 ATTEMPTS = [
     lambda: log.truncate_to(0),

@@ -67,8 +67,8 @@ def test_they_are_frozen_and_public(manager: LogManager, log: UnifiedLog) -> Non
     assert (before.log_end_offset, before.bytes_in) == (0, 0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         before.bytes_in = 1  # type: ignore[misc]
-    assert isinstance(manager.metrics(), pylog.LogManagerMetrics)
-    assert isinstance(before, pylog.LogMetrics)
+    assert isinstance(manager.metrics(), pylog.logs.LogManagerMetrics)
+    assert isinstance(before, pylog.logs.LogMetrics)
     assert manager.metrics().cleaner is None
 
 

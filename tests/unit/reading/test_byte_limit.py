@@ -23,7 +23,7 @@ BATCH_BYTES = len(batch(0).data)
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> list[pylog.ScanTask]:
+def tasks(tmp_path: Path) -> list[pylog.jobs.ScanTask]:
     """Return the tasks of 30 batches of a record each, and of 10; segments hold 10."""
     for partition, count in ((0, 30), (1, 10)):
         segments = {
@@ -37,20 +37,20 @@ def tasks(tmp_path: Path) -> list[pylog.ScanTask]:
     ("batches", "one", "two"), [(40, 30, 10), (39, 29, 9), (20, 15, 5), (8, 6, 2), (1, 1, 1)]
 )
 def test_each_partition_gets_a_share_in_proportion_to_its_bytes(
-    tasks: list[pylog.ScanTask], batches: int, one: int, two: int
+    tasks: list[pylog.jobs.ScanTask], batches: int, one: int, two: int
 ) -> None:
-    ends = pylog.ends_within_bytes(tasks, batches * BATCH_BYTES)
+    ends = pylog.jobs.ends_within_bytes(tasks, batches * BATCH_BYTES)
     # A cut lies at a batch that the index knows, near the byte asked for.
     assert ends[ONE] == pytest.approx(one, abs=2)
     assert ends[TWO] == pytest.approx(two, abs=1)
 
 
-def test_a_range_ends_after_one_batch_at_least(tasks: list[pylog.ScanTask]) -> None:
-    ends = pylog.ends_within_bytes(tasks, 1)
+def test_a_range_ends_after_one_batch_at_least(tasks: list[pylog.jobs.ScanTask]) -> None:
+    ends = pylog.jobs.ends_within_bytes(tasks, 1)
     assert 1 <= ends[ONE] <= 2
     assert 1 <= ends[TWO] <= 2
 
 
-def test_a_limit_that_all_stay_below_changes_nothing(tasks: list[pylog.ScanTask]) -> None:
-    assert pylog.ends_within_bytes(tasks, 40 * BATCH_BYTES) == {ONE: 30, TWO: 10}
-    assert pylog.ends_within_bytes([], 1) == {}
+def test_a_limit_that_all_stay_below_changes_nothing(tasks: list[pylog.jobs.ScanTask]) -> None:
+    assert pylog.jobs.ends_within_bytes(tasks, 40 * BATCH_BYTES) == {ONE: 30, TWO: 10}
+    assert pylog.jobs.ends_within_bytes([], 1) == {}

@@ -36,7 +36,7 @@ def test_records_have_what_the_log_has(tmp_path: Path) -> None:
 def test_a_record_of_the_oldest_format_has_neither_time_nor_headers(tmp_path: Path) -> None:
     old = message(Stored(0, -1, b"k", b"v"), magic=0)
     [record] = pylog.scan(write_partition(tmp_path, {0: [old]})).records()
-    assert (record.timestamp, record.headers) == (pylog.NO_TIMESTAMP, ())
+    assert (record.timestamp, record.headers) == (pylog.logs.NO_TIMESTAMP, ())
     assert record.timestamp_type is pylog.TimestampType.NO_TIMESTAMP_TYPE
 
 

@@ -26,7 +26,7 @@ from tests.support.log_files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog import FollowedDirectory
+    from pylog.results import FollowedDirectory
 
 ORDERS = TopicPartition("orders", 0)
 ONE_ID, OTHER_ID = "7bGSu7gYRDuEkZTQ2w4F_g", "a8GSu7gYRDuEkZTQ2w4F_g"
@@ -69,7 +69,9 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record which partitions are listed."""
     listed: list[str] = []
 
-    def listing(directory: pylog.PartitionDirectory, *arguments: object) -> pylog.LogView:
+    def listing(
+        directory: pylog.results.PartitionDirectory, *arguments: object
+    ) -> pylog.results.LogView:
         listed.append(str(directory.topic_partition))
         return LogView(directory, *arguments)  # type: ignore[arg-type]
 

@@ -33,12 +33,12 @@ def append(partition: Path, base_offset: int, data: bytes) -> None:
         file.write(data)
 
 
-def followed(path: Path, **arguments: Any) -> pylog.FollowedRecords:  # noqa: ANN401 - any
+def followed(path: Path, **arguments: Any) -> pylog.results.FollowedRecords:  # noqa: ANN401 - any
     columns = ("topic", "partition", "offset")
-    return pylog.FollowedRecords(pylog.follow(path), columns=columns, **arguments)
+    return pylog.results.FollowedRecords(pylog.follow(path), columns=columns, **arguments)
 
 
-def new(records: pylog.FollowedRecords) -> list[Place]:
+def new(records: pylog.results.FollowedRecords) -> list[Place]:
     return [
         (row["topic"], row["partition"], row["offset"])
         for found in records.poll()
@@ -46,7 +46,7 @@ def new(records: pylog.FollowedRecords) -> list[Place]:
     ]
 
 
-def offsets(records: pylog.FollowedRecords) -> list[int]:
+def offsets(records: pylog.results.FollowedRecords) -> list[int]:
     return [place[2] for place in new(records)]
 
 

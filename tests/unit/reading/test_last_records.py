@@ -15,7 +15,7 @@ from tests.support.log_files import write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog import Scan
+    from pylog.results import Scan
 
 PRODUCER = 9
 COMMITTED = [*range(5), *range(106, 110), 200]

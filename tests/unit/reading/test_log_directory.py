@@ -25,14 +25,14 @@ NAMES = (
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> pylog.LogDirectory:
+def directory(tmp_path: Path) -> pylog.results.LogDirectory:
     for name in NAMES:
         write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name=name)
     return pylog.open_directory(tmp_path)
 
 
 def names(
-    directory: pylog.LogDirectory,
+    directory: pylog.results.LogDirectory,
     *,
     topics: Iterable[str] | None = None,
     assign: Mapping[str, Iterable[int]] | None = None,
@@ -42,24 +42,26 @@ def names(
     return [str(view.topic_partition) for view in views]
 
 
-def test_all_but_internal_topics_are_read_by_default(directory: pylog.LogDirectory) -> None:
+def test_all_but_internal_topics_are_read_by_default(directory: pylog.results.LogDirectory) -> None:
     user = ["__private-0", "orders-0", "orders-1", "orders-7", "payments-0"]
     assert names(directory) == user
     assert len(directory) == len(NAMES)
     assert set(directory.topics) == {name.rpartition("-")[0] for name in NAMES}
 
 
-def test_internal_topics_are_read_when_named(directory: pylog.LogDirectory) -> None:
+def test_internal_topics_are_read_when_named(directory: pylog.results.LogDirectory) -> None:
     assert names(directory, topics=["__consumer_offsets"]) == ["__consumer_offsets-0"]
     assert names(directory, assign={"__cluster_metadata": [0]}) == ["__cluster_metadata-0"]
 
 
-def test_a_subscription_has_every_partition_once_in_order(directory: pylog.LogDirectory) -> None:
+def test_a_subscription_has_every_partition_once_in_order(
+    directory: pylog.results.LogDirectory,
+) -> None:
     wanted = ["payments", "orders", "payments"]
     assert names(directory, topics=wanted) == ["orders-0", "orders-1", "orders-7", "payments-0"]
 
 
-def test_an_assignment_has_just_its_partitions(directory: pylog.LogDirectory) -> None:
+def test_an_assignment_has_just_its_partitions(directory: pylog.results.LogDirectory) -> None:
     assert names(directory, assign={"payments": [0], "orders": [7, 0, 7]}) == [
         "orders-0",
         "orders-7",
@@ -68,63 +70,69 @@ def test_an_assignment_has_just_its_partitions(directory: pylog.LogDirectory) ->
 
 
 def test_a_pattern_is_found_anywhere_in_a_name_and_never_in_an_internal_one(
-    directory: pylog.LogDirectory,
+    directory: pylog.results.LogDirectory,
 ) -> None:
     assert names(directory, pattern="ord|pay") == ["orders-0", "orders-1", "orders-7", "payments-0"]
     assert names(directory, pattern="^__") == ["__private-0"]
     assert names(directory, pattern="no such") == []
 
 
-def test_a_pattern_that_is_none_is_refused(directory: pylog.LogDirectory) -> None:
+def test_a_pattern_that_is_none_is_refused(directory: pylog.results.LogDirectory) -> None:
     with pytest.raises(ValueError, match=r"topic pattern '\(' is not a regular expression"):
         names(directory, pattern="(")
 
 
-def test_only_one_way_of_choosing_may_be_used(directory: pylog.LogDirectory) -> None:
+def test_only_one_way_of_choosing_may_be_used(directory: pylog.results.LogDirectory) -> None:
     with pytest.raises(ValueError, match="give only one of topics"):
         names(directory, topics=["orders"], pattern="x")
     with pytest.raises(ValueError, match="give only one of topics"):
         names(directory, topics=["orders"], assign={})
 
 
-def unknown(directory: pylog.LogDirectory, **chosen: object) -> str:
+def unknown(directory: pylog.results.LogDirectory, **chosen: object) -> str:
     with pytest.raises(UnknownTopicOrPartitionError) as caught:
         names(directory, **chosen)  # type: ignore[arg-type]
     return str(caught.value)
 
 
-def test_an_unknown_topic_is_reported_with_the_nearest_name(directory: pylog.LogDirectory) -> None:
+def test_an_unknown_topic_is_reported_with_the_nearest_name(
+    directory: pylog.results.LogDirectory,
+) -> None:
     text = unknown(directory, topics=["order"])
     assert text.startswith("no topic 'order' here; did you mean 'orders'? Topics found: ")
     assert "payments" in text
 
 
 def test_an_unknown_topic_unlike_all_others_is_reported_with_those_there_are(
-    directory: pylog.LogDirectory,
+    directory: pylog.results.LogDirectory,
 ) -> None:
     assert unknown(directory, topics=["xyz"]).startswith("no topic 'xyz' here. Topics found: __")
 
 
 def test_an_unknown_partition_is_reported_with_those_there_are(
-    directory: pylog.LogDirectory,
+    directory: pylog.results.LogDirectory,
 ) -> None:
     assert unknown(directory, assign={"orders": [2]}) == (
         "no partition 2 of topic 'orders' here; found 0, 1, 7"
     )
 
 
-def test_an_unknown_topic_of_an_assignment_is_reported(directory: pylog.LogDirectory) -> None:
+def test_an_unknown_topic_of_an_assignment_is_reported(
+    directory: pylog.results.LogDirectory,
+) -> None:
     text = unknown(directory, assign={"orderz": [2]})
     assert text.startswith("no topic 'orderz' here")
 
 
-def test_a_view_is_had_by_topic_and_partition(directory: pylog.LogDirectory) -> None:
+def test_a_view_is_had_by_topic_and_partition(directory: pylog.results.LogDirectory) -> None:
     assert directory["orders", 7].partition == 7
     with pytest.raises(UnknownTopicOrPartitionError):
         directory["orders", 3]
 
 
-def test_a_partition_is_in_a_directory_that_gives_its_view(directory: pylog.LogDirectory) -> None:
+def test_a_partition_is_in_a_directory_that_gives_its_view(
+    directory: pylog.results.LogDirectory,
+) -> None:
     assert ("orders", 7) in directory
     assert pylog.TopicPartition("orders", 7) in directory
     assert directory["orders", 7] in directory
@@ -134,7 +142,7 @@ def test_a_partition_is_in_a_directory_that_gives_its_view(directory: pylog.LogD
 
 
 def test_a_topic_is_in_a_directory_that_has_a_partition_of_it(
-    directory: pylog.LogDirectory,
+    directory: pylog.results.LogDirectory,
 ) -> None:
     assert "orders" in directory
     assert "__consumer_offsets" in directory
@@ -160,14 +168,14 @@ def test_a_topic_is_in_a_directory_that_has_a_partition_of_it(
     ],
 )
 def test_what_names_no_partition_is_answered_with_what_to_write(
-    directory: pylog.LogDirectory, item: object, instead: str
+    directory: pylog.results.LogDirectory, item: object, instead: str
 ) -> None:
     with pytest.raises(TypeError) as caught:
         directory[item]  # type: ignore[index]
     assert str(caught.value) == instead
 
 
-def test_a_partition_may_be_a_number_of_numpy(directory: pylog.LogDirectory) -> None:
+def test_a_partition_may_be_a_number_of_numpy(directory: pylog.results.LogDirectory) -> None:
     assert directory["orders", np.int32(7)] is directory["orders", 7]  # type: ignore[index]
 
 
@@ -194,7 +202,9 @@ def test_a_directory_of_many_topics_shows_some(tmp_path: Path) -> None:
     assert text.endswith("'topic07': [0], ...})")
 
 
-def test_scan_takes_the_same_choices_and_a_single_name(directory: pylog.LogDirectory) -> None:
+def test_scan_takes_the_same_choices_and_a_single_name(
+    directory: pylog.results.LogDirectory,
+) -> None:
     assert pylog.scan(directory, topics="orders").count() == 3
     assert pylog.scan(directory, pattern="^pay").count() == 1
     assert pylog.scan(directory, assign={"orders": [0, 1]}).count() == 2
@@ -202,7 +212,7 @@ def test_scan_takes_the_same_choices_and_a_single_name(directory: pylog.LogDirec
 
 
 def test_only_the_partitions_asked_for_are_listed(
-    directory: pylog.LogDirectory, monkeypatch: pytest.MonkeyPatch
+    directory: pylog.results.LogDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed: list[str] = []
 

@@ -36,7 +36,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     return path
 
 
-READS: dict[str, Callable[[pylog.Scan], object]] = {
+READS: dict[str, Callable[[pylog.results.Scan], object]] = {
     "table": lambda scan: scan.to_table(),
     "count": lambda scan: scan.count(),
     "last": lambda scan: scan.last(100).to_table(),
@@ -47,7 +47,7 @@ READS: dict[str, Callable[[pylog.Scan], object]] = {
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_the_page_cache_is_left_as_it_was(
-    log: Path, read: Callable[[pylog.Scan], object], threads: int
+    log: Path, read: Callable[[pylog.results.Scan], object], threads: int
 ) -> None:
     scan = pylog.scan(log.parent, threads=threads, window_bytes=1 << 15, leave_page_cache=True)
     result = read(scan)

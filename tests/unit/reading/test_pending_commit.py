@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 CONFIG = {"segment.bytes": "3000"}
 
 
-def job_in(directory: Path, job_id: str = "nightly") -> pylog.WriteJob:
-    return pylog.WriteJob(str(directory), job_id, topic="orders", batch_size_bytes=500)
+def job_in(directory: Path, job_id: str = "nightly") -> pylog.jobs.WriteJob:
+    return pylog.jobs.WriteJob(str(directory), job_id, topic="orders", batch_size_bytes=500)
 
 
-def stage(job: pylog.WriteJob) -> pylog.StagedRecords:
+def stage(job: pylog.jobs.WriteJob) -> pylog.jobs.StagedRecords:
     rows = [(0, f"new {each} {'x' * 50}") for each in range(100)] + [(1, "new"), (2, "new")]
     partitions, values = zip(*rows, strict=True)
     with job.stage("task") as attempt:
@@ -57,7 +57,7 @@ AFTER_THE_LEDGER = Fault(kinds=frozenset({Kind.REMOVE}), path_end=MANIFEST)
 def interrupt(directory: Path, fault: Fault, job_id: str = "nightly") -> None:
     job = job_in(directory, job_id)
     with pytest.raises(KafkaStorageError):
-        job.commit([stage(job)], context=pylog.LogContext(io=FaultyIO(fault)))
+        job.commit([stage(job)], context=pylog.logs.LogContext(io=FaultyIO(fault)))
     assert (directory / MANIFEST).exists()
 
 
@@ -157,7 +157,7 @@ def test_a_commit_that_comes_while_a_read_is_planned_is_seen_as_a_whole_or_not_a
 
     def plan_and_commit(
         view: LogView, wanted: ScanRequest, ranges: dict[str, tuple[int, int]]
-    ) -> list[pylog.ScanTask]:
+    ) -> list[pylog.jobs.ScanTask]:
         nonlocal planned
         tasks = plan_partition(view, wanted, ranges)
         planned += 1
@@ -178,7 +178,7 @@ def test_a_commit_that_begins_while_a_read_is_planned_and_does_not_end_is_not_se
 
     def plan_and_commit(
         view: LogView, wanted: ScanRequest, ranges: dict[str, tuple[int, int]]
-    ) -> list[pylog.ScanTask]:
+    ) -> list[pylog.jobs.ScanTask]:
         nonlocal planned
         if planned == 1:
             planned += 1
@@ -206,7 +206,7 @@ def test_a_directory_that_was_opened_during_a_commit_stays_as_it_was_seen(direct
     interrupt(directory, BEFORE_PARTITION_1)
     opened = pylog.open_directory(directory)
     assert [view.log_end_offset for view in opened] == [3, 3, 0]
-    with pylog.LogManager([directory]):
+    with pylog.logs.LogManager([directory]):
         pass
     assert [view.log_end_offset for view in opened] == [3, 3, 0]
 
@@ -216,7 +216,7 @@ def test_a_manifest_that_cannot_be_read_is_an_error(directory: Path) -> None:
     with pytest.raises(CorruptCheckpointError, match="manifest of a commit is malformed"):
         pylog.scan(directory).count()
     with pytest.raises(CorruptCheckpointError, match="move it away to give the commit up"):
-        pylog.LogManager([directory]).startup()
+        pylog.logs.LogManager([directory]).startup()
     [listed, *_] = pylog.list_partitions(directory).partitions
     assert "manifest of a commit is malformed" in listed.findings[0]
     rows = pylog.read_table(directory, "findings").to_pylist()
@@ -230,7 +230,7 @@ def test_staged_files_that_are_gone_are_an_error(directory: Path) -> None:
     with pytest.raises(SegmentVanishedError):
         pylog.scan(directory).count()
     with pytest.raises(SegmentVanishedError):
-        pylog.LogManager([directory]).startup()
+        pylog.logs.LogManager([directory]).startup()
     # Who gives the commit up gets what was appended of it.
     (directory / MANIFEST).unlink()
     assert len(values(directory)[0]) == 103
@@ -266,7 +266,7 @@ def test_a_follower_sees_a_job_whole_or_not_at_all(directory: Path) -> None:
     interrupt(directory, BEFORE_THE_LEDGER)
     assert ends() == {0: 3, 1: 3, 2: 0}
     assert by_partition(pylog.scan(followed.directory).to_table()) == OLD
-    with pylog.LogManager([str(directory)]):  # completes the commit
+    with pylog.logs.LogManager([str(directory)]):  # completes the commit
         pass
     logs = followed.refresh()
     assert {each.partition: log.end_offset for each, log in logs.items()} == {0: 103, 1: 4, 2: 1}

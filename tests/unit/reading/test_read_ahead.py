@@ -80,7 +80,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MOST_DECODED_BYTES", 1 << 12)
 
 
-def scan(directory: Path, threads: int = THREADS) -> pylog.Scan:
+def scan(directory: Path, threads: int = THREADS) -> pylog.results.Scan:
     return pylog.scan(directory, threads=threads, window_bytes=WINDOW_BYTES)
 
 

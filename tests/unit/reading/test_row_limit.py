@@ -101,7 +101,7 @@ def test_a_limit_of_a_timeline_is_of_the_rows_that_come_first(
 
 @pytest.mark.parametrize("limit", [0, 1, 41])
 def test_a_limit_of_what_is_followed_is_of_all_looks_together(directory: Path, limit: int) -> None:
-    records = pylog.FollowedRecords(pylog.follow(directory), limit=limit, window_bytes=300)
+    records = pylog.results.FollowedRecords(pylog.follow(directory), limit=limit, window_bytes=300)
     found = [place for each in records.poll() for place in places(each)]
     assert found == [(number // PER_PARTITION, number % PER_PARTITION) for number in range(limit)]
     assert list(records.poll()) == []
@@ -111,7 +111,7 @@ def test_a_limit_below_zero_is_refused_before_anything_is_read(directory: Path) 
     with pytest.raises(ValueError, match=r"^limit is -1, expected 0 or more$"):
         list(pylog.merge_by_timestamp(pylog.scan(directory), limit=-1))
     with pytest.raises(ValueError, match=r"^limit is -1, expected 0 or more$"):
-        pylog.FollowedRecords(pylog.follow(directory), limit=-1)
+        pylog.results.FollowedRecords(pylog.follow(directory), limit=-1)
 
 
 @pytest.mark.parametrize("limit", [1.5, "3", [3]])

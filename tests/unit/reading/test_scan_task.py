@@ -42,13 +42,13 @@ def test_a_task_that_was_pickled_reads_the_same(log: Path) -> None:
     [task] = pylog.scan(log).plan()
     again = pickle.loads(pickle.dumps(task))  # noqa: S301 - our own
     assert again == task
-    assert type(again) is pylog.ScanTask
+    assert type(again) is pylog.jobs.ScanTask
     assert offsets(list(again.read())) == list(range(10))
 
 
 def test_parts_of_a_task_are_tasks(log: Path) -> None:
     tasks = pylog.scan(log, max_records_per_partition=4).plan()
-    assert [type(task) for task in tasks] == [pylog.ScanTask] * 3
+    assert [type(task) for task in tasks] == [pylog.jobs.ScanTask] * 3
     assert [offsets(list(task.read())) for task in tasks] == [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]
 
 
@@ -67,7 +67,7 @@ def test_damage_is_an_error_or_noted(tmp_path: Path) -> None:
     [task] = pylog.scan(tmp_path).plan()
     with pytest.raises(CorruptRecordError):
         list(task.read())
-    report = pylog.DamageReport()
+    report = pylog.results.DamageReport()
     assert offsets(list(task.read(mode="dropmalformed", damage=report))) == [1]
     assert [(each.position, each.end_position) for each in report.ranges] == [(0, len(damaged))]
     with pytest.raises(ValueError, match="mode 'lenient'"):

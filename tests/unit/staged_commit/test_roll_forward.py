@@ -29,8 +29,8 @@ IN_THE_SECOND_WRITE = Fault(
 BEFORE_THE_LEDGER = Fault(kinds=frozenset({Kind.REPLACE}), path_end=".pylog-ledger.tmp")
 
 
-def job_in(directory: Path) -> pylog.WriteJob:
-    return pylog.WriteJob(str(directory), "nightly", topic="orders", batch_size_bytes=200)
+def job_in(directory: Path) -> pylog.jobs.WriteJob:
+    return pylog.jobs.WriteJob(str(directory), "nightly", topic="orders", batch_size_bytes=200)
 
 
 def interrupt(directory: Path, fault: Fault, rows: int = 20) -> None:
@@ -42,7 +42,7 @@ def interrupt(directory: Path, fault: Fault, rows: int = 20) -> None:
             attempt.append(pa.record_batch({"value": names}))
         staged.append(attempt.staged)
     with pytest.raises(KafkaStorageError):
-        job.commit(staged, context=pylog.LogContext(io=FaultyIO(fault)))
+        job.commit(staged, context=pylog.logs.LogContext(io=FaultyIO(fault)))
 
 
 def expected(rows: int = 20) -> list[str]:
@@ -62,7 +62,7 @@ def with_manifest_aside(directory: Path) -> Path:
 
 
 def open_and_close(directory: Path) -> None:
-    with pylog.LogManager([directory]):
+    with pylog.logs.LogManager([directory]):
         pass
 
 
@@ -100,9 +100,9 @@ def test_the_new_place_is_announced_before_anything_is_appended_there(tmp_path: 
     aside = with_manifest_aside(directory)
     pylog.write_topic(directory, "orders", [(None, "broker")])
     shutil.move(aside, directory / MANIFEST)
-    context = pylog.LogContext(io=FaultyIO(BEFORE_THE_LEDGER))
+    context = pylog.logs.LogContext(io=FaultyIO(BEFORE_THE_LEDGER))
     with pytest.raises(KafkaStorageError):
-        pylog.LogManager([directory], context=context).startup()
+        pylog.logs.LogManager([directory], context=context).startup()
     [partition] = json.loads((directory / MANIFEST).read_text())["partitions"]
     assert partition["base_offset"] == 21
     assert 0 < partition["skipped_batches"] < 20
@@ -117,7 +117,7 @@ def test_a_partition_that_a_broker_has_renamed_is_an_error(tmp_path: Path) -> No
     interrupt(directory, IN_THE_SECOND_WRITE)
     shutil.move(directory / "orders-0", directory / f"orders-0.{'a' * 32}-stray")
     with pytest.raises(KafkaStorageError, match="partition orders-0, which is gone"):
-        pylog.LogManager([directory]).startup()
+        pylog.logs.LogManager([directory]).startup()
 
 
 def test_records_that_were_deleted_in_between_are_an_error(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ def test_records_that_were_deleted_in_between_are_an_error(tmp_path: Path) -> No
     interrupt(directory, IN_THE_SECOND_WRITE)
     aside = with_manifest_aside(directory)
     pylog.write_topic(directory, "orders", [(None, "broker")])
-    with pylog.LogManager([directory]) as manager:
+    with pylog.logs.LogManager([directory]) as manager:
         log = manager.get_log(pylog.TopicPartition("orders", 0))
         log.truncate_fully_and_start_at(log.log_end_offset)
     shutil.move(aside, directory / MANIFEST)
     with pytest.raises(KafkaStorageError, match="nobody can tell whether they were the commit's"):
-        pylog.LogManager([directory]).startup()
+        pylog.logs.LogManager([directory]).startup()
     (directory / MANIFEST).unlink()
     open_and_close(directory)
 
@@ -144,20 +144,20 @@ def test_records_that_were_compacted_in_between_are_an_error(
     pylog.create_topic(directory, "orders", 1)
     interrupt(directory, IN_THE_SECOND_WRITE)
     aside = with_manifest_aside(directory)
-    builder = pylog.RecordBatchBuilder(base_offset=base_offset, partition_leader_epoch=0)
+    builder = pylog.logs.RecordBatchBuilder(base_offset=base_offset, partition_leader_epoch=0)
     for each in range(3):
         builder.append(NOW_MS, b"key", b"broker %d" % each)
     batch = bytearray(builder.build())
     batch[26] += lost  # the last offset delta: the batch once had more records
     batch[17:21] = crcmod.predefined.mkCrcFun("crc-32c")(bytes(batch[21:])).to_bytes(4, "big")
-    with pylog.LogManager([directory]) as manager:
+    with pylog.logs.LogManager([directory]) as manager:
         log = manager.get_log(pylog.TopicPartition("orders", 0))
         log.truncate_to(0)
         log.append_as_follower(bytes(batch), 0)
     shutil.move(aside, directory / MANIFEST)
     assert values(directory) == ["broker 0", "broker 1", "broker 2"]
     with pytest.raises(KafkaStorageError, match="nobody can tell whether they were the commit's"):
-        pylog.LogManager([directory]).startup()
+        pylog.logs.LogManager([directory]).startup()
 
 
 def test_a_staged_file_that_is_gone_is_an_error_unless_it_was_appended(tmp_path: Path) -> None:
@@ -171,15 +171,15 @@ def test_a_staged_file_that_is_gone_is_an_error_unless_it_was_appended(tmp_path:
     second_content = second.read_bytes()
     second.unlink()
     with pytest.raises(SegmentVanishedError, match="its records are not in the log of orders-0"):
-        pylog.LogManager([directory]).startup()
+        pylog.logs.LogManager([directory]).startup()
     second.write_bytes(second_content)
     open_and_close(directory)
     assert values(directory) == expected()
 
 
-def large_job(directory: Path) -> tuple[pylog.WriteJob, pylog.StagedRecords]:
+def large_job(directory: Path) -> tuple[pylog.jobs.WriteJob, pylog.jobs.StagedRecords]:
     """Stage enough for threads to append partitions side by side: 2 MiB for each of four."""
-    job = pylog.WriteJob(str(directory), "large", topic="orders", partitions=4)
+    job = pylog.jobs.WriteJob(str(directory), "large", topic="orders", partitions=4)
     with job.stage("task") as attempt:
         partitions = pa.array([each % 4 for each in range(8_192)], pa.int32())
         names = [f"row {each:04} {'x' * 1_000}" for each in range(8_192)]
@@ -209,7 +209,7 @@ def test_partitions_of_a_large_job_are_appended_side_by_side(tmp_path: Path) -> 
     directory.mkdir()
     job, staged = large_job(directory)
     io = ThreadsIO()
-    job.commit([staged], context=pylog.LogContext(io=io))
+    job.commit([staged], context=pylog.logs.LogContext(io=io))
     assert [len(each) for each in io.threads.values()] == [1] * 4
     assert threading.get_ident() not in set().union(*io.threads.values())
     for partition in range(4):
@@ -224,7 +224,7 @@ def test_a_disk_that_fails_in_one_of_many_threads_fails_the_commit(tmp_path: Pat
     threads = threading.active_count()
     fault = Fault(kinds=frozenset({Kind.WRITE}), path_end="orders-2/00000000000000000000.log")
     with pytest.raises(KafkaStorageError, match="orders-2"):
-        job.commit([staged], context=pylog.LogContext(io=FaultyIO(fault)))
+        job.commit([staged], context=pylog.logs.LogContext(io=FaultyIO(fault)))
     assert threading.active_count() == threads
     assert values(directory) == []  # whatever the other threads have appended
     open_and_close(directory)
@@ -246,7 +246,7 @@ def test_another_job_completes_the_commit_before_its_own(tmp_path: Path) -> None
     directory = tmp_path / "logs"
     pylog.create_topic(directory, "orders", 1)
     interrupt(directory, IN_THE_SECOND_WRITE)
-    other = pylog.WriteJob(str(directory), "other", topic="orders")
+    other = pylog.jobs.WriteJob(str(directory), "other", topic="orders")
     with other.stage("task") as attempt:
         attempt.append(pa.record_batch({"value": ["other"]}))
     other.commit([attempt.staged])
@@ -259,8 +259,8 @@ def test_batches_of_a_topic_with_append_time_are_stamped_once(tmp_path: Path) ->
     pylog.create_topic(directory, "orders", 1, properties=properties)
     interrupt(directory, IN_THE_SECOND_WRITE)
     announced = json.loads((directory / MANIFEST).read_text())["time_ms"]
-    later = pylog.LogContext(clock=ManualClock(announced + 1_000_000))
-    with pylog.LogManager([directory], context=later):
+    later = pylog.logs.LogContext(clock=ManualClock(announced + 1_000_000))
+    with pylog.logs.LogManager([directory], context=later):
         pass
     assert values(directory) == expected()
     times = pylog.scan(directory, columns="timestamp", timestamp_unit="ms").to_table()["timestamp"]
@@ -270,15 +270,15 @@ def test_batches_of_a_topic_with_append_time_are_stamped_once(tmp_path: Path) ->
 def test_topics_that_a_commit_makes_have_their_configuration(tmp_path: Path) -> None:
     directory = tmp_path / "logs"
     directory.mkdir()
-    job = pylog.WriteJob(
+    job = pylog.jobs.WriteJob(
         str(directory), "nightly", topic="orders", partitions=2, config={"retention.ms": "-1"}
     )
     with job.stage("task") as attempt:
         attempt.append(pa.record_batch({"key": ["k"], "value": ["v"]}))
     fault = Fault(kinds=frozenset({Kind.MAKE_DIRECTORY}), path_end="orders-1")
     with pytest.raises(KafkaStorageError):
-        job.commit([attempt.staged], context=pylog.LogContext(io=FaultyIO(fault)))
-    with pylog.LogManager([directory]) as manager:
+        job.commit([attempt.staged], context=pylog.logs.LogContext(io=FaultyIO(fault)))
+    with pylog.logs.LogManager([directory]) as manager:
         assert [each.partition for each in manager.logs] == [0, 1]
         assert manager.config_of("orders").retention_ms == -1
     ids = {each.topic_id for each in pylog.list_partitions(directory).partitions}

@@ -52,7 +52,7 @@ def is_counted(built: Built) -> bool:
     return built.magic == 2 or built.codec == "none"
 
 
-def rows(found: pylog.LogStatistics, name: str, *columns: str) -> list[Any]:
+def rows(found: pylog.results.LogStatistics, name: str, *columns: str) -> list[Any]:
     document = found.document()[name]
     return [tuple(row[column] for column in columns) for row in document]
 
@@ -103,7 +103,7 @@ def late_batches(batches: Sequence[Built]) -> int:
     return late
 
 
-def ensure_histograms(found: pylog.LogStatistics, data: Sequence[Built]) -> None:
+def ensure_histograms(found: pylog.results.LogStatistics, data: Sequence[Built]) -> None:
     by_codec: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for built in data:
         by_codec[built.codec][0] += 1
@@ -126,7 +126,7 @@ def ensure_histograms(found: pylog.LogStatistics, data: Sequence[Built]) -> None
         assert sum(counted.values()) == len(values)
 
 
-def ensure_times(found: pylog.LogStatistics, data: Sequence[Built]) -> None:
+def ensure_times(found: pylog.results.LogStatistics, data: Sequence[Built]) -> None:
     expected: Counter[int | None] = Counter()
     for built in data:
         at = built.max_timestamp
@@ -134,7 +134,7 @@ def ensure_times(found: pylog.LogStatistics, data: Sequence[Built]) -> None:
     assert dict(rows(found, "times", "start", "bytes")) == dict(expected)
 
 
-def ensure_keys(found: pylog.LogStatistics, data: Sequence[Built]) -> None:
+def ensure_keys(found: pylog.results.LogStatistics, data: Sequence[Built]) -> None:
     """So small a topic is read as a whole, so that shares are certain."""
     records = [record for built in data for record in built.records]
     counts = Counter(record.key for record in records)

@@ -424,7 +424,7 @@ def test_what_it_says_is_what_retention_does(tmp_path: Path, seed: int) -> None:
             (copy / "orders-0").mkdir(exist_ok=True)
             (copy / "orders-0" / source.name).write_bytes(source.read_bytes())
         mark_as_own(DurableIO(), str(copy))
-        context = pylog.LogContext(clock=ManualClock(now_ms))
+        context = pylog.logs.LogContext(clock=ManualClock(now_ms))
         config = pylog.LogConfig.from_properties(
             json.loads((tmp_path / "pylog-topic-configs.json").read_text())["topics"]["orders"]
         )

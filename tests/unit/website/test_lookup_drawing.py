@@ -21,11 +21,11 @@ INDEX_ENTRY = struct.Struct(">ii")
 def partition(tmp_path: Path) -> Path:
     """Return a partition with the segments and batches of the drawing."""
     config = pylog.LogConfig(index_interval_bytes=300)
-    with pylog.LogManager([tmp_path], config) as manager:
+    with pylog.logs.LogManager([tmp_path], config) as manager:
         log = manager.get_or_create_log(pylog.TopicPartition("orders", 0))
         for before, after in pairwise(SEGMENTS):
             for batch in BATCHES if before == SEGMENTS[1] else ():
-                builder = pylog.RecordBatchBuilder(
+                builder = pylog.logs.RecordBatchBuilder(
                     base_offset=batch.first_offset, partition_leader_epoch=0
                 )
                 for _ in range(batch.first_offset, batch.last_offset + 1):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 API = ROOT / "docs" / "api"
+NAMESPACES = [pylog, pylog.jobs, pylog.logs, pylog.results]
 DESCRIBED_ELSEWHERE = {"__version__", "LogStorageError"}
 
 
@@ -53,11 +54,17 @@ def directives() -> list[str]:
     )
 
 
-def test_the_reference_has_every_public_name_once() -> None:
-    documented = [name.removeprefix("pylog.") for name in directives() if name.count(".") == 1]
-    own = [name for name in documented if not name.startswith("pyspark_pylog.")]
-    modules = ["errors", "testing"]
-    assert sorted(own) == sorted((set(pylog.__all__) - DESCRIBED_ELSEWHERE) | set(modules))
+@pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda each: each.__name__)
+def test_the_reference_has_every_public_name_once(namespace: ModuleType) -> None:
+    documented = sorted(each for each in directives() if each.startswith(f"{namespace.__name__}."))
+    inner = {f"{namespace.__name__}.{each}" for each in namespace._PUBLIC.modules}
+    own = [each for each in documented if each.rpartition(".")[0] == namespace.__name__]
+    public = set(namespace.__all__) - DESCRIBED_ELSEWHERE
+    assert sorted(set(own) - inner) == sorted(f"{namespace.__name__}.{each}" for each in public)
+    assert len(own) == len(set(own))
+
+
+def test_the_reference_has_every_name_for_spark() -> None:
     of_spark = {name.rpartition(".")[2] for name in directives() if "pyspark_pylog" in name}
     assert of_spark == (set(pyspark_pylog.__all__) - {"DefaultSource"}) | {"PylogTable"}
 
@@ -65,9 +72,8 @@ def test_the_reference_has_every_public_name_once() -> None:
 @pytest.mark.parametrize("module", [pylog.polars, pylog.duckdb], ids=lambda each: each.__name__)
 def test_the_reference_has_every_name_of_the_modules_for_arrow_tools(module: ModuleType) -> None:
     documented = {each for each in directives() if each.startswith(f"{module.__name__}.")}
-    own = {name for name in module.__all__ if name != "LogDatabase"}  # which `pylog` has, too
-    assert documented == {f"{module.__name__}.{name}" for name in own}
-    assert [name for name in own if not inspect.getdoc(getattr(module, name))] == []
+    assert documented == {f"{module.__name__}.{name}" for name in module.__all__}
+    assert [name for name in module.__all__ if not inspect.getdoc(getattr(module, name))] == []
 
 
 def docstring_after_assignment(module: str, name: str) -> str | None:
@@ -84,11 +90,17 @@ def docstring_after_assignment(module: str, name: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", sorted(set(pylog.__all__) - {"__version__"}))
-def test_every_public_name_has_a_docstring_with_its_public_members(name: str) -> None:
-    value = getattr(pylog, name)
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [(each, name) for each in NAMESPACES for name in each._PUBLIC.names],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+def test_every_public_name_has_a_docstring_with_its_public_members(
+    namespace: ModuleType, name: str
+) -> None:
+    value = getattr(namespace, name)
     if not (inspect.isclass(value) or inspect.isfunction(value)):
-        assert docstring_after_assignment(pylog._PUBLIC.module_of(name), name)
+        assert docstring_after_assignment(namespace._PUBLIC.module_of(name), name)
         return
     assert inspect.getdoc(value)
     members = vars(value).items() if inspect.isclass(value) else []

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog import ConfigSource
 from pylog.config.stored_topic_configs import write_topic_configs
 from pylog.errors import UnknownTopicConfigError
 from pylog.files.durable_io import DurableIO
+from pylog.results import ConfigSource
 from pylog.writing.topic_configs import known_topic_configs
 from tests.support.metadata_log import (
     BROKER,

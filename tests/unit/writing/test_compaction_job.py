@@ -41,7 +41,7 @@ def sent(value: Sent) -> Sent:
     return copied
 
 
-def by_engine(large: pylog.LargeCleaning) -> pylog.StagedCleaning:
+def by_engine(large: pylog.jobs.LargeCleaning) -> pylog.jobs.StagedCleaning:
     """Do what an engine does, in plain Python."""
     plan = large.plan(sent(sent(task).run()) for task in large.transactions)
     if plan.failure is not None:
@@ -65,8 +65,8 @@ def by_engine(large: pylog.LargeCleaning) -> pylog.StagedCleaning:
 
 
 def compact_by_tasks(
-    job: pylog.CompactionJob, *, is_large: bool = False
-) -> pylog.CompactionSummary:
+    job: pylog.jobs.CompactionJob, *, is_large: bool = False
+) -> pylog.results.CompactionSummary:
     """Run all tasks as if elsewhere, and commit; have the engine do those that do not fit."""
     with job:
         staged = {each.topic_partition: each for each in (sent(sent(t).run()) for t in job.tasks)}
@@ -99,7 +99,7 @@ def logs(tmp_path: Path) -> Path:
 def test_tasks_and_a_commit_do_what_compact_does(logs: Path, tmp_path: Path) -> None:
     shutil.copytree(logs, tmp_path / "other")
     expected = pylog.compact(tmp_path / "other", now_ms=NOW_MS)
-    summary = compact_by_tasks(pylog.CompactionJob(logs, now_ms=NOW_MS))
+    summary = compact_by_tasks(pylog.jobs.CompactionJob(logs, now_ms=NOW_MS))
     assert summary == expected
     assert contents(logs) == contents(tmp_path / "other")
     assert summary.totals.records > 100
@@ -108,8 +108,8 @@ def test_tasks_and_a_commit_do_what_compact_does(logs: Path, tmp_path: Path) -> 
 def test_a_dry_run_counts_and_changes_nothing(logs: Path) -> None:
     before = digests(logs)
     expected = pylog.compact(logs, now_ms=NOW_MS, dry_run=True)
-    with pylog.own_log_directory(logs):
-        summary = compact_by_tasks(pylog.CompactionJob(logs, now_ms=NOW_MS, dry_run=True))
+    with pylog.logs.own_log_directory(logs):
+        summary = compact_by_tasks(pylog.jobs.CompactionJob(logs, now_ms=NOW_MS, dry_run=True))
     assert summary == expected
     assert {k: v for k, v in digests(logs).items() if "-" in k and ".log" in k} == {
         k: v for k, v in before.items() if "-" in k and ".log" in k
@@ -117,7 +117,7 @@ def test_a_dry_run_counts_and_changes_nothing(logs: Path) -> None:
 
 
 def test_the_directory_is_owned_from_the_plan_to_the_end(logs: Path) -> None:
-    with pylog.CompactionJob(logs) as job:
+    with pylog.jobs.CompactionJob(logs) as job:
         for task in job.tasks:
             task.run()  # takes no lock
         with pytest.raises(LogLockedError):
@@ -127,7 +127,7 @@ def test_the_directory_is_owned_from_the_plan_to_the_end(logs: Path) -> None:
 
 def test_what_is_not_committed_changes_no_log_and_is_removed(logs: Path) -> None:
     before = rows(logs)
-    with pylog.CompactionJob(logs) as job:
+    with pylog.jobs.CompactionJob(logs) as job:
         for task in job.tasks:
             task.run()
             task.run()  # another attempt has files of its own
@@ -137,18 +137,18 @@ def test_what_is_not_committed_changes_no_log_and_is_removed(logs: Path) -> None
 
 
 def test_the_next_owner_removes_what_a_killed_driver_left(logs: Path) -> None:
-    with pylog.CompactionJob(logs) as job:
+    with pylog.jobs.CompactionJob(logs) as job:
         [task, *_] = job.tasks
     task.run()  # of a job that is no more
     assert left_over(logs)
-    with pylog.own_log_directory(logs):
+    with pylog.logs.own_log_directory(logs):
         assert left_over(logs) == []
 
 
 def test_a_staged_file_that_is_gone_or_cut_is_an_error_before_any_change(logs: Path) -> None:
     before = rows(logs)
     for harm in ("unlink", "cut"):
-        with pylog.CompactionJob(logs) as job:
+        with pylog.jobs.CompactionJob(logs) as job:
             staged = [task.run() for task in job.tasks]
             victim = sorted(logs.glob(".pylog-cleaned-*.log"))[-1]
             if harm == "unlink":
@@ -161,14 +161,14 @@ def test_a_staged_file_that_is_gone_or_cut_is_an_error_before_any_change(logs: P
 
 
 def test_a_missing_task_is_an_error(logs: Path) -> None:
-    with pylog.CompactionJob(logs) as job:
+    with pylog.jobs.CompactionJob(logs) as job:
         staged = [task.run() for task in job.tasks]
         with pytest.raises(ValueError, match="expected"):
             job.commit(staged[1:])
 
 
 def test_a_task_whose_disk_is_full_leaves_nothing(logs: Path) -> None:
-    with pylog.CompactionJob(logs, topics=["foo"]) as job:
+    with pylog.jobs.CompactionJob(logs, topics=["foo"]) as job:
         [task] = job.tasks
         with pytest.raises(KafkaStorageError):
             task.run(FaultyIO(Fault(kinds=frozenset({Kind.WRITE}), at=2)))
@@ -186,13 +186,13 @@ def test_a_disk_that_fails_in_a_commit_leaves_groups_old_or_new_and_a_rerun_comp
     expected, before = rows(memory_path / "other"), rows(logs)
     io = FaultyIO()
     context = LogContext(io=io, failures=LogDirFailureChannel(is_logged=False))
-    job = pylog.CompactionJob(logs, now_ms=NOW_MS, context=context)
+    job = pylog.jobs.CompactionJob(logs, now_ms=NOW_MS, context=context)
     with suppress(KafkaStorageError), job:
         staged = [task.run() for task in job.tasks]
         changes = frozenset({Kind.REPLACE, Kind.REMOVE, Kind.SYNC_DIRECTORY})
         io.faults = [Fault(kinds=changes, at=at, forever=True)]
         job.commit(staged)
-    with pylog.own_log_directory(logs):
+    with pylog.logs.own_log_directory(logs):
         assert left_over(logs) == []
     after = rows(logs)
     assert set(expected) <= set(after) <= set(before)
@@ -205,7 +205,7 @@ def test_a_damaged_log_is_named_and_the_others_are_cleaned(logs: Path) -> None:
     data = bytearray(victim.read_bytes())
     data[-1] ^= 1
     victim.write_bytes(data)
-    summary = compact_by_tasks(pylog.CompactionJob(logs))
+    summary = compact_by_tasks(pylog.jobs.CompactionJob(logs))
     by_topic = {each.topic_partition.topic: each for each in summary.partitions}
     assert "batch CRC stored" in (by_topic["foo"].failure or "")
     assert (by_topic["foo"].rounds, by_topic["foo"].is_complete) == (0, False)
@@ -224,18 +224,18 @@ def test_keys_that_do_not_fit_are_for_the_engine_in_one_round(memory_path: Path)
     server.write_text(f"log.cleaner.dedupe.buffer.size=1048600\nlog.dirs={directory}\n")
     properties = pylog.ServerProperties.read(server)
     now_ms = expected.now_ms
-    job = pylog.CompactionJob(directory, now_ms=now_ms, server_properties=properties)
+    job = pylog.jobs.CompactionJob(directory, now_ms=now_ms, server_properties=properties)
     assert compact_by_tasks(job, is_large=True) == expected
     assert contents(directory) == contents(other)
     assert [each.rounds for each in expected.partitions] == [1]
     assert checkpointed(directory) == checkpointed(other)
 
 
-def large_of(job: pylog.CompactionJob) -> list[pylog.LargeCleaning]:
+def large_of(job: pylog.jobs.CompactionJob) -> list[pylog.jobs.LargeCleaning]:
     """Return the cleaning of each partition by an engine, as if its keys had not fitted."""
     return list(
         job.large(
-            pylog.StagedCleaning(
+            pylog.jobs.StagedCleaning(
                 topic_partition=task.snapshot.topic_partition, next_dirty_offset=0, keys_fit=False
             )
             for task in job.tasks
@@ -244,7 +244,7 @@ def large_of(job: pylog.CompactionJob) -> list[pylog.LargeCleaning]:
 
 
 def test_who_plans_a_large_cleaning_reads_no_segment(logs: Path) -> None:
-    with pylog.CompactionJob(logs, topics=["foo"]) as job:
+    with pylog.jobs.CompactionJob(logs, topics=["foo"]) as job:
         [large] = large_of(job)
         found = [task.run() for task in large.transactions]
         files = sorted(logs.glob("foo-0/*.log"))
@@ -265,7 +265,7 @@ def test_damage_that_an_engine_comes_upon_is_named_and_the_other_logs_are_cleane
     data = bytearray(victim.read_bytes())
     data[100] ^= 1
     victim.write_bytes(data)
-    with pylog.CompactionJob(logs) as job:
+    with pylog.jobs.CompactionJob(logs) as job:
         summary = job.commit([by_engine(each) for each in large_of(job)])
     by_topic = {each.topic_partition.topic: each for each in summary.partitions}
     assert str(victim) in (by_topic["foo"].failure or "")
@@ -308,9 +308,13 @@ def test_random_logs_are_cleaned_by_tasks_and_engine_as_by_compact(
             shutil.copytree(directory, memory_path / f"{seed}-{name}")
         expected = pylog.compact(directory, config=properties, now_ms=now_ms)
         done = compact_by_tasks(
-            pylog.CompactionJob(memory_path / f"{seed}-tasks", config=properties, now_ms=now_ms)
+            pylog.jobs.CompactionJob(
+                memory_path / f"{seed}-tasks", config=properties, now_ms=now_ms
+            )
         )
-        job = pylog.CompactionJob(memory_path / f"{seed}-engine", config=properties, now_ms=now_ms)
+        job = pylog.jobs.CompactionJob(
+            memory_path / f"{seed}-engine", config=properties, now_ms=now_ms
+        )
         with job:
             staged = [by_engine(each) for each in large_of(job)]
             done_by_engine = job.commit(staged)

@@ -114,7 +114,7 @@ def test_a_dry_run_says_what_a_run_does_and_changes_nothing(
 
 
 def test_a_dry_run_does_not_need_the_lock(logs: Path) -> None:
-    with pylog.own_log_directory(logs):
+    with pylog.logs.own_log_directory(logs):
         assert pylog.compact(logs, dry_run=True).totals.records > 0
         with pytest.raises(LogLockedError):
             pylog.compact(logs)
@@ -251,7 +251,7 @@ def test_a_disk_that_is_full_leaves_the_log_as_it_was(logs: Path, kind: Kind) ->
         )
     )
     with pytest.raises(KafkaStorageError):
-        pylog.compact(logs, context=pylog.LogContext(io=io))
+        pylog.compact(logs, context=pylog.logs.LogContext(io=io))
     # Groups of segments before may have been cleaned: each is, or is as it was.
     assert set(rows(logs)) <= set(before)
     assert latest(rows(logs)) == latest(before)

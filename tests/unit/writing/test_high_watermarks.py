@@ -63,22 +63,22 @@ def values_of(logs: Path) -> list[bytes]:
     return list(table.column("value").to_pylist())
 
 
-def compact(logs: Path, **options: Any) -> pylog.PartitionCompaction:  # noqa: ANN401
+def compact(logs: Path, **options: Any) -> pylog.results.PartitionCompaction:  # noqa: ANN401
     [orders] = pylog.compact(
         logs, topics=["orders"], config=COMPACT, now_ms=NOW_MS, **options
     ).partitions
     return orders
 
 
-def trim(logs: Path, **options: Any) -> pylog.PartitionRetention:  # noqa: ANN401
+def trim(logs: Path, **options: Any) -> pylog.results.PartitionRetention:  # noqa: ANN401
     [orders] = pylog.apply_retention(
         logs, topics=["orders"], config=TRIM, now_ms=NOW_MS, **options
     ).partitions
     return orders
 
 
-def compact_by_job(logs: Path, **options: Any) -> pylog.PartitionCompaction:  # noqa: ANN401
-    with pylog.CompactionJob(
+def compact_by_job(logs: Path, **options: Any) -> pylog.results.PartitionCompaction:  # noqa: ANN401
+    with pylog.jobs.CompactionJob(
         logs, topics=["orders"], config=COMPACT, now_ms=NOW_MS, **options
     ) as job:
         [orders] = job.commit([task.run() for task in job.tasks]).partitions
@@ -90,14 +90,14 @@ def compact_by_job(logs: Path, **options: Any) -> pylog.PartitionCompaction:  # 
 
 @pytest.mark.parametrize("clean", [compact, compact_by_job])
 def test_compaction_keeps_the_last_replicated_record_of_each_key(
-    logs: Path, clean: Callable[..., pylog.PartitionCompaction]
+    logs: Path, clean: Callable[..., pylog.results.PartitionCompaction]
 ) -> None:
     write_high_watermarks(logs, {ORDERS: 2})
     before = (logs / CHECKPOINT).read_bytes()
     planned, done = clean(logs, dry_run=True), clean(logs)
     assert planned == done
     assert values_of(logs) == [b"1", b"2", b"3"]
-    assert done.held_back == pylog.HeldBack(2, 3, 1, 2, 4, 2)
+    assert done.held_back == pylog.results.HeldBack(2, 3, 1, 2, 4, 2)
     assert str(done.held_back).startswith(
         "1 record at offsets 2 to 2 are left alone, since they may not be replicated: "
         f"{CHECKPOINT} says that only offsets below 2 are, and the log ends at 4."
@@ -109,18 +109,18 @@ def test_retention_keeps_segments_above_the_watermark(logs: Path) -> None:
     write_high_watermarks(logs, {ORDERS: 2})
     planned, done = trim(logs, dry_run=True), trim(logs)
     assert planned.deleted == done.deleted
-    assert planned.held_back == done.held_back == pylog.HeldBack(2, 4, 2, 2, 4, 2)
+    assert planned.held_back == done.held_back == pylog.results.HeldBack(2, 4, 2, 2, 4, 2)
     assert values_of(logs) == [b"2", b"3"]
 
 
 def test_records_are_deleted_up_to_the_watermark(logs: Path) -> None:
     write_high_watermarks(logs, {ORDERS: 2})
-    for act in (pylog.plan_record_deletion, pylog.delete_records):
+    for act in (pylog.jobs.plan_record_deletion, pylog.delete_records):
         with pytest.raises(OffsetAboveHighWatermarkError, match="above its high watermark 2"):
             act(logs, {ORDERS: 3})
         moved = act(logs, {ORDERS: None})[ORDERS]
         assert (moved.before, moved.after) == (0, 2)
-        assert moved.held_back == pylog.HeldBack(2, 4, 2, 2, 4, 2)
+        assert moved.held_back == pylog.results.HeldBack(2, 4, 2, 2, 4, 2)
     assert values_of(logs) == [b"2", b"3"]
 
 
@@ -155,7 +155,7 @@ def test_a_directory_whose_cluster_is_gone_is_cleaned_to_its_end(
 
 def test_records_of_a_directory_whose_cluster_is_gone_are_deleted_to_its_end(logs: Path) -> None:
     write_high_watermarks(logs, {ORDERS: 1})
-    for act in (pylog.plan_record_deletion, pylog.delete_records):
+    for act in (pylog.jobs.plan_record_deletion, pylog.delete_records):
         assert act(logs, {ORDERS: None}, high_watermark="log-end")[ORDERS].after == 4
 
 
@@ -210,7 +210,7 @@ def test_an_append_says_nothing_of_the_records_before_it(logs: Path) -> None:
     write_high_watermarks(logs, {ORDERS: 2})
     pylog.write_topic(logs, "orders", [{"value": b"v"}])
     assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 2
-    job = pylog.WriteJob(str(logs), "job", topic="orders")
+    job = pylog.jobs.WriteJob(str(logs), "job", topic="orders")
     with job.stage("task") as stage:
         stage.append(pylog.scan(logs, columns=["key", "value"]).to_table().to_batches()[0])
     job.commit([stage.staged])
@@ -313,10 +313,10 @@ def test_the_only_replica_by_the_metadata_is_replicated_to_its_end(
     if topic_id is not None:
         path = logs / "orders-0" / "partition.metadata"
         path.write_text(f"version: 0\ntopic_id: {topic_id}")
-    with pylog.own_log_directory(logs) as manager:
+    with pylog.logs.own_log_directory(logs) as manager:
         assert manager.get_log(ORDERS).high_watermark == expected
     assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 1
-    assert pylog.plan_record_deletion(logs, {ORDERS: None})[ORDERS].after == expected
+    assert pylog.jobs.plan_record_deletion(logs, {ORDERS: None})[ORDERS].after == expected
     assert pylog.delete_records(logs, {ORDERS: None})[ORDERS].after == expected
 
 
@@ -327,7 +327,7 @@ def test_metadata_that_cannot_be_read_say_nothing(logs: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 0xFF
     path.write_bytes(data)
-    with pylog.own_log_directory(logs) as manager:
+    with pylog.logs.own_log_directory(logs) as manager:
         assert manager.get_log(ORDERS).high_watermark == 1
 
 

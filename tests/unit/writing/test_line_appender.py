@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pylog import LineAppender, LogManager
+    from pylog.jobs import LineAppender
+    from pylog.logs import LogManager
 
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[LogManager]:
-    with pylog.own_log_directory(tmp_path / "logs") as opened:
+    with pylog.logs.own_log_directory(tmp_path / "logs") as opened:
         yield opened
 
 
 def text_appender(manager: LogManager, **options: Any) -> LineAppender:  # noqa: ANN401
-    return pylog.LineAppender(manager, source="it", line_format="text", topic="t", **options)
+    return pylog.jobs.LineAppender(manager, source="it", line_format="text", topic="t", **options)
 
 
 def test_lines_are_counted_over_all_calls(manager: LogManager) -> None:
@@ -41,7 +42,7 @@ def test_lines_are_counted_over_all_calls(manager: LogManager) -> None:
 
 
 def test_what_was_appended_is_reported_by_partition_in_order(manager: LogManager) -> None:
-    appender = pylog.LineAppender(manager, source="it")
+    appender = pylog.jobs.LineAppender(manager, source="it")
     lines = [
         b'{"topic": "u", "partition": 0, "value": null}',
         b'{"topic": "t", "partition": 2, "value": "YQ=="}',
@@ -74,7 +75,7 @@ def test_wrong_options_are_refused_before_a_line_is_read(
     options: dict[str, Any], message: str, manager: LogManager
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        pylog.LineAppender(manager, source="it", **options)
+        pylog.jobs.LineAppender(manager, source="it", **options)
 
 
 def common(number: int, partition: int = 0) -> bytes:
@@ -91,8 +92,8 @@ def test_lines_of_all_forms_keep_their_order(tmp_path: Path) -> None:
     # Enough of them for those of the common form to be read many at once.
     forms = [common] * 100 + [with_headers] * 3 + [common] * 90 + [with_headers, common] * 40
     lines = [form(number, number // 50 % 2) for number, form in enumerate(forms)]
-    with pylog.own_log_directory(tmp_path / "logs") as manager:
-        pylog.LineAppender(manager, source="it").append([*lines, b"", *lines])
+    with pylog.logs.own_log_directory(tmp_path / "logs") as manager:
+        pylog.jobs.LineAppender(manager, source="it").append([*lines, b"", *lines])
     numbers = [*range(len(lines))] * 2
     for partition in (0, 1):
         scan = pylog.scan(tmp_path / "logs", assign={"t": [partition]}, include_headers=True)
@@ -116,7 +117,7 @@ def test_a_line_among_many_is_named_by_its_number(
 ) -> None:
     lines = [common(number) for number in range(200)]
     lines[150:150] = [line, line]
-    appender = pylog.LineAppender(manager, source="it")
+    appender = pylog.jobs.LineAppender(manager, source="it")
     with pytest.raises(InvalidRecordError) as raised:
         appender.append(lines)
     assert str(raised.value).startswith(f"it, line 151: {reason}")
@@ -125,10 +126,10 @@ def test_a_line_among_many_is_named_by_its_number(
 
 
 def test_a_partition_that_a_topic_does_not_have_is_named_with_its_line(manager: LogManager) -> None:
-    pylog.LineAppender(manager, source="it").append([common(0)])
+    pylog.jobs.LineAppender(manager, source="it").append([common(0)])
     lines = [common(number, number // 70) for number in range(100)]
     with pytest.raises(InvalidRecordError, match="it, line 71: topic 't' has no partition 1 here"):
-        pylog.LineAppender(manager, source="it").append(lines)
+        pylog.jobs.LineAppender(manager, source="it").append(lines)
 
 
 def placed(directory: Path, topic: str = "t") -> list[tuple[int, bytes | None]]:
@@ -138,7 +139,7 @@ def placed(directory: Path, topic: str = "t") -> list[tuple[int, bytes | None]]:
 
 
 def test_keys_that_are_numbers_are_taken_modulo_partitions(tmp_path: Path) -> None:
-    with pylog.own_log_directory(tmp_path / "logs") as manager:
+    with pylog.logs.own_log_directory(tmp_path / "logs") as manager:
         pylog.create_topic(manager, "t", 4)
         appender = text_appender(manager, partitioner="integer_key")
         appender.append([b"6\ta", b"-1\tb", b"4\tc"])
@@ -150,9 +151,9 @@ def test_many_json_lines_with_such_keys_go_where_their_numbers_say(tmp_path: Pat
         fields = {"topic": "t", "values": "text", "key": str(number), "value": None, **more}
         return json.dumps(fields).encode()
 
-    with pylog.own_log_directory(tmp_path / "logs") as manager:
+    with pylog.logs.own_log_directory(tmp_path / "logs") as manager:
         pylog.create_topic(manager, "t", 3)
-        appender = pylog.LineAppender(manager, source="it", partitioner="integer_key")
+        appender = pylog.jobs.LineAppender(manager, source="it", partitioner="integer_key")
         appender.append([line(number) for number in range(200)] + [line(7, partition=2)])
     expected = sorted((number % 3, b"%d" % number) for number in range(200))
     assert sorted(placed(tmp_path / "logs")) == sorted([*expected, (2, b"7")])
@@ -167,7 +168,7 @@ def test_a_key_that_is_not_a_number_is_named_by_its_line(
 ) -> None:
     lines = [common(number) for number in range(100)]
     lines[70] = json.dumps({"topic": "t", "key": key, "values": "text", "value": "x"}).encode()
-    appender = pylog.LineAppender(manager, source="it", partitioner="integer_key")
+    appender = pylog.jobs.LineAppender(manager, source="it", partitioner="integer_key")
     with pytest.raises(InvalidRecordError) as raised:
         appender.append(lines)
     assert str(raised.value).startswith(f"it, line 71: {reason}; all lines before it")
@@ -175,7 +176,7 @@ def test_a_key_that_is_not_a_number_is_named_by_its_line(
 
 
 def test_lines_are_dealt_out_in_turn_over_all_calls(tmp_path: Path) -> None:
-    with pylog.own_log_directory(tmp_path / "logs") as manager:
+    with pylog.logs.own_log_directory(tmp_path / "logs") as manager:
         pylog.create_topic(manager, "t", 3)
         appender = text_appender(manager, partitioner="round_robin")
         appender.append([b"k\t1", b"k\t2"])

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def test_a_directory_is_made_unless_it_must_exist(tmp_path: Path) -> None:
     with pytest.raises(LogDirectoryError):
-        pylog.own_log_directory(tmp_path / "logs", must_exist=True)
+        pylog.logs.own_log_directory(tmp_path / "logs", must_exist=True)
     assert not (tmp_path / "logs").exists()
-    with pylog.own_log_directory(tmp_path / "logs"):
+    with pylog.logs.own_log_directory(tmp_path / "logs"):
         assert (tmp_path / "logs" / ".lock").exists()
     assert not (tmp_path / "logs" / ".lock").exists()
 
@@ -44,7 +44,7 @@ def test_a_failing_disk_is_raised_and_logged_only_by_a_context_that_does(
     )
     context = partial(LogContext, io=FaultyIO(fault))
     monkeypatch.setattr(owned_directory, "LogContext", context)
-    manager = pylog.own_log_directory(tmp_path, context=context() if is_logged else None)
+    manager = pylog.logs.own_log_directory(tmp_path, context=context() if is_logged else None)
     with (
         caplog.at_level(logging.ERROR),
         pytest.raises(KafkaStorageError, match="No space left on device"),

@@ -39,7 +39,7 @@ def content_of(directory: Path) -> dict[str, bytes]:
 
 def test_a_truncation_is_planned_then_done(logs: Path) -> None:
     before = content_of(logs)
-    plan = pylog.plan_truncation(logs, ("t", 0), 10)
+    plan = pylog.jobs.plan_truncation(logs, ("t", 0), 10)
     size = len(BATCHES[10][0].data)
     assert (plan.before, plan.after) == (20, 10)
     assert plan.removal == (10, 20, 10, size, 0)
@@ -49,10 +49,10 @@ def test_a_truncation_is_planned_then_done(logs: Path) -> None:
 
 
 def test_a_batch_goes_as_a_whole_or_not_at_all(logs: Path) -> None:
-    for act in (pylog.plan_truncation, pylog.truncate_log):
+    for act in (pylog.jobs.plan_truncation, pylog.truncate_log):
         with pytest.raises(OffsetInsideBatchError):
             act(logs, ("t", 0), 15)
-    assert pylog.plan_truncation(logs, ("t", 0), 15, takes_whole_batch=True).after == 10
+    assert pylog.jobs.plan_truncation(logs, ("t", 0), 15, takes_whole_batch=True).after == 10
     assert pylog.truncate_log(logs, ("t", 0), 15, takes_whole_batch=True) == (20, 10, None, None)
 
 
@@ -61,7 +61,7 @@ def test_a_deletion_of_records_is_planned_then_done(
     logs: Path, offset: int | None, start: int
 ) -> None:
     before = content_of(logs)
-    plan = pylog.plan_record_deletion(logs, {("t", 0): offset})[PLACE]
+    plan = pylog.jobs.plan_record_deletion(logs, {("t", 0): offset})[PLACE]
     assert (plan.before, plan.after) == (0, start)
     assert plan.removal is not None
     assert plan.removal[:3] == (0, start, start)
@@ -71,18 +71,18 @@ def test_a_deletion_of_records_is_planned_then_done(
 
 
 def test_an_offset_after_the_end_cannot_be_the_start(logs: Path) -> None:
-    for act in (pylog.plan_record_deletion, pylog.delete_records):
+    for act in (pylog.jobs.plan_record_deletion, pylog.delete_records):
         with pytest.raises(OffsetOutOfRangeError):
             act(logs, {PLACE: 21})
 
 
 def test_a_partition_or_directory_must_be_there(logs: Path) -> None:
-    for act in (pylog.plan_truncation, pylog.truncate_log):
+    for act in (pylog.jobs.plan_truncation, pylog.truncate_log):
         with pytest.raises(UnknownTopicOrPartitionError):
             act(logs, ("t", 1), 0)
         with pytest.raises(LogDirectoryError):
             act(logs / "none", ("t", 0), 0)
-    for act_on_many in (pylog.plan_record_deletion, pylog.delete_records):
+    for act_on_many in (pylog.jobs.plan_record_deletion, pylog.delete_records):
         with pytest.raises(UnknownTopicOrPartitionError):
             act_on_many(logs, {("t", 1): 0})
         with pytest.raises(LogDirectoryError):
@@ -93,7 +93,7 @@ def test_a_partition_or_directory_must_be_there(logs: Path) -> None:
 def test_records_of_several_partitions_are_deleted_or_of_none(logs: Path) -> None:
     write_partition(logs, BATCHES, name="t-1")
     write_partition(logs, BATCHES, name="c-0")
-    with pylog.LogManager([logs]) as manager:
+    with pylog.logs.LogManager([logs]) as manager:
         manager.store_topic_config("c", {"cleanup.policy": "compact"})
     other = pylog.TopicPartition("t", 1)
     refused: list[tuple[tuple[str, int], int, type[Exception]]] = [
@@ -101,7 +101,7 @@ def test_records_of_several_partitions_are_deleted_or_of_none(logs: Path) -> Non
         (("t", 2), 1, UnknownTopicOrPartitionError),
         (("c", 0), 1, PolicyViolationError),
     ]
-    for act in (pylog.plan_record_deletion, pylog.delete_records):
+    for act in (pylog.jobs.plan_record_deletion, pylog.delete_records):
         for place, offset, error in refused:
             with pytest.raises(error):
                 act(logs, {("t", 0): 5, place: offset})
@@ -121,6 +121,6 @@ def test_the_policy_of_all_topics_may_come_from_server_properties(
     file = tmp_path_factory.mktemp("etc") / "server.properties"
     file.write_text("log.cleanup.policy=compact\n")
     compacted = pylog.ServerProperties.read(file)
-    for act in (pylog.plan_record_deletion, pylog.delete_records):
+    for act in (pylog.jobs.plan_record_deletion, pylog.delete_records):
         with pytest.raises(PolicyViolationError):
             act(logs, {PLACE: 5}, server_properties=compacted)

@@ -127,7 +127,7 @@ def append_to(logs: Path, topic: str) -> None:
 
 
 def commit_job(logs: Path, topic: str) -> None:
-    job = pylog.WriteJob(str(logs), "job", topic=topic)
+    job = pylog.jobs.WriteJob(str(logs), "job", topic=topic)
     with job.stage("task") as stage:
         import pyarrow as pa  # noqa: PLC0415 - only here
 
@@ -195,14 +195,14 @@ def test_cleanups_leave_the_log_alone_say_so_and_do_the_others(logs: Path, how: 
         assert "orders 0 60" in (logs / "replication-offset-checkpoint").read_text()
 
 
-def compact_by_job(logs: Path) -> pylog.CompactionSummary:
-    with pylog.CompactionJob(logs, config=COMPACT) as job:
+def compact_by_job(logs: Path) -> pylog.results.CompactionSummary:
+    with pylog.jobs.CompactionJob(logs, config=COMPACT) as job:
         return job.commit([task.run() for task in job.tasks])
 
 
 @pytest.mark.parametrize("run", [pylog.compact, pylog.apply_retention])
 def test_a_cleanup_of_that_log_alone_changes_nothing_at_all(
-    logs: Path, run: Callable[..., pylog.CompactionSummary]
+    logs: Path, run: Callable[..., pylog.results.CompactionSummary]
 ) -> None:
     a_flipped_bit(logs / "orders-0")
     (logs / MARKER).touch()
@@ -277,7 +277,7 @@ def test_a_refused_command_leaves_the_marker_as_it_was(logs: Path) -> None:
 
 
 def test_a_commit_under_way_to_the_log_refuses_the_start(logs: Path) -> None:
-    job = pylog.WriteJob(str(logs), "job", topic="orders")
+    job = pylog.jobs.WriteJob(str(logs), "job", topic="orders")
     commit_job(logs, "events")
     assert job.is_committed()
     manifest = '{"version":1}'  # what a manifest says is read before anything is changed

@@ -75,16 +75,16 @@ def test_each_topic_has_its_own_sum(tmp_path: Path) -> None:
     )
     assert (summary.now_ms, summary.is_dry_run) == (NOW_MS, False)
     assert summary.by_topic == {
-        "a": pylog.RetentionTotals(2, 2, 3, None, 3 * SIZE, 2 * SIZE),
-        "b": pylog.RetentionTotals(1, 0, 0, None, 0, SIZE),
+        "a": pylog.results.RetentionTotals(2, 2, 3, None, 3 * SIZE, 2 * SIZE),
+        "b": pylog.results.RetentionTotals(1, 0, 0, None, 0, SIZE),
     }
-    assert summary.totals == pylog.RetentionTotals(3, 2, 3, None, 3 * SIZE, 3 * SIZE)
+    assert summary.totals == pylog.results.RetentionTotals(3, 2, 3, None, 3 * SIZE, 3 * SIZE)
     assert [each.deleted for each in summary.partitions] == [
         (
-            pylog.DeletedSegment(0, 1, SIZE, pylog.RetentionReason.TIME),
-            pylog.DeletedSegment(1, 2, SIZE, pylog.RetentionReason.TIME),
+            pylog.results.DeletedSegment(0, 1, SIZE, pylog.results.RetentionReason.TIME),
+            pylog.results.DeletedSegment(1, 2, SIZE, pylog.results.RetentionReason.TIME),
         ),
-        (pylog.DeletedSegment(0, 1, SIZE, pylog.RetentionReason.TIME),),
+        (pylog.results.DeletedSegment(0, 1, SIZE, pylog.results.RetentionReason.TIME),),
         (),
     ]
 
@@ -128,7 +128,7 @@ def test_nothing_is_changed_before_all_topics_are_known(tmp_path: Path) -> None:
 
 def test_a_dry_run_needs_no_lock_and_a_run_does(tmp_path: Path) -> None:
     write_topic(tmp_path, "a-0", [30, 1])
-    with pylog.LogManager([tmp_path], context=context()):
+    with pylog.logs.LogManager([tmp_path], context=context()):
         code = (
             "import sys, pylog\n"
             "from pylog.errors import LogLockedError\n"

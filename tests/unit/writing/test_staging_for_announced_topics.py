@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PARTITIONS = 3
 
 
-def job_in(directory: Path, job_id: str) -> pylog.WriteJob:
-    return pylog.WriteJob(
+def job_in(directory: Path, job_id: str) -> pylog.jobs.WriteJob:
+    return pylog.jobs.WriteJob(
         str(directory),
         job_id,
         topic="orders",
@@ -27,7 +27,7 @@ def job_in(directory: Path, job_id: str) -> pylog.WriteJob:
     )
 
 
-def stage(directory: Path, job_id: str) -> pylog.StagedRecords:
+def stage(directory: Path, job_id: str) -> pylog.jobs.StagedRecords:
     rows = {"value": [f"{job_id} {each}" for each in range(PARTITIONS)]}
     numbers = pa.array(range(PARTITIONS), pa.int32())
     with job_in(directory, job_id).stage("task") as attempt:
@@ -41,7 +41,9 @@ def interrupted(tmp_path: Path) -> Path:
     staged = stage(tmp_path, "first")
     fault = Fault(kinds=frozenset({Kind.MAKE_DIRECTORY}), path_end="orders-1")
     with pytest.raises(KafkaStorageError):
-        job_in(tmp_path, "first").commit([staged], context=pylog.LogContext(io=FaultyIO(fault)))
+        job_in(tmp_path, "first").commit(
+            [staged], context=pylog.logs.LogContext(io=FaultyIO(fault))
+        )
     assert [path.name for path in sorted(tmp_path.glob("orders-*"))] == ["orders-0"]
     assert (tmp_path / ".pylog-manifest").exists()
     return tmp_path
@@ -65,6 +67,6 @@ def test_rows_go_to_all_partitions_that_a_commit_has_announced(
 def test_rows_are_held_against_the_properties_that_a_commit_has_announced(
     interrupted: Path,
 ) -> None:
-    job = pylog.WriteJob(str(interrupted), "second", topic="orders")
+    job = pylog.jobs.WriteJob(str(interrupted), "second", topic="orders")
     with pytest.raises(pylog.errors.RecordTooLargeError), job.stage("task") as attempt:
         attempt.append(pa.record_batch({"value": ["x" * 3_000]}))

@@ -47,7 +47,7 @@ def test_a_topic_is_made_in_a_directory_that_is_not_there(tmp_path: Path) -> Non
 
 
 def test_a_manager_stays_open_and_has_the_topics_logs(tmp_path: Path) -> None:
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         pylog.create_topic(manager, "orders", 2)
         assert list(manager.logs) == [("orders", 0), ("orders", 1)]
 
@@ -77,7 +77,7 @@ def test_a_deleted_topic_can_be_made_anew_and_is_empty(logs: Path) -> None:
 
 
 def test_a_manager_renames_at_once_and_removes_later(logs: Path) -> None:
-    with pylog.LogManager([logs]) as manager:
+    with pylog.logs.LogManager([logs]) as manager:
         pylog.delete_topic(manager, "orders")
         assert list(manager.logs) == [("payments", 0)]
         renamed = [name for name in directories(logs) if name.startswith("orders")]
@@ -98,7 +98,7 @@ def test_deleting_makes_no_directory(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_somebody_has_open_is_left_alone(logs: Path) -> None:
-    with pylog.LogManager([logs]):
+    with pylog.logs.LogManager([logs]):
         with pytest.raises(LogLockedError):
             pylog.delete_topic(logs, "orders")
         with pytest.raises(LogLockedError):
@@ -115,19 +115,21 @@ def _write(directory: Path) -> None:
 
 
 def _append(directory: Path) -> None:
-    with pylog.own_log_directory(directory) as manager:
-        pylog.LineAppender(manager, source="lines", topic="orders").append([b'{"value": "YQ=="}'])
+    with pylog.logs.own_log_directory(directory) as manager:
+        pylog.jobs.LineAppender(manager, source="lines", topic="orders").append(
+            [b'{"value": "YQ=="}']
+        )
 
 
 def _commit(directory: Path) -> None:
-    job = pylog.WriteJob(str(directory), "nightly", topic="orders")
+    job = pylog.jobs.WriteJob(str(directory), "nightly", topic="orders")
     with job.stage("task") as stage:
         stage.append(pa.record_batch({"value": ["a"]}))
     job.commit([stage.staged])
 
 
 def unconfigured(directory: Path) -> list[str]:
-    with pylog.LogManager([directory]) as manager:
+    with pylog.logs.LogManager([directory]) as manager:
         return manager.unconfigured_topics(topic for topic, _ in manager.logs)
 
 

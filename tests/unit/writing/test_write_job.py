@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 NOW_MS = 1_700_000_000_000
 
 
-def job_in(directory: Path, job_id: str = "nightly", **options: object) -> pylog.WriteJob:
+def job_in(directory: Path, job_id: str = "nightly", **options: object) -> pylog.jobs.WriteJob:
     options.setdefault("topic", "orders")
-    return pylog.WriteJob(str(directory), job_id, **options)  # type: ignore[arg-type]
+    return pylog.jobs.WriteJob(str(directory), job_id, **options)  # type: ignore[arg-type]
 
 
 def stage(
-    job: pylog.WriteJob, *columns: dict[str, Any], now_ms: int = NOW_MS
-) -> pylog.StagedRecords:
-    context = pylog.LogContext(clock=ManualClock(now_ms))
+    job: pylog.jobs.WriteJob, *columns: dict[str, Any], now_ms: int = NOW_MS
+) -> pylog.jobs.StagedRecords:
+    context = pylog.logs.LogContext(clock=ManualClock(now_ms))
     with job.stage("attempt", context=context) as attempt:
         for each in columns:
             attempt.append(pa.record_batch(each))
@@ -131,7 +131,7 @@ def test_an_existing_topic_keeps_its_partitions_and_a_new_one_gets_those_asked_f
     job.commit([stage(job, {"topic": ["old", "new"], "value": ["1", "2"]})])
     assert len(pylog.open_directory(tmp_path).topics["old"]) == 2
     assert len(pylog.open_directory(tmp_path).topics["new"]) == 3
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         assert manager.config_of("new").retention_ms == -1
         assert manager.config_of("old").retention_ms == 604_800_000
 
@@ -182,7 +182,7 @@ def test_a_topic_with_append_time_is_stamped_by_the_commit(tmp_path: Path) -> No
     job = job_in(tmp_path)
     times = pa.array([7] * 4_000, pa.timestamp("ms"))
     staged = stage(job, {"value": ["a"] * 4_000, "timestamp": times})
-    job.commit([staged], context=pylog.LogContext(clock=ManualClock(NOW_MS + 9)))
+    job.commit([staged], context=pylog.logs.LogContext(clock=ManualClock(NOW_MS + 9)))
     batches = pylog.read_table(tmp_path, "batches", check_crc=True).to_pylist()
     assert len(batches) > 1
     assert {each["max_timestamp"].timestamp() * 1_000 for each in batches} == {NOW_MS + 9}
@@ -246,7 +246,7 @@ def test_files_of_a_few_mib_become_segments_of_a_partition_that_has_few(tmp_path
     pylog.write_topic(tmp_path, "orders", [(None, "old")])
     job = job_in(tmp_path)
     large, small = {"value": ["x" * (9 << 20)]}, {"value": ["x" * (7 << 20)]}
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         manager.store_topic_config("orders", {"max.message.bytes": str(16 << 20)})
     staged = [stage(job, each) for each in (large, small, large)]
     sizes = [each.size_bytes for each in staged]
@@ -481,7 +481,7 @@ def test_a_topic_that_has_changed_since_fails_the_job(tmp_path: Path) -> None:
     pylog.create_topic(tmp_path, "orders", 1)
     job = job_in(tmp_path)
     staged = stage(job, {"value": ["a"]})
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         manager.store_topic_config("orders", {"cleanup.policy": "compact"})
     with pytest.raises(LogStorageError, match=r"cleanup\.policy was delete, is compact"):
         job.commit([staged])
@@ -609,7 +609,7 @@ def test_a_job_and_what_was_staged_can_be_pickled(tmp_path: Path) -> None:
 def test_a_job_loads_neither_arrow_nor_numba() -> None:
     code = (
         "import pylog, sys\n"
-        "job = pylog.WriteJob('/nowhere', 'job', topic='orders')\n"
+        "job = pylog.jobs.WriteJob('/nowhere', 'job', topic='orders')\n"
         "assert not {'pyarrow', 'numba', 'numpy'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

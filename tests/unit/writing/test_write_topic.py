@@ -288,9 +288,9 @@ def test_the_topics_own_codec_wins(tmp_path: Path) -> None:
 
 def test_records_follow_the_newest_leader_epoch(tmp_path: Path) -> None:
     pylog.write_topic(tmp_path, "t", table(1))
-    batch = pylog.RecordBatchBuilder()
+    batch = pylog.logs.RecordBatchBuilder()
     batch.append(1_000, None, b"v")
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         log = manager.get_log(TopicPartition("t", 0))
         log.append_as_leader(batch.build(), leader_epoch=7)
     pylog.write_topic(tmp_path, "t", table(1))
@@ -507,7 +507,7 @@ def test_only_local_log_directories_are_written_to(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_open_is_refused(tmp_path: Path) -> None:
     with (
-        pylog.LogManager([tmp_path]),
+        pylog.logs.LogManager([tmp_path]),
         pytest.raises(LogLockedError, match="log directory is locked by this process"),
     ):
         pylog.write_topic(tmp_path, "t", table())

@@ -56,7 +56,7 @@ def alter_topic(
     if not config and not deleted and partitions is None:
         msg = "give --config, --delete-config or --partitions"
         raise click.UsageError(msg)
-    with pylog.own_log_directory(
+    with pylog.logs.own_log_directory(
         directory,
         must_exist=True,
         server_properties=server_properties,
@@ -79,7 +79,7 @@ def alter_topic(
     return exit_status.SOUND
 
 
-def _lines(topic: str, altered: pylog.AlteredTopic) -> list[str]:
+def _lines(topic: str, altered: pylog.results.AlteredTopic) -> list[str]:
     own = " ".join(f"{name}={text}" for name, text in sorted(altered.properties.items()))
     lines = [f"topic {topic} has {f'these properties: {own}' if own else 'no properties'}"]
     if altered.added_partitions:

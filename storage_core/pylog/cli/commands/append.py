@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from pylog import LineAppender, PartitionSummary
+    from pylog.jobs import LineAppender
+    from pylog.results import PartitionSummary
 
 
 STANDARD_INPUT = "-"
@@ -90,7 +91,7 @@ STANDARD_INPUT = "-"
 )
 @click.option(
     "--values",
-    type=click.Choice(pylog.VALUE_FORMATS),
+    type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="With jsonl: how keys, values and headers' values are written in lines that do not say so "
     "themselves. Default: base64, and a word such as test is valid base64.",
 )
@@ -107,7 +108,7 @@ def append(
     server_properties: pylog.ServerProperties | None,
     recover_as_broker: bool,
     as_json: bool,
-    **of_library: Any,  # noqa: ANN401 - options that `pylog.LineAppender` has, too
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.jobs.LineAppender` has, too
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
 
@@ -142,7 +143,7 @@ def append(
         with (
             Interruption() as interruption,
             LineSource(file, interruption) as lines,
-            pylog.own_log_directory(
+            pylog.logs.own_log_directory(
                 directory,
                 server_properties=server_properties,
                 recover_as_broker=recover_as_broker,
@@ -150,7 +151,7 @@ def append(
             ) as manager,
         ):
             announce_compilation()
-            appender = pylog.LineAppender(
+            appender = pylog.jobs.LineAppender(
                 manager,
                 source="standard input" if file == STANDARD_INPUT else file,
                 line_format=line_format,

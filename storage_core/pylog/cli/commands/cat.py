@@ -20,8 +20,8 @@ from pylog.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog import Scan
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.results import Scan
 
 
 @command(
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--values",
-    type=click.Choice(pylog.VALUE_FORMATS),
+    type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="With jsonl: how keys, values and headers' values are printed, see above. "
     "Default: base64.",
 )
@@ -142,7 +142,7 @@ def cat(
             )
     columns = lines.columns
     if progress.is_wanted() and not merge:
-        columns = tuple(dict.fromkeys([*columns, *pylog.PlannedBytes.COLUMNS]))
+        columns = tuple(dict.fromkeys([*columns, *pylog.jobs.PlannedBytes.COLUMNS]))
     scan = chosen.scan(
         way,
         columns=columns,
@@ -167,7 +167,7 @@ def cat(
 
 def _format(
     output_format: str | None, values: str | None, format_text: str | None
-) -> pylog.LineFormat:
+) -> pylog.jobs.LineFormat:
     """Return the format of the lines that the options ask for."""
     if format_text is not None:
         if output_format is not None or values is not None:
@@ -178,8 +178,8 @@ def _format(
         if values is not None:
             msg = "--values is for --format jsonl; text has always text"
             raise click.UsageError(msg)
-        return pylog.LineFormat.text()
-    return pylog.LineFormat.json(values or "base64")
+        return pylog.jobs.LineFormat.text()
+    return pylog.jobs.LineFormat.json(values or "base64")
 
 
 def _effective(mode: str) -> str:
@@ -209,10 +209,10 @@ def _advice_on_damage(mode: str) -> Iterator[None]:
         raise
 
 
-def _print(scan: pylog.Scan, lines: pylog.LineFormat) -> int:
+def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat) -> int:
     """Print a scan's records, with a progress bar where one is wanted; return how many."""
     has_bar = progress.is_wanted()
-    planned = pylog.PlannedBytes(scan.plan())
+    planned = pylog.jobs.PlannedBytes(scan.plan())
     output = RecordOutput(lines)
     with progress.ProgressBar("reading", planned.total) as bar:
         for batch in scan.to_batches():
@@ -223,7 +223,7 @@ def _print(scan: pylog.Scan, lines: pylog.LineFormat) -> int:
 
 
 def _print_merged(
-    scan: pylog.Scan, lines: pylog.LineFormat, limit: int | None, *, reverse: bool
+    scan: pylog.results.Scan, lines: pylog.jobs.LineFormat, limit: int | None, *, reverse: bool
 ) -> int:
     output = RecordOutput(lines, is_mixed=True)
     with progress.ProgressBar("merging", None) as bar:
@@ -241,7 +241,7 @@ LOOK_EVERY_SECONDS = 0.25
 def follow_records(
     chosen: ChosenRecords,
     way: WayOfReading,
-    lines: pylog.LineFormat,
+    lines: pylog.jobs.LineFormat,
     *,
     mode: str,
     where: pylog.RecordFilter | None,
@@ -257,7 +257,7 @@ def follow_records(
         mode=mode,
         use_indexes=not way.ignore_indexes,
     )
-    records = pylog.FollowedRecords(
+    records = pylog.results.FollowedRecords(
         followed,
         start=chosen.start,
         partitions=chosen.partitions,

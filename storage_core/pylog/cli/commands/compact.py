@@ -17,7 +17,7 @@ from pylog.text.words import counted, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog import CompactionSummary, CompactionTotals, PartitionCompaction
+    from pylog.results import CompactionSummary, CompactionTotals, PartitionCompaction
 
 
 _STOPPED = (

@@ -48,7 +48,7 @@ def compile(  # noqa: A001 - the command's name
     start = time.monotonic()
     announce_compilation()
     try:
-        kept = pylog.compile_kernels(all_levels=all_levels)
+        kept = pylog.jobs.compile_kernels(all_levels=all_levels)
     except NotImplementedError as error:
         raise ValueError(*error.args) from None
     seconds = time.monotonic() - start
@@ -56,7 +56,7 @@ def compile(  # noqa: A001 - the command's name
     return exit_status.SOUND
 
 
-def _document(kept: Sequence[pylog.KeptCode]) -> dict[str, object]:
+def _document(kept: Sequence[pylog.jobs.KeptCode]) -> dict[str, object]:
     return {
         "kernels": [
             {
@@ -70,7 +70,7 @@ def _document(kept: Sequence[pylog.KeptCode]) -> dict[str, object]:
     }
 
 
-def _lines(kept: Sequence[pylog.KeptCode], seconds: float) -> Iterator[str]:
+def _lines(kept: Sequence[pylog.jobs.KeptCode], seconds: float) -> Iterator[str]:
     compiled = sum(each.was_compiled for each in kept)
     places = Counter((each.level, str(each.directory)) for each in kept)
     for (level, directory), count in places.items():

@@ -51,7 +51,7 @@ def create_topic(
     if partitions is None:
         partitions = 1 if server_properties is None else server_properties.num_partitions
     given_id = None if topic_id is None else pylog.parse_uuid(topic_id)
-    with pylog.own_log_directory(
+    with pylog.logs.own_log_directory(
         directory, server_properties=server_properties, recover_as_broker=recover_as_broker
     ) as manager:
         new_id = pylog.format_uuid(

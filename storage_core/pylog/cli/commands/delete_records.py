@@ -69,11 +69,11 @@ def delete_records(
         if topic is not None or partition is not None or offset is not None or everything:
             msg = "--offset-json-file goes without --topic, --partition, --offset and --all"
             raise click.UsageError(msg)
-        offsets = pylog.read_offset_json_file(offset_file)
+        offsets = pylog.jobs.read_offset_json_file(offset_file)
     else:
         offsets = _only_offset(topic, partition, offset, everything=everything)
     act = (
-        pylog.plan_record_deletion
+        pylog.jobs.plan_record_deletion
         if dry_run
         else partial(pylog.delete_records, recover_as_broker=recover_as_broker)
     )
@@ -113,12 +113,16 @@ def _only_offset(
     return {pylog.TopicPartition(topic, partition): offset}
 
 
-def _lines(place: pylog.TopicPartition, start: pylog.MovedOffset, offset: int | None) -> list[str]:
+def _lines(
+    place: pylog.TopicPartition, start: pylog.results.MovedOffset, offset: int | None
+) -> list[str]:
     held_back = [] if start.held_back is None else [f"{place}: {start.held_back}"]
     return [*_moved(place, start, offset), *held_back]
 
 
-def _moved(place: pylog.TopicPartition, start: pylog.MovedOffset, offset: int | None) -> list[str]:
+def _moved(
+    place: pylog.TopicPartition, start: pylog.results.MovedOffset, offset: int | None
+) -> list[str]:
     if start.after == start.before:
         would = "was" if start.removal is None else "would be"
         reason = "" if offset is None else f", and offset {offset} is not after that"
@@ -130,7 +134,7 @@ def _moved(place: pylog.TopicPartition, start: pylog.MovedOffset, offset: int | 
     )
 
 
-def _document(place: pylog.TopicPartition, start: pylog.MovedOffset) -> dict[str, Any]:
+def _document(place: pylog.TopicPartition, start: pylog.results.MovedOffset) -> dict[str, Any]:
     return {
         "topic": place.topic,
         "partition": place.partition,

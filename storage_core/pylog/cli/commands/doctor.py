@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 import pylog
-from pylog import Severity
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DIRECTORY, command
 from pylog.cli.output import (
@@ -21,13 +20,20 @@ from pylog.cli.output import (
     document_of,
     write_json,
 )
+from pylog.results import Severity
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import TextIO
 
-    from pylog import DoctorReport, Finding, LogDirectoryReport, PartitionReport, RepairSummary
+    from pylog.results import (
+        DoctorReport,
+        Finding,
+        LogDirectoryReport,
+        PartitionReport,
+        RepairSummary,
+    )
 
 
 @command(
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
 @options.partitions()
 @click.option(
     "--severity",
-    type=click.Choice([str(each) for each in pylog.Severity]),
+    type=click.Choice([str(each) for each in pylog.results.Severity]),
     default="info",
     help="Show findings that are at least so severe.",
 )
@@ -96,7 +102,7 @@ def doctor(
     Exit status: 0 no error or warning was found, 1 there is one (in what was copied, whatever the
     copy is like), 2 wrong usage, nothing under a PATH can be read, or DIR cannot be written.
     """
-    least = pylog.Severity(severity)
+    least = pylog.results.Severity(severity)
     if repair_to is not None and len(paths) > 1:
         msg = "--repair-to takes one PATH: the copy is one log directory"
         raise click.UsageError(msg)
@@ -125,7 +131,7 @@ def doctor(
     return _status_of(report)
 
 
-def _status_of(report: pylog.DoctorReport) -> int:
+def _status_of(report: pylog.results.DoctorReport) -> int:
     unreadable = [
         any(each.code == "unreadable" for each in partition.findings)
         for partition in report.partitions
@@ -133,7 +139,7 @@ def _status_of(report: pylog.DoctorReport) -> int:
     if unreadable and all(unreadable):
         return exit_status.UNUSABLE
     worst = report.worst
-    is_wrong = worst is not None and worst.is_at_least(pylog.Severity.WARNING)
+    is_wrong = worst is not None and worst.is_at_least(pylog.results.Severity.WARNING)
     return exit_status.FINDINGS if is_wrong else exit_status.SOUND
 
 
@@ -187,7 +193,7 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
 
 
 def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
-    label, text = pylog.printable(paragraph.label), pylog.printable(paragraph.text)
+    label, text = pylog.jobs.printable(paragraph.label), pylog.jobs.printable(paragraph.text)
     start = traits.styled(label, paragraph.style)
     if traits.width is None:
         yield f"{start}{text}".rstrip() + "\n"

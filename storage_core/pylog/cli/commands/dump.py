@@ -141,7 +141,7 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON objects, one a line; see above.")
 @click.option(
     "--values",
-    type=click.Choice(pylog.VALUE_FORMATS),
+    type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="With --json: how keys and values are printed. Default: base64.",
 )
 @options.threads("threads decompress, decode and make text")
@@ -233,7 +233,7 @@ def _ensure_known_classes(*names: str | None) -> None:
             raise click.UsageError(msg)
 
 
-def _print(dumped: pylog.Dump) -> None:
+def _print(dumped: pylog.results.Dump) -> None:
     """Print all lines, with a progress bar where one is wanted."""
     is_terminal = sys.stdout.isatty()
     has_bar = progress.is_wanted()
@@ -244,15 +244,15 @@ def _print(dumped: pylog.Dump) -> None:
                 bar.show(dumped.done_bytes)
 
 
-def _report(dumped: pylog.Dump, *, as_json: bool) -> int:
+def _report(dumped: pylog.results.Dump, *, as_json: bool) -> int:
     """Say on stderr what is wrong, and return the exit status."""
     sys.stdout.flush()
     for report in dumped.reports:
         for reason in report.errors:
-            sys.stderr.write(f"pylog: error: {pylog.printable(reason)}\n")
+            sys.stderr.write(f"pylog: error: {pylog.jobs.printable(reason)}\n")
     if not as_json:
         for text in dumped.texts():
-            sys.stderr.write(f"{pylog.printable(text)}\n")
+            sys.stderr.write(f"{pylog.jobs.printable(text)}\n")
     if not dumped.is_readable:
         return exit_status.UNUSABLE
     return exit_status.SOUND if dumped.is_sound else exit_status.FINDINGS

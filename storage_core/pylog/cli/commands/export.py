@@ -41,7 +41,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
 )
 @click.option(
     "--values",
-    type=click.Choice(pylog.VALUE_FORMATS),
+    type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="How .csv and .jsonl have keys, values and headers' values. Default: base64.",
 )
 @click.option(
@@ -105,7 +105,7 @@ def export(
         raise click.UsageError(msg)
     names: tuple[str, ...] = _COLUMNS
     if is_lines:
-        names = pylog.LineFormat.json().columns
+        names = pylog.jobs.LineFormat.json().columns
     elif columns is not None:
         names = tuple(name.strip() for name in columns.split(",") if name.strip())
     scan = chosen.scan(way, columns=names, mode=mode, timestamp_unit="ms")

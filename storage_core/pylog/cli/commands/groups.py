@@ -17,7 +17,7 @@ from pylog.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog import CommittedOffset, ConsumerGroup, GroupListing
+    from pylog.results import CommittedOffset, ConsumerGroup, GroupListing
 
 
 _LEFT = {"GROUP", "TOPIC", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT", "INSTANCE-ID"}
@@ -120,7 +120,7 @@ def groups(
     for line in _notes(listing):
         sys.stderr.write(f"pylog: note: {line}\n")
     for line in _left_out(listing):
-        sys.stderr.write(f"pylog: warning: {pylog.printable(line)}\n")
+        sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(line)}\n")
     is_sound = not listing.errors and not listing.unreadable_records
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
@@ -140,8 +140,8 @@ def _lines(
         epoch = "" if group.epoch is None else f", epoch {group.epoch}"
         protocol = f", {group.protocol}" if group.protocol else ""
         yield (
-            f"{pylog.printable(group.group_id)}: {group.kind}, {group.state}, "
-            f"{counted(len(group.members), 'member')}{epoch}{pylog.printable(protocol)}"
+            f"{pylog.jobs.printable(group.group_id)}: {group.kind}, {group.state}, "
+            f"{counted(len(group.members), 'member')}{epoch}{pylog.jobs.printable(protocol)}"
         )
         if shows_members and group.members:
             yield from aligned_columns(_member_columns(group), _LEFT, width, _LEAST_NEEDED)
@@ -158,8 +158,8 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
     rows = group.offsets
     owners = [members.get(row.member_id or "") for row in rows]
     columns = {
-        "GROUP": [pylog.printable(group.group_id)] * len(rows),
-        "TOPIC": [pylog.printable(row.topic) for row in rows],
+        "GROUP": [pylog.jobs.printable(group.group_id)] * len(rows),
+        "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
         "PARTITION": [str(row.partition) for row in rows],
         "CURRENT-OFFSET": [_offset(row, is_past=is_past) for row in rows],
         "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
@@ -167,9 +167,9 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
     }
     if any(owners):
         columns |= {
-            "CONSUMER-ID": [pylog.printable(row.member_id or "-") for row in rows],
-            "HOST": [pylog.printable(each.client_host) if each else "-" for each in owners],
-            "CLIENT-ID": [pylog.printable(each.client_id) if each else "-" for each in owners],
+            "CONSUMER-ID": [pylog.jobs.printable(row.member_id or "-") for row in rows],
+            "HOST": [pylog.jobs.printable(each.client_host) if each else "-" for each in owners],
+            "CLIENT-ID": [pylog.jobs.printable(each.client_id) if each else "-" for each in owners],
         }
     return columns
 
@@ -183,13 +183,14 @@ def _offset(row: CommittedOffset, *, is_past: bool) -> str:
 def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
     rows = group.members
     return {
-        "GROUP": [pylog.printable(group.group_id)] * len(rows),
-        "CONSUMER-ID": [pylog.printable(row.member_id) for row in rows],
-        "INSTANCE-ID": [pylog.printable(row.instance_id or "-") for row in rows],
-        "HOST": [pylog.printable(row.client_host) for row in rows],
-        "CLIENT-ID": [pylog.printable(row.client_id) for row in rows],
+        "GROUP": [pylog.jobs.printable(group.group_id)] * len(rows),
+        "CONSUMER-ID": [pylog.jobs.printable(row.member_id) for row in rows],
+        "INSTANCE-ID": [pylog.jobs.printable(row.instance_id or "-") for row in rows],
+        "HOST": [pylog.jobs.printable(row.client_host) for row in rows],
+        "CLIENT-ID": [pylog.jobs.printable(row.client_id) for row in rows],
         "ASSIGNMENT": [
-            ", ".join(pylog.printable(str(each)) for each in row.assigned) or "-" for row in rows
+            ", ".join(pylog.jobs.printable(str(each)) for each in row.assigned) or "-"
+            for row in rows
         ],
     }
 

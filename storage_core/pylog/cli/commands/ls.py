@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TextIO
 
-    from pylog import ListedPartition, PartitionListing
+    from pylog.results import ListedPartition, PartitionListing
 
 
 @command(
@@ -105,7 +105,7 @@ def _columns(
     """Return the cells by heading; directories only where there are several, notes only if any."""
     rows = listing.partitions
     columns = {
-        "TOPIC": [pylog.printable(row.topic) for row in rows],
+        "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
         "PARTITION": [str(row.partition) for row in rows],
         "START": [_known(row.log_start_offset, "?") for row in rows],
         "END": [_known(row.log_end_offset, "?") for row in rows],
@@ -113,7 +113,7 @@ def _columns(
         "SIZE": [format_bytes(row.size_bytes) for row in rows],
         "EPOCH": [_known(row.leader_epoch, "-") for row in rows],
         "TOPIC ID": [row.topic_id or "-" for row in rows],
-        "DIRECTORY": [pylog.printable(row.log_directory) for row in rows],
+        "DIRECTORY": [pylog.jobs.printable(row.log_directory) for row in rows],
         "NOTE": [note(row) for row in rows],
     }
     if len(set(columns["DIRECTORY"])) <= 1:
@@ -124,7 +124,7 @@ def _columns(
 
 
 def _full_note(row: ListedPartition) -> str:
-    return "; ".join([*map(pylog.printable, [*row.findings, *row.notes]), *_leftovers(row)])
+    return "; ".join([*map(pylog.jobs.printable, [*row.findings, *row.notes]), *_leftovers(row)])
 
 
 def _short_note(row: ListedPartition) -> str:
@@ -165,13 +165,13 @@ def finding_lines(listing: PartitionListing) -> Iterator[str]:
     """Yield the findings and notes, each with its partition."""
     for row in listing.partitions:
         for finding in [*row.findings, *row.notes]:
-            yield pylog.printable(f"{row.topic}-{row.partition}: {finding}")
+            yield pylog.jobs.printable(f"{row.topic}-{row.partition}: {finding}")
 
 
 def closing_lines(listing: PartitionListing) -> Iterator[str]:
     """Yield what follows the table: directories that are not live, and the summary."""
     for each in listing.not_live:
-        yield f"not live (-{each.state}, {_STATES[each.state]}): {pylog.printable(each.path)}"
+        yield f"not live (-{each.state}, {_STATES[each.state]}): {pylog.jobs.printable(each.path)}"
     totals = listing.totals
     parts = [
         counted(totals.topics, "topic"),

@@ -14,7 +14,7 @@ from pylog.text.words import counted, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog import RetentionSummary, RetentionTotals
+    from pylog.results import RetentionSummary, RetentionTotals
 
 
 _NAMES = {

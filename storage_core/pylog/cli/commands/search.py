@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType, TracebackType
 
-    from pylog import SearchSummary
     from pylog.cli.progress import ProgressBar
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.results import SearchSummary
 
 
 @command(
@@ -172,15 +172,17 @@ def search(
     return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND
 
 
-def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylog.LineFormat:
+def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylog.jobs.LineFormat:
     if only_count:
-        return pylog.LineFormat.located_text()._replace(columns=("offset",))
+        return pylog.jobs.LineFormat.located_text()._replace(columns=("offset",))
     if format_text is not None:
         return lines_of_format(format_text)
-    return pylog.LineFormat.json("text") if as_json else pylog.LineFormat.located_text()
+    return pylog.jobs.LineFormat.json("text") if as_json else pylog.jobs.LineFormat.located_text()
 
 
-def _print_summary(summary: pylog.SearchSummary, *, only_count: bool, as_json: bool) -> None:
+def _print_summary(
+    summary: pylog.results.SearchSummary, *, only_count: bool, as_json: bool
+) -> None:
     if as_json:
         # A line among lines, but with --count all that there is.
         write_json({"summary": summary.document()}, is_line=not only_count)

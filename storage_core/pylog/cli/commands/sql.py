@@ -110,7 +110,7 @@ def sql(
         msg = "the query is empty"
         raise click.UsageError(msg)
     try:
-        database_of = pylog.LogDatabase
+        database_of = pylog.duckdb.LogDatabase
     except ModuleNotFoundError as error:
         raise click.UsageError(str(error)) from error
     directory, choice = chosen.choice()
@@ -151,7 +151,7 @@ def table_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     """Yield the lines of a table, its headings first, and how many rows it has at the end."""
     coming = iter(rows)
     first = list(itertools.islice(coming, _ROWS_OF_WIDTHS))
-    heading = [pylog.printable(name) for name in names]
+    heading = [pylog.jobs.printable(name) for name in names]
     head = [[_cell(value) for value in row] for row in first]
     widths = [max(map(len, column)) for column in zip(heading, *head, strict=True)]
     is_number = [
@@ -182,7 +182,7 @@ def csv_lines(
     for row in itertools.chain([tuple(names)], rows):
         cells = ("" if value is None else _quoted(_text(value)) for value in row)
         line = ",".join(cells)
-        yield pylog.printable(line) if escapes_controls else line
+        yield pylog.jobs.printable(line) if escapes_controls else line
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
@@ -202,10 +202,10 @@ def _cell(value: object) -> str:
         case None:
             return r"\N"
         case bytes():
-            return pylog.printable(_text(value.replace(b"\\", rb"\\")))
+            return pylog.jobs.printable(_text(value.replace(b"\\", rb"\\")))
         case str():
-            return pylog.printable(value.replace("\\", r"\\"))
-    return pylog.printable(_text(value))
+            return pylog.jobs.printable(value.replace("\\", r"\\"))
+    return pylog.jobs.printable(_text(value))
 
 
 def _text(value: object) -> str:

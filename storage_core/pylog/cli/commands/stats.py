@@ -29,7 +29,7 @@ from pylog.text.words import counted, format_bytes, minute_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pylog import LogStatistics, TimeSteps
+    from pylog.results import LogStatistics, TimeSteps
 
     Row = Mapping[str, Any]
 
@@ -158,13 +158,15 @@ def _ensure_can_be_written(path: str) -> None:
         raise OSError(code, os.strerror(code), path)
 
 
-def _write_page(found: pylog.LogStatistics, path: str) -> None:
+def _write_page(found: pylog.results.LogStatistics, path: str) -> None:
     page = found.html().encode()
     Path(path).write_bytes(page)
-    sys.stderr.write(f"pylog: written to {pylog.printable(path)} ({format_bytes(len(page))})\n")
+    sys.stderr.write(
+        f"pylog: written to {pylog.jobs.printable(path)} ({format_bytes(len(page))})\n"
+    )
 
 
-def _print(found: pylog.LogStatistics, top: int) -> None:
+def _print(found: pylog.results.LogStatistics, top: int) -> None:
     traits = OutputTraits.of(sys.stdout)
     width = _WIDTH_ELSEWHERE if traits.width is None else min(_MOST_WIDTH, traits.width)
     text = StatisticsText(
@@ -216,14 +218,14 @@ class StatisticsText:
         for topic in topics[: self._most_topics]:
             if topic["batches"]:
                 yield ""
-                yield self._heading(pylog.printable(topic["topic"]))
+                yield self._heading(pylog.jobs.printable(topic["topic"]))
                 yield from self._topic(topic)
         yield ""
         yield from self._closing(topics)
 
     def _topics(self, topics: Sequence[Row]) -> Iterator[str]:
         columns = {
-            "TOPIC": [pylog.printable(each["topic"]) for each in topics],
+            "TOPIC": [pylog.jobs.printable(each["topic"]) for each in topics],
             "PARTITIONS": [str(each["partitions"]) for each in topics],
             "SIZE": [format_bytes(each["sizeInBytes"]) for each in topics],
             "RECORDS": [_records(each) for each in topics],
@@ -394,7 +396,7 @@ class StatisticsText:
             topics_are = counted(more, "smaller topic is", "smaller topics are")
             yield f"{topics_are} only in the table (--top shows more of them)"
         for problem in self._document["problems"]:
-            yield pylog.printable(problem)
+            yield pylog.jobs.printable(problem)
         summary = self._document["summary"]
         parts = [
             counted(summary["topics"], "topic"),
@@ -469,7 +471,7 @@ def _key(row: Row) -> str:
         return "(no key)"
     if key is None:
         return "(none, or gone)"
-    text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.printable(key)
+    text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.jobs.printable(key)
     return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 3]}..."
 
 

@@ -15,7 +15,7 @@ from pylog.cli.output import document_of, write_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog import DescribedPartition, DescribedTopic, TopicDescription
+    from pylog.results import DescribedPartition, DescribedTopic, TopicDescription
 
 
 @command(
@@ -61,7 +61,7 @@ def topics(
         sys.stdout.flush()
         sys.stderr.write(f"pylog: note: {where_from(described)}\n")
     for error in described.errors:
-        sys.stderr.write(f"pylog: warning: {pylog.printable(str(error))}\n")
+        sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(str(error))}\n")
     return exit_status.FINDINGS if described.errors else exit_status.SOUND
 
 
@@ -74,7 +74,7 @@ def topic_lines(described: TopicDescription) -> Iterator[str]:
         yield from _topic_lines(topic)
     for topic in described.deleted:
         yield (
-            f"Deleted topic: {pylog.printable(topic.topic)}\t"
+            f"Deleted topic: {pylog.jobs.printable(topic.topic)}\t"
             f"TopicId: {topic.topic_id or _UNKNOWN}\t"
             f"PartitionCount: {len(topic.partitions)}"
         )
@@ -85,14 +85,14 @@ def where_from(described: TopicDescription) -> str:
     if described.metadata_path is None:
         return "no __cluster_metadata-0 is here: this is what directories alone tell"
     return (
-        f"from {pylog.printable(described.metadata_path)}, records below offset "
+        f"from {pylog.jobs.printable(described.metadata_path)}, records below offset "
         f"{described.metadata_end_offset}"
     )
 
 
 def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
     fields = {
-        "Topic": pylog.printable(topic.topic),
+        "Topic": pylog.jobs.printable(topic.topic),
         "TopicId": topic.topic_id or _UNKNOWN,
         "PartitionCount": str(len(topic.partitions)),
         "ReplicationFactor": _known(topic.replication_factor),
@@ -111,12 +111,14 @@ def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
 def _configs(topic: DescribedTopic) -> str:
     if topic.configs is None:
         return _UNKNOWN
-    return ",".join(pylog.printable(f"{name}={value}") for name, value in topic.configs.items())
+    return ",".join(
+        pylog.jobs.printable(f"{name}={value}") for name, value in topic.configs.items()
+    )
 
 
 def _partition_fields(topic: DescribedTopic, partition: DescribedPartition) -> dict[str, str]:
     fields = {
-        "Topic": pylog.printable(topic.topic),
+        "Topic": pylog.jobs.printable(topic.topic),
         "Partition": str(partition.partition),
         "Leader": "none" if partition.leader == -1 else _known(partition.leader),
         "Replicas": _ids(partition.replicas),

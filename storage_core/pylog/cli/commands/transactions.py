@@ -16,7 +16,7 @@ from pylog.text.words import counted, duration_text, time_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pylog import ListedTransaction, TransactionListing
+    from pylog.results import ListedTransaction, TransactionListing
 
 
 @command(
@@ -81,7 +81,7 @@ def transactions(
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
     for error in listing.errors:
-        sys.stderr.write(f"pylog: warning: {pylog.printable(str(error))}\n")
+        sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(str(error))}\n")
     is_sound = not listing.errors and not any(each.is_overdue for each in listing.transactions)
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
@@ -94,7 +94,7 @@ def transaction_lines(listing: TransactionListing, width: int | None = None) -> 
     rows = listing.transactions
     if rows:
         columns = {
-            "TOPIC": [pylog.printable(row.topic) for row in rows],
+            "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
             "PARTITION": [str(row.partition) for row in rows],
             "PRODUCER": [f"{row.producer_id}/{row.producer_epoch}" for row in rows],
             "STATE": [row.state for row in rows],
@@ -103,7 +103,7 @@ def transaction_lines(listing: TransactionListing, width: int | None = None) -> 
             "MARKER": [_known(row.marker_offset) for row in rows],
             "STARTED": [time_text(row.started_ms) for row in rows],
             "OPEN FOR": [duration_text(row.open_ms) for row in rows],
-            "TRANSACTIONAL ID": [pylog.printable(row.transactional_id or "-") for row in rows],
+            "TRANSACTIONAL ID": [pylog.jobs.printable(row.transactional_id or "-") for row in rows],
             "COORDINATOR": [row.coordinator_state or "-" for row in rows],
             "NOTE": [_note(row) for row in rows],
         }

@@ -59,7 +59,9 @@ def truncate(
     place = pylog.TopicPartition(topic, partition)
     try:
         if dry_run:
-            end = pylog.plan_truncation(directory, place, offset, takes_whole_batch=whole_batch)
+            end = pylog.jobs.plan_truncation(
+                directory, place, offset, takes_whole_batch=whole_batch
+            )
         else:
             end = pylog.truncate_log(
                 directory,

@@ -142,14 +142,14 @@ def test_partitions_alone_do_not_make_the_configuration_of_a_copied_topic_known(
 ) -> None:
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name="t-0")
     assert pylog_run("alter-topic", tmp_path, "--topic", "t", "--partitions", 2).status == 0
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         assert manager.unconfigured_topics(["t"]) == ["t"]
         pylog.alter_topic(manager, "t", properties={"retention.ms": "1"})
         assert manager.unconfigured_topics(["t"]) == []
 
 
 def test_logs_that_are_open_follow_the_configuration(logs: Path) -> None:
-    with pylog.LogManager([logs]) as manager:
+    with pylog.logs.LogManager([logs]) as manager:
         log = manager.get_log(pylog.TopicPartition("orders", 0))
         assert (log.config.segment_bytes, log.config.flush_messages) == (2000, 2**63 - 1)
         pylog.alter_topic(

@@ -465,7 +465,7 @@ def test_an_appended_topic_keeps_its_own_configuration(
     assert done.status == 0, done.error
     batches = pylog.read_table(tmp_path / "logs", "batches").to_pylist()
     assert {row["codec"] for row in batches} == {"lz4"}
-    with pylog.LogManager([tmp_path / "logs"]) as manager:
+    with pylog.logs.LogManager([tmp_path / "logs"]) as manager:
         config_of_t = manager.get_log(TopicPartition("t", 0)).config
     assert config_of_t == LogConfig(segment_bytes=1000, compression_type="lz4")
 

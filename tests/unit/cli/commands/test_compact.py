@@ -134,7 +134,7 @@ def test_damage_is_a_finding(
 
 
 def test_a_directory_that_is_open_is_refused(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
-    with pylog.own_log_directory(logs):
+    with pylog.logs.own_log_directory(logs):
         assert pylog_run("compact", logs).status == 2
         assert pylog_run("compact", logs, "--dry-run").status == 0
 
@@ -144,13 +144,13 @@ def test_ctrl_c_ends_it_between_two_steps_and_leaves_the_log_as_it_was(
 ) -> None:
     before = latest(rows(logs))
     files = {path.name for path in logs.glob("foo-0/*.log")}
-    original = pylog.UnifiedLog.create_cleaned_segment
+    original = pylog.logs.UnifiedLog.create_cleaned_segment
 
-    def interrupted(log: pylog.UnifiedLog, base_offset: int) -> object:
+    def interrupted(log: pylog.logs.UnifiedLog, base_offset: int) -> object:
         os.kill(os.getpid(), signal.SIGINT)  # in the middle of a step
         return original(log, base_offset)
 
-    monkeypatch.setattr(pylog.UnifiedLog, "create_cleaned_segment", interrupted)
+    monkeypatch.setattr(pylog.logs.UnifiedLog, "create_cleaned_segment", interrupted)
     done = pylog_run("compact", logs)
     assert (done.status, done.output) == (130, b"")
     assert "pylog: stopped: no segment is half replaced and no record is lost" in done.error

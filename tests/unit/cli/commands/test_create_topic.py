@@ -65,14 +65,14 @@ def test_properties_are_kept_for_whoever_opens_the_directory_next(
     }
     own = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=2000)
     of_all = LogConfig(index_interval_bytes=100)
-    with pylog.LogManager([tmp_path], of_all) as manager:
+    with pylog.logs.LogManager([tmp_path], of_all) as manager:
         assert manager.get_log(TopicPartition("u", 0)).config == of_all
         found = manager.get_log(TopicPartition("t", 0)).config
         assert (found.segment_bytes, found.index_interval_bytes) == (2000, 100)
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         assert manager.config_of("t") == own
     given = {"t": LogConfig(segment_bytes=3000)}
-    with pylog.LogManager([tmp_path], topic_configs=given) as manager:
+    with pylog.logs.LogManager([tmp_path], topic_configs=given) as manager:
         assert manager.config_of("t") == given["t"]
 
 
@@ -138,10 +138,10 @@ def test_a_new_topic_does_not_get_what_is_stored_of_one_that_is_gone(
 ) -> None:
     arguments = ("create-topic", tmp_path, "--topic", "t")
     pylog_run(*arguments, "--config", "segment.bytes=2000")
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         manager.delete_log(TopicPartition("t", 0))
     assert pylog_run(*arguments).status == 0
-    with pylog.LogManager([tmp_path]) as manager:
+    with pylog.logs.LogManager([tmp_path]) as manager:
         assert manager.config_of("t") == LogConfig()
 
 

@@ -179,9 +179,9 @@ def test_a_dry_run_reports_what_the_cut_removes(
 def test_a_single_offset_is_not_called_a_range(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    with pylog.LogManager([tmp_path / "one"]) as manager:
+    with pylog.logs.LogManager([tmp_path / "one"]) as manager:
         log = manager.get_or_create_log(pylog.TopicPartition("t", 0))
-        batch = pylog.RecordBatchBuilder()
+        batch = pylog.logs.RecordBatchBuilder()
         batch.append(0, None, b"v")
         log.append_as_leader(batch.build())
     done = pylog_run("truncate", tmp_path / "one", *WHERE, 0, "--dry-run")

@@ -1,0 +1,74 @@
+"""What engines and programs build on: tasks that are shipped, staged and committed, and parsers.
+
+A verb of `pylog` does its work in one process. Spark's connector, the jobs and the command line use
+these to cut the same work into parts, and to read and print what their users type and see.
+"""
+
+from __future__ import annotations
+
+from pylog.lazy_modules import LazyNames
+
+_PUBLIC = LazyNames(
+    __name__,
+    {
+        "pylog.cleaner.cleaning_task": ("CleaningTask",),
+        "pylog.cleaner.large_cleaning": (
+            "GroupTask",
+            "LargeCleaning",
+            "LargeCleaningPlan",
+        ),
+        "pylog.cleaner.large_cleaning_tasks": (
+            "RecordKeysTask",
+            "SegmentTransactions",
+            "SegmentTransactionsTask",
+        ),
+        "pylog.cleaner.log_snapshot": (
+            "CleanedGroup",
+            "StagedCleaning",
+        ),
+        "pylog.files.offset_json_file": ("read_offset_json_file",),
+        "pylog.files.staged_files": ("StagedRecords",),
+        "pylog.kernel_compilation": ("compile_kernels",),
+        "pylog.locations": ("absolute_location",),
+        "pylog.native.kernel": ("KeptCode",),
+        "pylog.pushdown.comparison": (
+            "Comparison",
+            "to_record_filter",
+        ),
+        "pylog.reading.log_directory": ("choose_partitions",),
+        "pylog.reading.scan_task": ("ScanTask",),
+        "pylog.reading.scanned_bytes": (
+            "ends_within_bytes",
+            "PlannedBytes",
+        ),
+        "pylog.record_lines.line_format": (
+            "LineFormat",
+            "VALUE_FORMATS",
+        ),
+        "pylog.tables.tables": ("metadata_table",),
+        "pylog.text.instants": (
+            "parse_cleanup_time",
+            "parse_duration",
+            "parse_time",
+        ),
+        "pylog.text.names": (
+            "json_name",
+            "JSON_SCHEMA_VERSION",
+        ),
+        "pylog.text.words": ("printable",),
+        "pylog.writing.compaction_job": ("CompactionJob",),
+        "pylog.writing.line_appender": ("LineAppender",),
+        "pylog.writing.record_removal": (
+            "plan_record_deletion",
+            "plan_truncation",
+        ),
+        "pylog.writing.write_job": ("WriteJob",),
+    },
+)
+
+__all__ = [*_PUBLIC.names]  # noqa: PLE0604 - names, all of them strings
+__getattr__ = _PUBLIC.load
+
+
+def __dir__() -> list[str]:
+    return __all__

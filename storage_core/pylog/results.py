@@ -1,0 +1,100 @@
+"""What the verbs of `pylog` return: scans, reports, listings and summaries.
+
+They are here to be named, in annotations and tests; nobody makes one by hand.
+"""
+
+from __future__ import annotations
+
+from pylog.lazy_modules import LazyNames
+
+_PUBLIC = LazyNames(
+    __name__,
+    {
+        "pylog.admin.consumer_groups": (
+            "CommittedOffset",
+            "ConsumerGroup",
+            "GroupListing",
+            "GroupMember",
+        ),
+        "pylog.admin.log_dirs": (
+            "ListedPartition",
+            "PartitionListing",
+        ),
+        "pylog.admin.topics": (
+            "DescribedPartition",
+            "DescribedTopic",
+            "TopicDescription",
+        ),
+        "pylog.admin.transactions": (
+            "ListedTransaction",
+            "TransactionListing",
+        ),
+        "pylog.checks.report": (
+            "DoctorReport",
+            "Finding",
+            "LogDirectoryReport",
+            "PartitionReport",
+            "RepairedPartition",
+            "RepairSummary",
+            "Severity",
+        ),
+        "pylog.config.config_property": (
+            "ConfigEntry",
+            "ConfigSource",
+        ),
+        "pylog.dump_log.dump": ("Dump",),
+        "pylog.dump_log.report": ("FileReport",),
+        "pylog.log.retention": (
+            "DeletedSegment",
+            "RetentionReason",
+        ),
+        "pylog.reading.damage": (
+            "DamagedRange",
+            "DamageReport",
+        ),
+        "pylog.reading.discovery": ("PartitionDirectory",),
+        "pylog.reading.followed_directory": (
+            "FollowedDirectory",
+            "FollowedLog",
+            "FollowedRecords",
+        ),
+        "pylog.reading.log_directory": ("LogDirectory",),
+        "pylog.reading.log_view": ("LogView",),
+        "pylog.reading.record_stream": ("ConsumerRecord",),
+        "pylog.reading.removal_preview": ("Removal",),
+        "pylog.reading.scan": ("Scan",),
+        "pylog.record_export": ("ExportedFile",),
+        "pylog.record_search": (
+            "Search",
+            "SearchSummary",
+        ),
+        "pylog.statistics.charts": ("TimeSteps",),
+        "pylog.statistics.stats": ("LogStatistics",),
+        "pylog.tables.metadata_table": ("MetadataTable",),
+        "pylog.writing.compaction": (
+            "CompactionSummary",
+            "CompactionTotals",
+            "PartitionCompaction",
+        ),
+        "pylog.writing.owned_directory": ("HeldBack",),
+        "pylog.writing.record_removal": ("MovedOffset",),
+        "pylog.writing.retention": (
+            "PartitionRetention",
+            "RetentionSummary",
+            "RetentionTotals",
+        ),
+        "pylog.writing.topics": ("AlteredTopic",),
+        "pylog.writing.write_summary": (
+            "PartitionSummary",
+            "WriteJobSummary",
+            "WriteSummary",
+        ),
+    },
+)
+
+__all__ = [*_PUBLIC.names]  # noqa: PLE0604 - names, all of them strings
+__getattr__ = _PUBLIC.load
+
+
+def __dir__() -> list[str]:
+    return __all__
