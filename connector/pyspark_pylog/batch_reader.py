@@ -54,10 +54,7 @@ class TaskPartition(InputPartition):
 def read_task_partition(
     partition: InputPartition, schema: pa.Schema, options: ReadOptions, **advice: str
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of one input partition; none for Spark's stand-in for "no partitions".
-
-    ``advice`` goes to `advice_added`.
-    """
+    """Yield the records of one input partition; none for Spark's stand-in for "no partitions"."""
     if not isinstance(partition, TaskPartition):
         return
     prepare_worker()

@@ -95,11 +95,7 @@ def with_options(schema: StructType, written: Mapping[str, str]) -> StructType:
 
 
 def options_to_read(given: Mapping[str, str], schema: StructType) -> dict[str, str]:
-    """Return the options of a read: ``given``, and those of the table that has no path there.
-
-    Those of a statement (``SELECT * FROM t WITH (…)``) come before those of the table. With a path
-    in ``given``, the schema is one that a user has taken from a table, for another read.
-    """
+    """Return the options of a read: ``given``, and those of the table that has no path there."""
     lower = {name.lower(): value for name, value in given.items()}
     kept = [field.metadata[_KEPT] for field in schema.fields if _KEPT in (field.metadata or {})]
     if not kept or any(name in lower for name in PATH_OPTIONS):

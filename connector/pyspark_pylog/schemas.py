@@ -258,11 +258,7 @@ _WRITTEN = {
 
 
 def columns_to_write(schema: StructType, *, has_topic: bool) -> tuple[str, ...]:
-    """Return the names of the columns that make up a record, in the order of ``schema``.
-
-    All other columns are left out, as the ``kafka`` sink does: the rows of a read, with ``offset``
-    and ``timestampType``, can be written as they are.
-    """
+    """Return the names of the columns that make up a record, in the order of ``schema``."""
     names = schema.fieldNames()
     wanted = [name for name in _WRITTEN if not (has_topic and name == "topic")]
     chosen = [field for field in schema.fields if field.name in wanted]

@@ -149,10 +149,7 @@ class StreamRanges:
 
     @classmethod
     def between(cls, start: dict[str, Any], end: dict[str, Any]) -> StreamRanges:
-        """Return the ranges between two offsets.
-
-        A partition that ``start`` does not have begins at offset 0.
-        """
+        """Return the ranges between two offsets."""
         if is_initial(end):
             return cls({}, {}, (), StreamOffset({}))
         stop = StreamOffset.from_json(end)
@@ -255,11 +252,7 @@ def limited_ends(
     begins: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return where partitions end if about ``max_offsets`` are taken of all together.
-
-    Each partition gets a share in proportion to what it has, rounded down or, if that would be
-    none, up: so the batch may exceed the limit by one offset for each small partition.
-    """
+    """Return where partitions end if about ``max_offsets`` are taken of all together."""
     sizes = {each: end - begins[each] for each, end in ends.items() if end > begins[each]}
     total = sum(sizes.values())
     limited = dict(ends)

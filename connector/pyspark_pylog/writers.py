@@ -57,10 +57,7 @@ class StagedTask(WriterCommitMessage):
 
 
 def make_directory(job: WriteJob) -> None:
-    """Make the log directory if it is not there: on the driver, before any task runs.
-
-    So an executor that does not find it has another file system.
-    """
+    """Make the log directory if it is not there: on the driver, before any task runs."""
     with place_of_write_added():
         job.is_committed()  # looks at what the directory is
         try:
@@ -183,11 +180,7 @@ class PylogStreamWriter(DataSourceStreamArrowWriter):
             commit_tasks(job, messages, self._options)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Remove what the tasks of a micro-batch have staged.
-
-        Where no task came to its end, nobody says which query it was: what a killed one has left
-        is removed with the next commit of that micro-batch.
-        """
+        """Remove what the tasks of a micro-batch have staged."""
         query_id = _query_of(messages)
         if query_id is not None:
             abort_tasks(self._options.job(query_id, batchId), messages)

@@ -62,11 +62,7 @@ READ_COMMITTED = pylog.IsolationLevel.READ_COMMITTED.label
 
 @dataclass(frozen=True, slots=True)
 class ExportedPartition:
-    """How far a partition has been exported.
-
-    A topic that was deleted and created again has another id, and offsets of its own. The id is
-    None where the directory has none.
-    """
+    """How far a partition has been exported."""
 
     next_offset: int
     topic_id: str | None
@@ -127,10 +123,7 @@ class ExportRun:
 
 
 class ExportOutput:
-    """The directory that holds the runs.
-
-    One process at a time exports to it (`owned`); any number read.
-    """
+    """The directory that holds the runs."""
 
     def __init__(self, path: str) -> None:
         if "://" in path:
@@ -234,10 +227,7 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets ``[start, end)`` of a partition, to be exported.
-
-    ``missing`` offsets before them were deleted before any run exported them.
-    """
+    """Offsets ``[start, end)`` of a partition, to be exported."""
 
     topic: str
     partition: int

@@ -183,13 +183,7 @@ def _json_value(value: object) -> object:
 
 
 class StreamIngest:
-    """Runs one query to its end, or until the job is asked to stop.
-
-    Attributes
-    ----------
-    batches, rows
-        How many micro-batches wrote rows in this run, and how many rows those were.
-    """
+    """Runs one query to its end, or until the job is asked to stop."""
 
     def __init__(self, stop: StopRequest) -> None:
         self._stop = stop

@@ -20,12 +20,7 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 def spark_session(
     name: str, *, master: str | None = "local[2]", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return a session whose Python workers are this Python and whose Java exists.
-
-    Below ``spark-submit`` Java is the one that runs already. Without ``master``, what
-    ``spark-submit`` or ``spark-defaults.conf`` says counts, else all cores of this machine are
-    used. What ``SPARK_CONF_DIR`` brings stays in force where ``settings`` says nothing.
-    """
+    """Return a session whose Python workers are this Python and whose Java exists."""
     if _SUBMITTED not in os.environ:
         os.environ["JAVA_HOME"] = str(find_java_home())
     builder = SparkSession.builder.appName(name)

@@ -37,15 +37,7 @@ class StoppedError(Exception):
 
 
 class StopRequest:
-    """Whether a signal asked the job to end. The main thread sets it, the work looks at it.
-
-    Attributes
-    ----------
-    cancel
-        What ends a step that is being waited for, such as ``SparkContext.cancelAllJobs``; called
-        in the main thread, again and again until the work has ended, since the work may have begun
-        another step meanwhile. None while there is no such step, or where the work looks itself.
-    """
+    """Whether a signal asked the job to end. The main thread sets it, the work looks at it."""
 
     def __init__(self) -> None:
         self.cancel: Callable[[], None] | None = None
@@ -73,12 +65,7 @@ class StopRequest:
 
 
 class StoppableWork(Generic[_T]):
-    """Runs work in a thread, and has signals ask it to end. From the main thread alone.
-
-    A second signal, or work that has not ended `GRACE_SECONDS` after the first, ends the process
-    without further waiting. Whatever a process that is killed leaves behind is dealt with by the
-    next run, as after SIGKILL.
-    """
+    """Runs work in a thread, and has signals ask it to end. From the main thread alone."""
 
     def __init__(self, work: Callable[[StopRequest], _T]) -> None:
         self._work = work
@@ -87,11 +74,7 @@ class StoppableWork(Generic[_T]):
         self._error: BaseException | None = None
 
     def run(self) -> _T:
-        """Return what the work returns.
-
-        Work that ends by itself although it was asked to stop has done all that it was to do: its
-        answer counts.
-        """
+        """Return what the work returns."""
         before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         thread = threading.Thread(target=self._keep_result, name="job", daemon=True)
         thread.start()

@@ -60,11 +60,7 @@ class LazyModule:
 
 
 class LazyNames:
-    """Names that a package offers and that are loaded, each with its module, when asked for.
-
-    A name that has been loaded becomes an ordinary attribute of the package. Modules of the package
-    that are named are imported at their first use, too.
-    """
+    """Names that a package offers and that are loaded, each with its module, when asked for."""
 
     def __init__(
         self,

@@ -52,17 +52,7 @@ _SHOWN_AS = {"gcs": "gs"}
 
 
 class RemoteLocation(str):
-    """The URI of a remote file or directory; what is printed of it shows no secret.
-
-    String methods, and those who open it, have the whole text. `str`, `repr` and formatting,
-    through which it comes into messages and logs, give what `printable_location` does.
-
-    Attributes
-    ----------
-    file_system
-        What a caller gave to read this location with (``pyarrow.fs`` or fsspec), None if the URI
-        says it. It is pickled with the location, if it can be.
-    """
+    """The URI of a remote file or directory; what is printed of it shows no secret."""
 
     __slots__ = ("file_system",)
     file_system: object | None
@@ -84,10 +74,7 @@ class RemoteLocation(str):
 
 
 def parse_location(text: str) -> str:
-    """Return the location that a user wrote: ``file:`` URIs become local paths.
-
-    Hadoop's names for a scheme (``s3a``) become those of ``pyarrow.fs``.
-    """
+    """Return the location that a user wrote: ``file:`` URIs become local paths."""
     if not text.strip():
         msg = "path is empty"
         raise ValueError(msg)
@@ -280,11 +267,7 @@ _Place = TypeVar("_Place")
 def in_store(
     place: _Place, filesystem: object | None, storage_options: Mapping[str, object] | None
 ) -> _Place | str | list[str]:
-    """Return a path, or several, with how their store is reached; `location` has the arguments.
-
-    What is neither, a log directory that is open, is returned as it is; `ValueError` if something
-    was given to reach it by.
-    """
+    """Return a path, or several, with how their store is reached; `location` has the arguments."""
     if filesystem is None and not storage_options:
         return place
     if isinstance(place, str | os.PathLike):

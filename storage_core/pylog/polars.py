@@ -81,15 +81,7 @@ def scan(
 
 
 class _Source:
-    """Reads for Polars what a query needs of a scan.
-
-    Parameters
-    ----------
-    records
-        The scan.
-    empty
-        No rows, with the columns of the scan.
-    """
+    """Reads for Polars what a query needs of a scan."""
 
     def __init__(self, records: Scan, empty: pl.DataFrame) -> None:
         self._records = records
@@ -103,19 +95,7 @@ class _Source:
         row_count: int | None,
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows that pass, of the first ``row_count`` rows; see ``register_io_source``.
-
-        Parameters
-        ----------
-        columns
-            Names of the columns to yield, in this order; None for all.
-        predicate
-            What rows have to pass; None for nothing. It is evaluated after rows were counted.
-        row_count
-            How many rows to look at; None for all.
-        batch_size
-            A wish that is not heeded: record batches come as they are read.
-        """
+        """Yield the rows that pass, of the first ``row_count`` rows; see ``register_io_source``."""
         asked = NOTHING_ASKED if predicate is None else PolarsPredicate.of(predicate)
         # A frame without columns would have no rows.
         given = self._empty.columns if columns is None else columns or ["partition"]

@@ -62,11 +62,7 @@ class Clock(enum.Enum):
 
 
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
-    """Return the comparisons that every row of the relation has to pass, now and later.
-
-    Those after a condition that is not deterministic are left out: what
-    ``monotonically_increasing_id() < 5`` says depends on the rows that it is asked about.
-    """
+    """Return the comparisons that every row of the relation has to pass, now and later."""
     filters = [node for node in _nodes_above_relation(filtered) if _kind(node) == "Filter"]
     asked = chain.from_iterable(_conjuncts(node.condition()) for node in reversed(filters))
     repeatable = takewhile(lambda each: each.deterministic(), asked)

@@ -67,11 +67,7 @@ _HIDING = re.compile(r"/\*|--|\$\{")
 
 
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
-    """Return the comparisons that every row of the relation has to pass.
-
-    None of a filter that asks a random function, or of one above it: which rows such a function is
-    asked about decides what it says.
-    """
+    """Return the comparisons that every row of the relation has to pass."""
     conditions = []
     node = _plan(filtered)
     while node.WhichOneof("rel_type") == "filter":

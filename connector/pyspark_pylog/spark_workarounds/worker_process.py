@@ -26,11 +26,7 @@ def prepare_worker() -> None:
 
 
 def _let_warnings_through() -> None:
-    """Have pylog's warnings written to the worker's stderr, which Spark keeps in its logs.
-
-    As any library, pylog leaves it to its user to configure logging. In a worker nobody does, and
-    what `DROPMALFORMED` leaves out has to be seen. Nothing is done if logging is configured.
-    """
+    """Have pylog's warnings written to the worker's stderr, which Spark keeps in its logs."""
     if not logging.getLogger().handlers and logging.lastResort is not None:
         logging.getLogger("pylog").addHandler(logging.lastResort)
 

@@ -343,11 +343,7 @@ class _Logs:
 
 
 class LastRecords(NamedTuple):
-    """The last record of each key in one partition of ``__consumer_offsets``, tombstones left out.
-
-    ``unknown`` are records of after the instant: of their keys nothing is here from before, and
-    compaction may have removed it.
-    """
+    """The last record of each key in a partition of ``__consumer_offsets``, without tombstones."""
 
     records: list[CoordinatorRecord]
     unknown: list[CoordinatorRecord]

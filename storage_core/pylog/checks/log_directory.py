@@ -63,10 +63,7 @@ class LogDirectoryCheck(NamedTuple):
 
 
 def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
-    """Return what is wrong with the log directories that were given, sorted by path.
-
-    There is none where partition directories were given themselves.
-    """
+    """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
     paths = {each.log_directory for each in known if not each.is_named}
     return [

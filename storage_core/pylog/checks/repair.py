@@ -263,10 +263,7 @@ def _copy_small_file(io: DurableIO, source: str, target: str) -> None:
 
 
 def _copy_log_directory_files(io: DurableIO, copies: list[_PartitionCopy], target: str) -> None:
-    """Copy whose directory it is, what topics are configured to, and sound offsets of checkpoints.
-
-    A log start offset after the end of the log would cost all of it, and is left out.
-    """
+    """Copy whose directory it is, configs of topics, and sound offsets of checkpoints."""
     if not copies:
         return
     source = copies[0].check.view.directory.log_directory

@@ -209,10 +209,7 @@ class _Break(NamedTuple):
 
 
 def _is_doubtful(producers: Int64Array, table: Int64Array) -> npt.NDArray[np.bool_]:
-    """Return which batches need a look; sorted by producer, and then as they are in the log.
-
-    Namely each producer's first, and those whose number does not follow that of the one before.
-    """
+    """Return which batches need a look; sorted by producer, and then as they are in the log."""
     expected = np.where(
         table[1:, _EPOCH] == table[:-1, _EPOCH], (table[:-1, _LAST] + 1) & _HIGHEST_SEQUENCE, 0
     )

@@ -35,12 +35,7 @@ class _Claim(NamedTuple):
 
 
 class SnapshotFindings:
-    """Holds producer snapshots against the headers of batches, window by window. One thread.
-
-    The last offset of a producer is that of a batch of its own, with its epoch and the last
-    sequence number; compaction keeps the header of that batch. Offsets at which there is no batch
-    end are not judged: retention or damage may have cost the batch.
-    """
+    """Holds producer snapshots against the headers of batches, window by window. One thread."""
 
     def __init__(self, view: LogView) -> None:
         self._found: list[Finding] = []

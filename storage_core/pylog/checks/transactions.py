@@ -76,10 +76,7 @@ class TransactionFindings:
     def _wrong_stable_offsets(
         self, path: str, expected: Aborted, stored: Entries
     ) -> Iterator[Finding]:
-        """Yield what readers of the index would stop at too early, or what nothing explains.
-
-        What was open when the log began is not known: below that, any offset may be right.
-        """
+        """Yield what readers of the index would stop at too early, or what nothing explains."""
         log_start, log_end = self._view.local_log_start_offset, self._view.next_offset
         for key in _by_marker(expected.keys() & stored.keys()):
             lowest, highest = self._stable_offsets.range_after(key, log_end)
@@ -93,17 +90,7 @@ class TransactionFindings:
 
 
 class StableOffsets:
-    """Knows up to where all transactions were decided after each that was aborted. One thread.
-
-    A leader writes into the index where the first transaction begins that was open then, or else
-    the offset after the marker. A follower that is given several batches at once knows those after
-    the marker, too: in the place of the latter it writes where the next transaction begins.
-
-    Notes
-    -----
-    ProducerStateManager.lastStableOffset (Kafka 4.3), asked before or after all of the batches of
-    an append have been taken in.
-    """
+    """Knows up to where all transactions were decided after each that was aborted. One thread."""
 
     def __init__(self, transactions: TransactionsInOrder) -> None:
         self._transactions = transactions
@@ -135,10 +122,7 @@ class StableOffsets:
             self._undecided.clear()
 
     def range_after(self, key: tuple[int, int], log_end: int) -> tuple[int, int]:
-        """Return the lowest and the highest that may be written of a producer's marker.
-
-        To be asked once all transactions have been noted.
-        """
+        """Return the lowest and the highest that may be written of a producer's marker."""
         if self._undecided:
             producer_id = next(iter(self._undecided))[0]
             begun = self._transactions.first_open_offset(other_than=producer_id)

@@ -71,30 +71,14 @@ _KEPT_OF_ALL = _KEPT_OF_EMPTY | COMPRESSION_CODEC_MASK | DELETE_HORIZON_FLAG_MAS
 
 
 class WrittenBatches(NamedTuple):
-    """What is to be written for some neighbouring batches of a window.
-
-    Attributes
-    ----------
-    data
-        Whole batches, in pieces.
-    record_count
-        How many records there are in it.
-    """
+    """What is to be written for some neighbouring batches of a window."""
 
     data: list[memoryview]
     record_count: int
 
 
 class BatchRebuilder:
-    """Writes what stays of batches. One thread.
-
-    Parameters
-    ----------
-    now_ms
-        When the cleaning began.
-    delete_retention_ms
-        ``delete.retention.ms``; where the horizon would be beyond the last timestamp, none is set.
-    """
+    """Writes what stays of batches. One thread."""
 
     def __init__(self, now_ms: int, delete_retention_ms: int) -> None:
         horizon = now_ms + delete_retention_ms
@@ -108,13 +92,7 @@ class BatchRebuilder:
         retention: BatchRetention,
         retained: RetainedRecords,
     ) -> WrittenBatches:
-        """Return what is to be written for the batches of ``records``.
-
-        Raises
-        ------
-        CorruptRecordError
-            A record that stays has a negative timestamp.
-        """
+        """Return what is to be written for the batches of ``records``."""
         headers, kept = records.headers, retained.kept
         batches = records.batches
         kept_counts = records.counts(kept)

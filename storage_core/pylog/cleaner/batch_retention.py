@@ -58,16 +58,7 @@ if TYPE_CHECKING:
 
 
 class CleanedTransactionMetadata:
-    """The transactions that are open at a batch, as those before it show. One thread.
-
-    Batches without a transaction need not be shown.
-
-    Attributes
-    ----------
-    keep_aborted
-        Called with each aborted transaction of which data have been met, when its marker comes:
-        the marker stays, and so does the entry in the transaction index. None to do nothing.
-    """
+    """The transactions that are open at a batch, as those before it show. One thread."""
 
     def __init__(self) -> None:
         self.keep_aborted: Callable[[TransactionIndexEntry], object] | None = None
@@ -95,10 +86,7 @@ class CleanedTransactionMetadata:
     def on_control_batch_read(
         self, producer_id: int, last_offset: int, control_type: ControlRecordType | None
     ) -> bool:
-        """Return whether a control batch may be discarded; ``control_type`` None for an empty one.
-
-        A marker may if no data of its transaction have been met.
-        """
+        """Return whether a control batch may go; ``control_type`` is None for an empty one."""
         self._begin_aborted(last_offset)
         if control_type is None:
             return True  # emptied by an earlier cleaning
@@ -127,17 +115,7 @@ _NO_DATA = -1
 
 
 class BatchRetention(NamedTuple):
-    """What becomes of the batches of a window; masks with a bit a batch.
-
-    Attributes
-    ----------
-    drops_records
-        None of its records stays.
-    keeps_header
-        If no record stays, its header does.
-    needs_horizon
-        A marker that may be discarded.
-    """
+    """What becomes of the batches of a window; masks with a bit a batch."""
 
     drops_records: BoolArray
     keeps_header: BoolArray
@@ -145,19 +123,7 @@ class BatchRetention(NamedTuple):
 
 
 class TransactionBatch(NamedTuple):
-    """A batch of a window that has to do with a transaction.
-
-    Attributes
-    ----------
-    place
-        Which batch of the window.
-    producer_id, last_offset
-        Of the batch.
-    is_marker
-        Whether it is a control batch, and no data batch.
-    control_type
-        Of a control batch; None for one that an earlier cleaning has emptied, and for data.
-    """
+    """A batch of a window that has to do with a transaction."""
 
     place: int
     producer_id: int
@@ -167,13 +133,7 @@ class TransactionBatch(NamedTuple):
 
 
 def transaction_batches(window: Window) -> Iterator[TransactionBatch]:
-    """Yield the control batches of a window, and those with data of transactions, in order.
-
-    Raises
-    ------
-    InvalidRecordError
-        A control batch cannot be read.
-    """
+    """Yield the control batches of a window, and those with data of transactions, in order."""
     headers = window.headers
     is_control = headers.is_control
     of_transactions = np.flatnonzero(is_control | headers.is_transactional)
@@ -197,13 +157,7 @@ def _control_type(window: Window, place: int) -> ControlRecordType | None:
 
 
 def discardable_batches(window: Window, transactions: CleanedTransactionMetadata) -> BoolArray:
-    """Return which batches may be discarded, and show all of them to ``transactions``.
-
-    Raises
-    ------
-    InvalidRecordError
-        A control batch cannot be read.
-    """
+    """Return which batches may be discarded, and show all of them to ``transactions``."""
     may_go = np.zeros(len(window.headers), dtype=np.bool_)
     for place, producer_id, last_offset, is_marker, control_type in transaction_batches(window):
         if is_marker:
@@ -216,17 +170,7 @@ def discardable_batches(window: Window, transactions: CleanedTransactionMetadata
 
 
 class BatchRetentionRules:
-    """The rules of one cleaning.
-
-    Parameters
-    ----------
-    last_records
-        Of the active producers, by producer id.
-    end_offset
-        Where the cleaning ends, exclusive.
-    now_ms
-        When it began.
-    """
+    """The rules of one cleaning."""
 
     def __init__(
         self, last_records: Mapping[int, LastRecord], end_offset: int, now_ms: int
@@ -293,15 +237,7 @@ def has_horizon(headers: BatchHeaders) -> BoolArray:
 
 
 class LatestRecords(Protocol):
-    """What knows the last record of each key: an offset map, or what the keys' owner found.
-
-    Attributes
-    ----------
-    latest_offset
-        Up to here, inclusive, it knows all keys.
-    hash_key
-        What keys are hashed with for it.
-    """
+    """What knows the last record of each key: an offset map, or what the keys' owner found."""
 
     latest_offset: int
     hash_key: HashKey
@@ -326,21 +262,7 @@ def retained_records(
     *,
     keeps_legacy_tombstones: bool,
 ) -> RetainedRecords:
-    """Return which records stay.
-
-    Parameters
-    ----------
-    records
-        Of some batches of a window, hashed up to the map's end.
-    retention
-        Of all batches of the window.
-    latest
-        The last record of each key.
-    now_ms
-        When the cleaning began.
-    keeps_legacy_tombstones
-        Whether tombstones of formats v0 and v1 stay.
-    """
+    """Return which records stay."""
     headers, has_key = records.headers, records.has_key
     by_rule = records.offsets <= latest.latest_offset
     # By batch, then by record.

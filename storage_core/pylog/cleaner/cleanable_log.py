@@ -100,25 +100,7 @@ class LogWithBounds(Protocol):
 
 
 def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Iterator[Window]:
-    """Yield the batches of a segment from byte ``start`` on.
-
-    Parameters
-    ----------
-    segment
-        Not appended to meanwhile.
-    start
-        Where a batch begins.
-    window_bytes
-        How much is read at once; more if a batch is larger.
-
-    Raises
-    ------
-    CorruptRecordError
-        A checksum is wrong, an offset is not above those before it or not the segment's, a batch
-        is larger than 256 MiB, or what the file ends with is not a whole batch.
-    KafkaStorageError, SegmentVanishedError
-        The file cannot be read.
-    """
+    """Yield the batches of a segment from byte ``start`` on."""
     path, size = segment.log.path, segment.size_bytes
     windows = SegmentWindows(
         segment.log,

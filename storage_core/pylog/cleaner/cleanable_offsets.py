@@ -48,19 +48,7 @@ SegmentT = TypeVar("SegmentT", bound=SizedSegment)
 
 
 class CleanableParams(NamedTuple):
-    """What decides where a log is dirty, beside its segments.
-
-    Attributes
-    ----------
-    checkpoint
-        Up to where the log is clean, as the cleaner's checkpoint says; None if it says nothing.
-    log_start_offset, last_stable_offset, log_end_offset
-        Of the log.
-    min_compaction_lag_ms
-        A segment with a younger record is left alone, and all after it; 0 for no such rule.
-    now_ms
-        The time.
-    """
+    """What decides where a log is dirty, beside its segments."""
 
     checkpoint: int | None
     log_start_offset: int
@@ -71,17 +59,7 @@ class CleanableParams(NamedTuple):
 
 
 class CleanableOffsets(NamedTuple):
-    """Where the next cleaning of a log begins and ends.
-
-    Attributes
-    ----------
-    first_dirty_offset
-        Keys of all records from here on go into the offset map.
-    first_uncleanable_offset
-        Nothing from here on may be cleaned; at or above the first dirty offset.
-    resets_checkpoint
-        The checkpoint lay outside the log, so that all of it counts as dirty again.
-    """
+    """Where the next cleaning of a log begins and ends."""
 
     first_dirty_offset: int
     first_uncleanable_offset: int
@@ -105,16 +83,7 @@ class CleanableOffsets(NamedTuple):
 
 
 class CleanableBytes(NamedTuple):
-    """How much of a log is clean, and how much can be cleaned.
-
-    Attributes
-    ----------
-    end_offset
-        Where cleaning ends, exclusive: the base offset of the first segment that is left out.
-    clean_bytes, cleanable_bytes
-        Length of the ``.log`` files with offsets below the first dirty one, and of those with
-        offsets from there to the end.
-    """
+    """How much of a log is clean, and how much can be cleaned."""
 
     end_offset: int
     clean_bytes: int
@@ -127,11 +96,7 @@ class CleanableBytes(NamedTuple):
         first_dirty_offset: int,
         first_uncleanable_offset: int,
     ) -> CleanableBytes:
-        """Return the bytes, in whole segments, of all segments of a log, in order.
-
-        The segment that holds the first uncleanable offset is the first that is left out; the
-        active one if the offset is above its base.
-        """
+        """Return the bytes, in whole segments, of all segments of a log, in order."""
         inactive = non_active_segments_from(segments, first_uncleanable_offset)
         end = (inactive[0] if inactive else segments[-1]).base_offset
         start = min(first_dirty_offset, end)
@@ -172,19 +137,7 @@ def non_active_segments_from(segments: Sequence[SegmentT], offset: int) -> Seque
 
 
 class LogToClean:
-    """What one cleaning is to do; the numbers are those of the moment when it was made.
-
-    Parameters
-    ----------
-    log
-        A compacted log.
-    first_dirty_offset
-        Keys of all records from here on go into the offset map.
-    uncleanable_offset
-        Nothing from here on may be cleaned; at or above the first dirty offset.
-    needs_compaction_now
-        Whether ``max.compaction.lag.ms`` asks for it, whatever the ratio.
-    """
+    """What one cleaning is to do; the numbers are those of the moment when it was made."""
 
     __slots__ = (
         "_bytes",

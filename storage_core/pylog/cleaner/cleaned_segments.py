@@ -29,28 +29,7 @@ if TYPE_CHECKING:
 
 
 class CleanedSegments:
-    """New segments in the making. One thread.
-
-    Parameters
-    ----------
-    log
-        Whose they will be.
-    base_offset
-        Of the first.
-    keeps_old_files
-        Whether the files of segments that are replaced stay for ``file.delete.delay.ms``, for
-        readers that have them open; otherwise they are removed at once.
-
-    Attributes
-    ----------
-    segments
-        What has been made so far, at least one.
-
-    Raises
-    ------
-    KafkaStorageError
-        A file could not be made.
-    """
+    """New segments in the making. One thread."""
 
     def __init__(
         self, log: CleanableLog, base_offset: int, *, keeps_old_files: bool = True
@@ -70,13 +49,7 @@ class CleanedSegments:
         return sum(segment.size_bytes for segment in self.segments)
 
     def append(self, data: list[memoryview]) -> int:
-        """Append whole batches, which lie in pieces; return how many bytes they have.
-
-        Raises
-        ------
-        KafkaStorageError
-            The disk failed.
-        """
+        """Append whole batches, which lie in pieces; return how many bytes they have."""
         if not data:
             return 0
         whole = data[0] if len(data) == 1 else memoryview(b"".join(data))
@@ -120,13 +93,7 @@ class CleanedSegments:
             self.segments[-1].transaction_index.append(self._aborted.popleft())
 
     def finish(self, modified_ms: int) -> None:
-        """Cut the files to what they hold, force them to disk, and give them a time.
-
-        Parameters
-        ----------
-        modified_ms
-            When the last of the segments that they are made of was changed last.
-        """
+        """Cut the files to what they hold, force them to disk, and give them a time."""
         for segment in self.segments:
             segment.on_become_inactive_segment()
             segment.flush()
@@ -157,10 +124,7 @@ def _from_start(headers: BatchHeaders) -> BatchHeaders:
 
 
 class CountedSegments:
-    """Takes the place of `pylog.cleaner.cleaned_segments.CleanedSegments` in a dry run.
-
-    The one segment that a group becomes; it is not split where it would have no room.
-    """
+    """Takes the place of `pylog.cleaner.cleaned_segments.CleanedSegments` in a dry run."""
 
     segment_count = 1
 
@@ -195,21 +159,7 @@ def group_segments_by_size(
     max_index_bytes: int,
     first_uncleanable_offset: int,
 ) -> list[list[LogSegment]]:
-    """Return the segments in groups, each of which takes as many as fit, in their order.
-
-    Sizes are those before cleaning. A segment that is too large by itself is a group of its own.
-
-    Parameters
-    ----------
-    segments
-        Neighbours, in order.
-    max_size_bytes
-        What the ``.log`` files of a group have together, at the most.
-    max_index_bytes
-        The same for offset indexes, and for time indexes.
-    first_uncleanable_offset
-        Where the cleaning ends, exclusive: above all offsets in the last segment.
-    """
+    """Return the segments in groups, each of which takes as many as fit, in their order."""
     groups: list[list[LogSegment]] = []
     sizes: tuple[int, ...] = (0, 0, 0)
     limits = (max_size_bytes, max_index_bytes, max_index_bytes)

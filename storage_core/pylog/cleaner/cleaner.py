@@ -58,19 +58,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class GroupCleaning:
-    """Cleans the groups of one round, one after the other. One thread.
-
-    Parameters
-    ----------
-    cleaning
-        The round; its map is complete.
-    transactions
-        Knows of the batches of all groups before.
-    legacy_horizon_ms
-        Tombstones of formats v0 and v1 stay in segments that were changed last after it.
-    total_bytes
-        Of the segments of all groups.
-    """
+    """Cleans the groups of one round, one after the other. One thread."""
 
     def __init__(
         self,
@@ -87,16 +75,7 @@ class GroupCleaning:
         self._rebuilder = BatchRebuilder(cleaning.now_ms, config.delete_retention_ms)
 
     def clean(self, segments: Sequence[LogSegment]) -> None:
-        """Put what is to stay of some neighbouring segments in their place.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            A segment is damaged. After any error the segments are as they were, and no new files
-            are left, as far as the disk lets.
-        KafkaStorageError
-            The disk failed.
-        """
+        """Put what is to stay of some neighbouring segments in their place."""
         cleaning = self._round
         log, stats = cleaning.log, cleaning.stats
         cleaned = cleaning.begin_segments(log, segments[0].base_offset)
@@ -175,15 +154,7 @@ def window_bytes(config: CleanerConfig) -> int:
 
 
 class CleanerResult(NamedTuple):
-    """What a round of cleaning came to.
-
-    Attributes
-    ----------
-    next_dirty_offset
-        Where the next round begins: the new checkpoint.
-    stats
-        What was read and written.
-    """
+    """What a round of cleaning came to."""
 
     next_dirty_offset: int
     stats: CleanerStats
@@ -194,30 +165,7 @@ def _nothing(_argument: object) -> None:
 
 
 class Cleaner:
-    """Cleans one log after the other. One thread, but for the callables that it is given.
-
-    Parameters
-    ----------
-    config
-        Memory for the map and for windows, of which each thread has its share.
-    clock
-        What time it is where a round is not told.
-    check_done
-        Called with the partition often during a round; raises to abort it.
-    throttle
-        Called with a number of bytes that are to be read or have been written; may wait.
-    progress
-        Called with how far a round is.
-    offset_map
-        Used in the place of one of the configured size.
-    begin_segments
-        Makes the destination of a group of segments: `CleanedSegments`, or what only counts.
-
-    Raises
-    ------
-    ValueError
-        The map has no room for a key.
-    """
+    """Cleans one log after the other. One thread, but for the callables that it is given."""
 
     def __init__(  # noqa: PLR0913 - whom it asks and tells
         self,
@@ -242,25 +190,7 @@ class Cleaner:
         self._reader = KeyedRecordReader()
 
     def clean(self, log_to_clean: LogWithBounds, now_ms: int | None = None) -> CleanerResult:
-        """Clean a log from its first dirty offset on, as far as the map has room for keys.
-
-        Parameters
-        ----------
-        log_to_clean
-            The log, which is neither truncated nor deleted, and of which no segment below
-            `LogToClean.first_uncleanable_offset` is deleted, until this returns. Others may append
-            to it and read it.
-        now_ms
-            What time it is for delete horizons; the clock's if None.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, CorruptIndexError
-            A segment is damaged. The groups of segments before have been cleaned; what comes after
-            is as it was, as after any error.
-        KafkaStorageError
-            The disk failed.
-        """
+        """Clean a log from its first dirty offset on, as far as the map has room for keys."""
         log = log_to_clean.log
         now_ms = self._clock.milliseconds() if now_ms is None else now_ms
         # At most one key an offset.
@@ -313,11 +243,7 @@ class Cleaner:
 
 
 def legacy_horizon_ms(log: CleanableLog, first_dirty_offset: int) -> int:
-    """Return up to when a segment's tombstones of v0 and v1 are old enough to go.
-
-    They have no delete horizon: the time counts at which the last segment that begins below the
-    first dirty offset was changed last.
-    """
+    """Return up to when a segment's tombstones of v0 and v1 are old enough to go."""
     clean = log.local_log.segments.values(-1, first_dirty_offset)
     if not clean:
         return 0

@@ -35,15 +35,7 @@ if TYPE_CHECKING:
 
 
 class CleanerProgress(NamedTuple):
-    """How far a cleaning is: of two phases, first the map is built and then segments are copied.
-
-    Attributes
-    ----------
-    phase
-        ``map`` or ``copy``.
-    bytes_done, bytes_total
-        Of the ``.log`` files that the phase reads.
-    """
+    """How far a cleaning is: of two phases, first the map is built and then segments are copied."""
 
     phase: str
     bytes_done: int
@@ -81,34 +73,7 @@ class Destination(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningRound:
-    """What the parts of one round share.
-
-    Attributes
-    ----------
-    log
-        Which is cleaned.
-    first_dirty_offset, end_offset
-        Keys of records from the one to the other, exclusive, go into the map; what lies below the
-        second is cleaned, as far as the map comes.
-    now_ms
-        When the round began.
-    latest
-        The last record of each key.
-    reader
-        Of records.
-    window_bytes
-        How much is read at once.
-    stats
-        Counts, which grow.
-    check_done
-        Raises if the round is to be aborted.
-    throttle
-        Waits until so many bytes more may be read or written.
-    progress
-        Told after each window how far the round is.
-    begin_segments
-        Makes the destination of a group, which begins at an offset.
-    """
+    """What the parts of one round share."""
 
     log: CleanableLog
     first_dirty_offset: int
@@ -170,15 +135,7 @@ def collect_aborted_entries(
 
 
 class OffsetMapBuilding:
-    """One filling of a map. One thread.
-
-    Parameters
-    ----------
-    cleaning
-        The cleaning that the map is for.
-    offset_map
-        Empty.
-    """
+    """One filling of a map. One thread."""
 
     def __init__(self, cleaning: CleaningRound, offset_map: OffsetMap) -> None:
         self._round = cleaning
@@ -187,17 +144,7 @@ class OffsetMapBuilding:
         self._transactions = CleanedTransactionMetadata()
 
     def build(self) -> None:
-        """Take in the keys of all records from the first dirty offset on, until the map is full.
-
-        Control batches and aborted records are left out. Then ``latest_offset`` says how far that
-        came: to the end of the cleaning; or where the map was full, to the last record that was
-        put, or the last batch that was read to its end.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            A segment is damaged.
-        """
+        """Take in the keys of all records from the first dirty offset on, until the map is full."""
         cleaning, start, end = self._round, self._start, self._round.end_offset
         segments = cleaning.log.local_log.segments.values(start, end)
         if not segments:

@@ -21,23 +21,7 @@ if TYPE_CHECKING:
 
 
 class Compacted(NamedTuple):
-    """What became of one log.
-
-    Attributes
-    ----------
-    log
-        The log.
-    rounds
-        The counts of each round.
-    first_dirty_offset
-        Up to where it is clean, None if that is not known.
-    is_complete
-        Whether the rounds came as far as a log can be cleaned now.
-    failure
-        What ended them.
-    held_back_offsets
-        The offsets ``[start, end)`` that can be cleaned as soon as they are replicated.
-    """
+    """What became of one log."""
 
     log: UnifiedLog
     rounds: list[CleanerStats]
@@ -61,11 +45,6 @@ class CompactionProgress:
 
     What the callback raises ends the round that is under way as if it were aborted, so that its log
     is as it was; `stopped_by` has it then.
-
-    Parameters
-    ----------
-    callback
-        Called with the bytes that are done and those of all rounds that are known of.
     """
 
     def __init__(self, callback: Callable[[int, int], object] | None) -> None:
@@ -84,13 +63,7 @@ class CompactionProgress:
         self._done_bytes += size_bytes
 
     def report(self, progress: CleanerProgress) -> None:
-        """Say how far it is.
-
-        Raises
-        ------
-        CleaningAbortedError
-            The callback has raised something.
-        """
+        """Say how far it is."""
         if self._callback is None:
             return
         done = self._done_bytes + progress.bytes_done
@@ -104,23 +77,7 @@ class CompactionProgress:
 
 
 class Compaction:
-    """Cleans logs that nobody else has open. One thread.
-
-    Parameters
-    ----------
-    cleaner, manager
-        What cleans, and what knows how far each log is clean.
-    progress
-        The one that the cleaner reports to.
-    now_ms
-        The time.
-    is_only_due
-        Whether only those logs are cleaned that a broker would clean now, for one round each;
-        otherwise all that have something to clean, until they have nothing.
-    is_dry_run
-        Whether the cleaner only counts: then there is one round, since a second one would read
-        what the first one has not written.
-    """
+    """Cleans logs that nobody else has open. One thread."""
 
     def __init__(
         self,

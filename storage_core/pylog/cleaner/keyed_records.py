@@ -57,19 +57,7 @@ _LEGACY_REASONS = {
 
 
 class PlainBatches(NamedTuple):
-    """Some batches of a window.
-
-    Attributes
-    ----------
-    batches
-        int64: which batches of the window.
-    headers
-        Theirs. Of a v0 or v1 batch those that it has as v2, but for the magic, which tells that.
-    buffer
-        uint8: what their records lie in; valid until the next batches are asked for.
-    starts, ends
-        int64: where in ``buffer`` the records of each batch begin and end.
-    """
+    """Some batches of a window."""
 
     batches: Int64Array
     headers: BatchHeaders
@@ -85,13 +73,7 @@ class PlainBatchReader:
         self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
 
     def read(self, window: Window, batches: Int64Array) -> Iterator[PlainBatches]:
-        """Yield some batches of a window, in order.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            A batch cannot be decompressed, or not be rewritten as v2.
-        """
+        """Yield some batches of a window, in order."""
         is_v2 = window.headers.is_v2[batches]
         bounds = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), batches.size]
         for start, end in itertools.pairwise(bounds):
@@ -199,29 +181,7 @@ _REASONS = {
 
 
 class KeyedRecords(NamedTuple):
-    """Some batches of a window, and their records, a row a record.
-
-    Attributes
-    ----------
-    batches
-        int64: which batches of the window.
-    headers
-        Theirs. Of a v0 or v1 batch those that it has as v2, but for the magic, which tells that.
-    buffer
-        uint8: what the records lie in, decompressed; valid until the next group is asked for.
-    offsets
-        int64: of each record.
-    hashes
-        int64, shape (records, 2): of their keys, for those that were asked for.
-    traits
-        uint8: whether a record has a key and a value, see `pylog.kernels.hash_record_keys`.
-    positions
-        int64: where in ``buffer`` each record begins.
-    batch_ends
-        int64: the row after the last one of each batch.
-    ends
-        int64: where in ``buffer`` the records of each batch end.
-    """
+    """Some batches of a window, and their records, a row a record."""
 
     batches: Int64Array
     headers: BatchHeaders
@@ -275,25 +235,7 @@ class KeyedRecordReader:
     def read(
         self, window: Window, batches: Int64Array, hash_key: HashKey, hashed: range
     ) -> Iterator[KeyedRecords]:
-        """Yield the records of some batches of a window, in order.
-
-        Parameters
-        ----------
-        window
-            Its checksums have been checked.
-        batches
-            Which of its batches.
-        hash_key
-            What keys are hashed with.
-        hashed
-            Offsets of the records whose keys are to be hashed.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            The records break the format, are not as many as counted, or have offsets that do not
-            go up or are not the batch's.
-        """
+        """Yield the records of some batches of a window, in order."""
         for group in self._reader.read(window, batches):
             yield _keyed(window, group, hash_key, hashed)
 

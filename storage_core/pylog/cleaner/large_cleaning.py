@@ -44,15 +44,7 @@ if TYPE_CHECKING:
 
 
 class SupersededOffsets:
-    """Which records of a group are superseded, in the place of an offset map.
-
-    Parameters
-    ----------
-    offsets
-        int64: of the superseded records, in any order.
-    end_offset
-        Where the cleaning ends, exclusive.
-    """
+    """Which records of a group are superseded, in the place of an offset map."""
 
     def __init__(self, offsets: npt.NDArray[np.int64], end_offset: int) -> None:
         self.latest_offset = end_offset - 1
@@ -149,19 +141,7 @@ class GroupTask:
 
 
 class _Segment(NamedTuple):
-    """What the planner needs to know of a segment, which it does not read.
-
-    Attributes
-    ----------
-    base_offset, size_bytes
-        Its own.
-    group
-        The number of its group.
-    is_dirty
-        Whether some of it is in the dirty part.
-    aborted
-        What transaction indexes say of transactions that were aborted in it.
-    """
+    """What the planner needs to know of a segment, which it does not read."""
 
     base_offset: int
     size_bytes: int

@@ -160,15 +160,7 @@ _EMPTY_MARKER = -2
 
 
 class TransactionEvents(NamedTuple):
-    """The batches of a part of a segment that change what is known of transactions, in order.
-
-    Attributes
-    ----------
-    producer_ids, last_offsets
-        int64: of each batch.
-    kinds
-        int64: what it is.
-    """
+    """The batches of a part of a segment that change what is known of transactions, in order."""
 
     producer_ids: Int64Array
     last_offsets: Int64Array

@@ -62,15 +62,6 @@ class Throttler:
 
     The rate is looked at every 300 ms, over the time since it was looked at last. Whoever is too
     fast then waits, and all that come meanwhile wait for them.
-
-    Parameters
-    ----------
-    bytes_per_second
-        The rate.
-    wait
-        Waits so many seconds, or until the cleaner is shut down.
-    nanoseconds
-        A clock that never jumps.
     """
 
     def __init__(
@@ -126,30 +117,7 @@ class CleanerThreadCounts:
 
 
 class CleanerThread:
-    """One thread of a cleaner. Only the thread itself calls `do_work`; anybody looks at its counts.
-
-    Parameters
-    ----------
-    name
-        Of the thread.
-    config
-        Of the cleaner: its memory is shared between all threads, each takes its part.
-    manager
-        Chooses the logs.
-    context
-        Time, and where a failing disk is noted.
-    throttle
-        Called with what is to be read or has been written.
-    stopping
-        Set when the cleaner is shut down.
-
-    Attributes
-    ----------
-    counts
-        Of all rounds.
-    last_stats, last_compaction_delay_ms
-        Of the last round.
-    """
+    """One thread of a cleaner. Only the thread itself calls `do_work`."""
 
     def __init__(
         self,

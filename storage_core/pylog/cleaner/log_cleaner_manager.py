@@ -121,13 +121,7 @@ class CleaningStates:
             return begun
 
     def finish(self, topic_partition: TopicPartition) -> None:
-        """Note that the thread is done with a log, whether it was aborted or not.
-
-        Raises
-        ------
-        RuntimeError
-            The log is not in progress, nor aborted.
-        """
+        """Note that the thread is done with a log, whether it was aborted or not."""
         with self._changed:
             state = self._states.get(topic_partition)
             if state == IN_PROGRESS:
@@ -153,13 +147,7 @@ class CleaningStates:
                 self._changed.wait()
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Undo one `abort_and_pause`.
-
-        Raises
-        ------
-        RuntimeError
-            The log is not paused.
-        """
+        """Undo one `abort_and_pause`."""
         with self._changed:
             state = self._states.get(topic_partition)
             if state is None or state.kind is not CleaningStateKind.PAUSED:
@@ -192,26 +180,7 @@ class Candidate(NamedTuple):
 
 
 class LogCleanerManager:
-    """The book-keeping of a cleaner. Any number of threads may use it.
-
-    Parameters
-    ----------
-    logs
-        Gives the logs of the log manager.
-    checkpoints
-        By log directory.
-    failures
-        Which directories are offline.
-
-    Attributes
-    ----------
-    states
-        What is going on with each log.
-    max_dirty_ratio, max_compaction_delay_ms
-        The largest of the candidates when one was last looked for.
-    last_run_ms
-        When that was, by a clock that never jumps.
-    """
+    """The book-keeping of a cleaner. Any number of threads may use it."""
 
     def __init__(
         self,
@@ -242,13 +211,7 @@ class LogCleanerManager:
         ]
 
     def candidate(self, log: UnifiedLog, now_ms: int) -> Candidate:
-        """Return what of a log could be cleaned; a wrong checkpoint is put right.
-
-        Raises
-        ------
-        LogStorageError
-            A file of the log cannot be read, or the checkpoint not be written.
-        """
+        """Return what of a log could be cleaned; a wrong checkpoint is put right."""
         checkpoint = self._checkpoints[log.log_directory]
         checkpointed = checkpoint.offsets().get(log.topic_partition)
         offsets = _cleanable_offsets(log, checkpointed, now_ms, log.last_stable_offset)
@@ -273,15 +236,7 @@ class LogCleanerManager:
         )
 
     def held_back_offsets(self, log: UnifiedLog, now_ms: int) -> tuple[int, int] | None:
-        """Return the offsets ``[start, end)`` that can be cleaned once they are replicated.
-
-        None if there are none.
-
-        Raises
-        ------
-        LogStorageError
-            A file of the log cannot be read.
-        """
+        """Return the offsets ``[start, end)`` that can be cleaned once they are replicated."""
         if log.high_watermark >= log.log_end_offset:
             return None
         checkpointed = self._checkpoints[log.log_directory].offsets().get(log.topic_partition)
@@ -294,10 +249,7 @@ class LogCleanerManager:
         return (now, later) if now < later else None
 
     def grab_filthiest_compacted_log(self, now_ms: int) -> LogToClean | None:
-        """Return the log that is to be cleaned next, marked as in progress; None if there is none.
-
-        Whoever gets it calls `done_cleaning` in the end.
-        """
+        """Return the log to clean next, marked as in progress; None if there is none."""
         with self.states.locked():
             self.last_run_ms = monotonic_milliseconds()
             candidates = list(self._candidates(now_ms))
@@ -331,11 +283,7 @@ class LogCleanerManager:
     def delete_old_segments(
         self, now_ms: int | None = None
     ) -> dict[TopicPartition, list[DeletedSegment]]:
-        """Run retention over every compacted log; return what was removed.
-
-        Also over those whose ``cleanup.policy`` does not contain ``delete``: segments may lie below
-        the log's start. A log that this fails for is left alone from then on.
-        """
+        """Run retention over every compacted log; return what was removed."""
         deleted: dict[TopicPartition, list[DeletedSegment]] = {}
         for log in self.compacted_logs():
             topic_partition = log.topic_partition
@@ -353,13 +301,7 @@ class LogCleanerManager:
     # ---- while a log is cleaned, and afterwards
 
     def check_cleaning_aborted(self, topic_partition: TopicPartition) -> None:
-        """Return if the cleaning of a log may go on.
-
-        Raises
-        ------
-        CleaningAbortedError
-            Somebody waits for it to stop.
-        """
+        """Return if the cleaning of a log may go on."""
         if self.states.is_aborted(topic_partition):
             raise CleaningAbortedError(topic_partition)
 
@@ -438,10 +380,7 @@ def _cleanable_offsets(
 
 
 def _compaction_delay_ms(log: UnifiedLog, first_dirty_offset: int, now_ms: int) -> int:
-    """Return by how much ``max.compaction.lag.ms`` has passed for a log; 0 if it has not.
-
-    It counts from the oldest first batch of a dirty segment that is not active any more.
-    """
+    """Return by how much ``max.compaction.lag.ms`` has passed for a log; 0 if it has not."""
     dirty = non_active_segments_from(log.segments, first_dirty_offset)
     firsts = [segment.first_batch_timestamp() for segment in dirty]
     timestamps = [first for first in firsts if first is not None and first > 0]

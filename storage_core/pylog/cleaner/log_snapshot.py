@@ -29,25 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class CleanerStats:
-    """Counts of one cleaning; they grow while it runs.
-
-    Attributes
-    ----------
-    map_bytes_read, map_records_read
-        What was read to build the offset map.
-    bytes_read, records_read
-        What was read to copy it; records of batches that go as a whole count, other than in Kafka.
-    bytes_written, records_written
-        What stayed.
-    invalid_records
-        Records without a key, which a compacted topic should not have; they were dropped.
-    segments_read, segments_written
-        How many took the place of how many.
-    buffer_utilization
-        Which share of the offset map's slots was used, 0 to 1.
-    map_milliseconds, copy_milliseconds
-        How long each took.
-    """
+    """Counts of one cleaning; they grow while it runs."""
 
     map_bytes_read: int = 0
     map_records_read: int = 0
@@ -78,15 +60,7 @@ class CleanerStats:
 
 
 class StagedGroup(NamedTuple):
-    """Segments that are to take the place of others.
-
-    Attributes
-    ----------
-    old
-        Base offsets and sizes of those that they are made of, neighbours, in order.
-    new
-        Staged ones, in order.
-    """
+    """Segments that are to take the place of others."""
 
     old: tuple[tuple[int, int], ...]
     new: tuple[StagedSegment, ...]
@@ -130,21 +104,7 @@ class CleanedGroup(NamedTuple):
 
 
 class LogSnapshot(NamedTuple):
-    """What a task needs to know of a log that is to be cleaned; small, and pickled.
-
-    Attributes
-    ----------
-    topic_partition, config, log_start_offset
-        Of the log.
-    directory
-        The partition directory.
-    base_offsets
-        Of all segments.
-    last_records
-        Of the active producers, by producer id.
-    first_dirty_offset, first_uncleanable_offset
-        See `pylog.cleaner.cleanable_offsets.LogToClean`.
-    """
+    """What a task needs to know of a log that is to be cleaned; small, and pickled."""
 
     topic_partition: TopicPartition
     config: LogConfig
@@ -181,27 +141,7 @@ class _Segments(NamedTuple):
 
 
 class SnapshotLog:
-    """The log of a snapshot, with the bounds of its cleaning. One thread.
-
-    Parameters
-    ----------
-    snapshot
-        From the log's owner, who changes nothing below the first uncleanable offset meanwhile.
-    job_token
-        Of the job that cleans; names of staged files hold it.
-    io
-        What staged files are written through; the real disk if None.
-
-    Attributes
-    ----------
-    staged
-        What `replace_segments` has been called with so far.
-
-    Raises
-    ------
-    SegmentVanishedError
-        A segment is not there: this is not the file system that the owner has.
-    """
+    """The log of a snapshot, with the bounds of its cleaning. One thread."""
 
     def __init__(self, snapshot: LogSnapshot, job_token: str, io: DurableIO | None = None) -> None:
         self._snapshot = snapshot

@@ -41,33 +41,7 @@ class HashKey(NamedTuple):
 
 
 class OffsetMap:
-    """A hash table that entries are never removed from. One thread.
-
-    Parameters
-    ----------
-    memory_bytes
-        What the table may take. Memory is used as entries come.
-    load_factor
-        Which share of the slots may be used, above 0 and at most 1.
-
-    Attributes
-    ----------
-    slots
-        How many entries the memory has room for.
-    usable_slots
-        How many there may be.
-    size
-        How many there are.
-    latest_offset
-        Up to here, inclusive, the map knows all keys; -1 for nothing.
-    hash_key
-        What keys are hashed with.
-
-    Raises
-    ------
-    ValueError
-        Not even one entry may be held, so that no cleaning would ever get on.
-    """
+    """A hash table that entries are never removed from. One thread."""
 
     def __init__(self, memory_bytes: int, load_factor: float) -> None:
         self.slots = min(memory_bytes // BYTES_PER_ENTRY, _MOST_SLOTS)
@@ -82,14 +56,7 @@ class OffsetMap:
         self.clear()
 
     def clear(self, most_keys: int | None = None) -> None:
-        """Forget all keys, and take another hash key.
-
-        Parameters
-        ----------
-        most_keys
-            More will surely not come; then less memory is spread over. When the map is full does
-            not depend on it. None if that is not known.
-        """
+        """Forget all keys, and take another hash key."""
         self.size = 0
         self.latest_offset = _NO_OFFSET
         self.hash_key = HashKey.random()
@@ -108,23 +75,7 @@ class OffsetMap:
         offsets: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int64],
     ) -> int:
-        """Put the offsets of some records under their keys, until the map is full.
-
-        Parameters
-        ----------
-        hashes
-            int64, shape (records, 2): of their keys.
-        offsets
-            int64, shape (records,).
-        rows
-            int64: which records, in the order of the log.
-
-        Returns
-        -------
-        int
-            How many have been put. If that is fewer than asked for, the map is full: another
-            record with a key came when all usable slots were taken, whether or not it has one.
-        """
+        """Put the offsets of some records under their keys, until the map is full."""
         count, self.size = put_offsets(
             self._table, self.size, self.usable_slots, hashes, offsets, rows
         )
@@ -138,20 +89,14 @@ class OffsetMap:
         hashes: npt.NDArray[np.int64],
         rows: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.bool_]:
-        """Return for some records whether the map has no later one of the same key.
-
-        Parameters as of `put`.
-        """
+        """Return for some records whether the map has no later one of the same key."""
         latest: npt.NDArray[np.bool_] = offsets[rows] >= self.find(hashes, rows)
         return latest
 
     def find(
         self, hashes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Return the offset under each key, -1 where the key is not in the map.
-
-        Parameters as of `put`; the result has as many elements as ``rows``.
-        """
+        """Return the offset under each key, -1 where the key is not in the map."""
         found = np.empty(rows.size, dtype=np.int64)
         find_offsets(self._table, hashes, rows, found)
         return found

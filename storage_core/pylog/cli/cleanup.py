@@ -22,10 +22,7 @@ def cleanup_lines(
     *,
     done: str,
 ) -> Iterator[str]:
-    """Yield a table of the topics that change, what went wrong, and the sum.
-
-    A dry run is preceded by what decides, topic by topic, and who says it.
-    """
+    """Yield a table of the topics that change, what went wrong, and the sum."""
     if summary.is_dry_run:
         yield from config_lines(_decisive_configs(summary))
     if columns["TOPIC"]:
@@ -92,10 +89,7 @@ _ORIGINS = {
 
 
 def config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]:
-    """Yield a table of what decides; topics for which the same is said share a line.
-
-    A default that sets no limit decides nothing, and is left out.
-    """
+    """Yield a table of what decides; topics for which the same is said share a line."""
     topics: dict[ConfigEntry, list[str]] = {}
     for topic, entries in configs.items():
         for entry in entries:

@@ -66,10 +66,7 @@ class DocumentedCommand(click.Command):
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., int]], click.Command]:
-    """Return the decorator that makes a command of a function, which returns its exit status.
-
-    ``examples`` are lines for the end of its help.
-    """
+    """Return the decorator that makes a command of a function, which returns its exit status."""
 
     def decorate(function: Callable[..., int]) -> click.Command:
         made = click.command(name, cls=DocumentedCommand)(function)
@@ -228,10 +225,7 @@ def stored_paths(
     type: click.ParamType,  # type: ignore[type-arg]  # noqa: A002 - click's name
     required: bool = True,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the decorator that gives a command the argument ``paths``, and ``--storage-option``.
-
-    The command gets paths that have the parameters with them, and does not know of the option.
-    """
+    """Give a command the argument ``paths``, and ``--storage-option``."""
     takes_paths = argument(
         "paths",
         metavar=metavar,
@@ -354,11 +348,7 @@ def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 
 
 def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
-    """Return the names that were given, unless a pattern was, too.
-
-    Whoever gives ``--topic`` means some topics: an empty name, as a shell makes of a variable that
-    is not set, is an error, and does not stand for all topics.
-    """
+    """Return the names that were given, unless a pattern was, too."""
     if topics and pattern is not None:
         msg = "give either --topic or --pattern, not both"
         raise click.UsageError(msg)

@@ -41,11 +41,7 @@ def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bo
 
 
 def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({})) -> Any:  # noqa: ANN401
-    """Return a value of the library as JSON has it: its attributes, in camel case.
-
-    A topic-partition is two members of what it is in. ``names`` has the attributes that documents
-    call something else, or leave out (None).
-    """
+    """Return a value of the library as JSON has it: its attributes, in camel case."""
     if isinstance(value, dict):
         return {name: document_of(each, names) for name, each in value.items()}
     attributes = getattr(value, "_fields", None) or getattr(value, "__dataclass_fields__", None)
@@ -65,10 +61,7 @@ def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({
 
 
 def write_json(document: dict[str, Any], *, is_line: bool = False) -> None:
-    """Print one JSON document, as one line or with a line for each member.
-
-    Every document of a command goes through here, and says which shape it has.
-    """
+    """Print one JSON document, as one line or with a line for each member."""
     whole = {"schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION, **document}
     sys.stdout.write(json.dumps(whole, indent=None if is_line else 2) + "\n")
 
@@ -261,10 +254,7 @@ def _narrow(
     left: Collection[str],
     width: int,
 ) -> None:
-    """Make the widest of the ``left`` columns narrower until all fit, or none can be narrower.
-
-    Cells are cut between words first.
-    """
+    """Make the widest of the ``left`` columns narrower until all fit, or none can be narrower."""
     words = {
         heading: max(map(len, chain.from_iterable(map(str.split, (heading, *columns[heading])))))
         for heading in widths

@@ -71,10 +71,7 @@ class ProgressBar:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Remove the bar while something is printed; it comes back when nothing else is for long.
-
-        It stays where the output goes elsewhere.
-        """
+        """Remove the bar while something is printed; it comes back later."""
         if not self._shares_terminal:
             yield
             return

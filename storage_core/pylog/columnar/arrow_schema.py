@@ -215,10 +215,7 @@ def fixed_width_array(values: npt.NDArray[Any], null: int | None = None) -> pa.A
 
 
 def int64_values(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the values of 64-bit integers or timestamps, at least one; undefined where null.
-
-    Shape (rows,); a view that keeps the array's memory alive, not to be written to.
-    """
+    """Return the values of 64-bit integers or timestamps, at least one; undefined where null."""
     values: npt.NDArray[np.int64] = np.frombuffer(array.buffers()[1], np.int64)
     return values[array.offset : array.offset + len(array)]
 

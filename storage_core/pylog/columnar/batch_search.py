@@ -29,13 +29,7 @@ _SAMPLE_BYTES = 4096
 
 
 class ByteSearch:
-    """Looks for stretches that hold at least one byte string of each of several groups.
-
-    Parameters
-    ----------
-    required
-        The groups; byte strings of one byte or more. Without a group, every stretch is found.
-    """
+    """Looks for stretches that hold at least one byte string of each of several groups."""
 
     def __init__(self, required: Sequence[Sequence[bytes]]) -> None:
         groups = [[np.frombuffer(needle, dtype=np.uint8) for needle in group] for group in required]
@@ -48,15 +42,7 @@ class ByteSearch:
         starts: npt.NDArray[np.int64],
         ends: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.bool_]:
-        """Return which of the stretches ``buffer[start:end]`` are found.
-
-        Parameters
-        ----------
-        buffer
-            uint8, read-only.
-        starts, ends
-            int64, shape (stretches,); each within the buffer.
-        """
+        """Return which of the stretches ``buffer[start:end]`` are found."""
         found = np.ones(starts.size, dtype=np.bool_)
         counts = _sampled_counts(buffer)
         for group in self._groups:

@@ -44,11 +44,7 @@ def decompressed_batches(
     decoder: GroupDecoder,
     decompressor: Decompressor,
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the place of each batch in ``run``, and where its records are, ``[start, end)``.
-
-    They are appended to the decompressor's buffer, also those of batches without a codec. The
-    caller may clear the buffer between two batches.
-    """
+    """Yield the place of each batch in ``run``, and where its records are, ``[start, end)``."""
     data = window.buffer.data
     bounds = table[:, BATCH_START : BATCH_END + 1].tolist()
     batches = zip(run.codec_ids.tolist(), run.magics.tolist(), bounds, strict=True)
@@ -77,20 +73,7 @@ _LEGACY: GroupDecoder = LegacyGroupDecoder()
 
 
 class DecodedGroup(NamedTuple):
-    """The records of some batches, or of a part of one large batch.
-
-    Attributes
-    ----------
-    headers
-        The batches.
-    columns
-        Their records; ``batch_rows`` has how many each batch gave.
-    buffer
-        The bytes that were decoded: the window, or what was decompressed. Valid until the next
-        group is asked for.
-    bounds
-        int64, shape (batches, 2): where in ``buffer`` the records of each batch begin and end.
-    """
+    """The records of some batches, or of a part of one large batch."""
 
     headers: BatchHeaders
     columns: RecordColumns
@@ -105,13 +88,6 @@ class RecordDecoder:
     their memory.
 
     Another decoder may use the same ``decompressor``, never at the same time; its limit holds then.
-
-    Attributes
-    ----------
-    finished_batches
-        How many of the batches given to `decode` have been decoded, and their records yielded.
-    has_given_more
-        Whether records of the batches after those have been yielded, too.
     """
 
     def __init__(
@@ -137,19 +113,13 @@ class RecordDecoder:
         )
 
     def restart(self, last_offset: int) -> None:
-        """Take the batches that are given next for those after the one that ends at an offset.
-
-        -1 if nothing is known of what comes before them.
-        """
+        """Take the batches that are given next for those after the one that ends at an offset."""
         self._last_offset = last_offset
 
     def decode(
         self, window: Window, start_offset: int, end_offset: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of ``window`` with ``start_offset <= offset < end_offset``.
-
-        Record batches without rows are left out. Errors are those of `decode_groups`.
-        """
+        """Yield the records of ``window`` with ``start_offset <= offset < end_offset``."""
         for group in self.decode_groups(window, start_offset, end_offset):
             if group.columns.rows:
                 yield self._assemble(window, group.headers, group.columns)
@@ -158,11 +128,7 @@ class RecordDecoder:
     def decode_groups(
         self, window: Window, start_offset: int, end_offset: int
     ) -> Iterator[DecodedGroup]:
-        """Yield the same records group by group, with the batches that they are of.
-
-        A batch is in a group whether or not it has records in the range. A large batch makes
-        several groups of its own.
-        """
+        """Yield the same records group by group, with the batches that they are of."""
         self.finished_batches = 0
         self.has_given_more = False
         if len(window.headers) and window.headers.last_offsets[0] <= self._last_offset:
@@ -197,10 +163,7 @@ class RecordDecoder:
         headers: BatchHeaders,
         table: npt.NDArray[np.int64],
     ) -> Iterator[tuple[RecordColumns, npt.NDArray[np.int64]]]:
-        """Yield the columns of a group, and the rows of the table that they are of.
-
-        That is all at once or, of a large batch, piece by piece.
-        """
+        """Yield the columns of a group, and the rows of the table that they are of."""
         if len(headers) > 1 or not self._is_large(decoder, headers, table).any():
             yield decoder.decode(request, headers, table), table
             return

@@ -105,11 +105,7 @@ class LegacyGroupDecoder:
         table: npt.NDArray[np.int64],
         limits: DecodeLimits,
     ) -> npt.NDArray[np.int64]:
-        """Return the table's one large set as several rows, each for a piece of its messages.
-
-        The inner offsets of a v1 wrapper count from its last message. So that those of a piece
-        count from the piece's last one, the piece's wrapper has the offset that this one has.
-        """
+        """Return the table's one large set as several rows, each for a piece of its messages."""
         checked = self.decode(request.of_nothing(), run, table)
         start, end = table[0, : kernel.SET_END + 1].tolist()
         if not table[0, kernel.SET_IS_WRAPPED]:
@@ -134,10 +130,7 @@ def _inner_offset(request: GroupRequest, at: int) -> int:
 def _check_offsets(
     request: GroupRequest, run: BatchHeaders, first_offsets: npt.NDArray[np.int64]
 ) -> None:
-    """Refuse a wrapper that begins before the entry in front of it ends.
-
-    Its own offset, which lies outside its checksum, is the last one; the first is known only now.
-    """
+    """Refuse a wrapper that begins before the entry in front of it ends."""
     before = np.append(request.last_offset_before, run.last_offsets[:-1])
     bad = np.flatnonzero(first_offsets <= before)
     if bad.size:

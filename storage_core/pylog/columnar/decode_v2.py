@@ -37,19 +37,7 @@ _INT32_MAX = 2**31 - 1
 
 
 class RecordMeasures(NamedTuple):
-    """Bytes of one record, by where they go.
-
-    Attributes
-    ----------
-    key_and_value
-        Of the record's key and value; 0 for null.
-    header_count
-        How many headers there are.
-    header_keys_and_values
-        Of all header keys as they are stored, and of all header values.
-    replaced_header_keys
-        Of all header keys once malformed UTF-8 is replaced; 0 where none is malformed.
-    """
+    """Bytes of one record, by where they go."""
 
     key_and_value: tuple[int, int]
     header_count: int

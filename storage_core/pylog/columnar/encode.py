@@ -59,16 +59,7 @@ CHUNK_BYTES = 1 << 19
 
 
 class OpenBatch:
-    """What `RecordEncoder` adds records to, one partition's after the other. One thread.
-
-    Attributes
-    ----------
-    buffer
-        uint8; batches that have got full lie there, then the open one, whose header is still to
-        be written.
-    fields
-        int64: where it lies and what it holds; see `pylog.kernels.encode_records`.
-    """
+    """What `RecordEncoder` adds records to, one partition's after the other. One thread."""
 
     __slots__ = ("buffer", "fields")
 
@@ -132,19 +123,7 @@ class EncodedBatch(NamedTuple):
 
 
 class EncodedChunk(NamedTuple):
-    """Whole batches one after the other, a row a batch.
-
-    Attributes
-    ----------
-    data
-        The bytes, checksums included; overwritten when the next chunk is asked for.
-    positions
-        int64: where each batch begins in ``data``.
-    ends
-        int64: the byte after each batch.
-    record_counts, max_timestamps, crcs
-        int64: the records of each, the largest timestamp, the checksum that it stores.
-    """
+    """Whole batches one after the other, a row a batch."""
 
     data: memoryview
     positions: npt.NDArray[np.int64]
@@ -159,36 +138,6 @@ class RecordEncoder:
 
     Invariant: `next_offset` is the offset after the last batch that was yielded, and the batches
     yielded have offsets without gaps. One thread.
-
-    Parameters
-    ----------
-    compression
-        Codec of all batches; with one, every batch is compressed, also where that makes it larger.
-    level
-        Level of the codec; None for Kafka's default.
-    batch_size_bytes
-        A batch is closed before the record that would make it larger than this, header included,
-        before compression. A record that alone is larger makes a batch of its own.
-    max_records
-        Most records of a batch; None for as many as fit.
-    base_offset
-        Offset of the first record.
-    partition_leader_epoch
-        Goes into every header.
-    producer_id, producer_epoch, base_sequence
-        Of an idempotent producer; sequences count on from ``base_sequence`` modulo 2^31.
-    is_transactional
-        Whether the batches belong to the producer's transaction.
-
-    Attributes
-    ----------
-    next_offset
-        The offset that the next record gets.
-
-    Raises
-    ------
-    ValueError
-        A number is out of range, or the producer's fields do not go together.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -241,25 +190,7 @@ class RecordEncoder:
     def encode(
         self, data: pa.RecordBatch | pa.Table, *, timestamp_ms: int = NO_TIMESTAMP
     ) -> Iterator[EncodedBatch]:
-        """Yield the batches of all rows of ``data``.
-
-        A batch ends where ``data`` does, and where a chunk of a chunked table does.
-
-        Parameters
-        ----------
-        data
-            Sliced or not; columns as the module's table says.
-        timestamp_ms
-            Timestamp of the records that have none.
-
-        Raises
-        ------
-        ValueError
-            A column is missing or of a wrong type; a timestamp is below 0 and not -1 ms, or too
-            large; a header or its key is null; a record is too large for any batch. The error
-            names the row, counted from 0. Of a record batch with a wrong column, timestamp or
-            header nothing has been yielded.
-        """
+        """Yield the batches of all rows of ``data``."""
         for chunk, described in self._encoded(data, timestamp_ms):
             for row in described.tolist():
                 yield self._finished(chunk, row)
@@ -278,20 +209,6 @@ class RecordEncoder:
 
         So no batch ends because a call does. One encoder may serve the open batches of many
         partitions in turn; its offsets then count on over all of them.
-
-        Parameters
-        ----------
-        columns
-            Of all rows, with their timestamps.
-        selection
-            int64: the rows to add, in this order.
-        open_batch
-            What is added to.
-
-        Raises
-        ------
-        ValueError
-            A row is not there, or too large for any batch.
         """
         if selection.size:  # none would mean all rows
             chosen = read_only(np.ascontiguousarray(selection, dtype=np.int64).view())
@@ -371,10 +288,7 @@ class RecordEncoder:
         return (self._base_sequence + self.next_offset - self._base_offset + records) & _INT32_MAX
 
     def _finished(self, chunk: memoryview, described: list[int], at: int = 0) -> EncodedBatch:
-        """Return the batch with its checksum; offsets continue.
-
-        If there is a codec, it is compressed, to the place ``at`` of the buffer for that.
-        """
+        """Return the batch with its checksum; offsets continue."""
         start, end, count, base_timestamp, max_timestamp = described
         data = chunk[start:end]
         if self._is_compressed:

@@ -24,18 +24,7 @@ ACCEPTED = "binary, large_binary, string, large_string, their views and fixed_si
 
 
 class BinaryColumn(NamedTuple):
-    """The bytes of each row of a column; all arrays read-only, views of the column where they can.
-
-    Attributes
-    ----------
-    ends
-        int64, one more than rows: row ``i`` has ``data[ends[i]:ends[i + 1]]``. Empty where every
-        row is null.
-    data
-        uint8.
-    validity
-        Arrow bitmap whose bit 0 is row 0; empty where no row is null.
-    """
+    """The bytes of each row of a column; read-only, views of the column where they can."""
 
     ends: npt.NDArray[np.int64]
     data: npt.NDArray[np.uint8]

@@ -51,17 +51,7 @@ _ROW_BYTES = 1 << 10
 
 
 class DecodeLimits(NamedTuple):
-    """What follows from the limit on a batch's decompressed size.
-
-    Attributes
-    ----------
-    batch_bytes
-        The limit.
-    piece_bytes, piece_rows
-        A batch with more bytes or more records becomes several Arrow record batches.
-    record_bytes
-        Most bytes that a batch, decompressed, and the columns of one of its records may take.
-    """
+    """What follows from the limit on a batch's decompressed size."""
 
     batch_bytes: int
     piece_bytes: int
@@ -92,10 +82,7 @@ class DecodeLimits(NamedTuple):
     def pieces(
         self, buffer: npt.NDArray[np.uint8], start: int, end: int, records: int, *, is_v2: bool
     ) -> npt.NDArray[np.int64]:
-        """Return the output of `split_batch` for the records in ``[start, end)``, at most so many.
-
-        They have been decoded once and found sound.
-        """
+        """Return the output of `split_batch` for records in ``[start, end)``, at most so many."""
         most = 2 * ((end - start) // self.piece_bytes) + records // self.piece_rows + 2
         pieces = np.empty((most, PIECE_FIELDS), dtype=np.int64)
         count = split_batch(buffer, start, end, is_v2, self.piece_bytes, self.piece_rows, pieces)
@@ -117,26 +104,7 @@ _BatchError = TypeVar("_BatchError", CorruptRecordError, InvalidRecordError, Tim
 
 
 class GroupRequest(NamedTuple):
-    """The bytes of a group of batches, the offsets and columns wanted, and names for errors.
-
-    Attributes
-    ----------
-    buffer
-        uint8, read-only: the window, or the decompressed group.
-    start_offset, end_offset
-        Records with ``start_offset <= offset < end_offset`` are wanted.
-    want
-        Sum of the kernels' ``WANT_…``.
-    timestamp_type
-        Arrow type of the timestamps, "us" or "ms".
-    path, file_position
-        The ``.log`` file, and the byte of it that position 0 of the headers is.
-    last_offset_before
-        The last offset of the batch before the group, in whatever window; -1 if there is none.
-    large_batch_start
-        Where in the buffer the records of a large batch begin, which has been checked as a whole
-        and is decoded in pieces; None for whole batches.
-    """
+    """The bytes of a group of batches, the offsets and columns wanted, and names for errors."""
 
     buffer: npt.NDArray[np.uint8]
     start_offset: int
@@ -170,17 +138,7 @@ class GroupRequest(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A batch that a kernel refused, and where in it.
-
-    Attributes
-    ----------
-    request
-        What the kernel was asked for.
-    run, batch_index
-        Headers of the group, and which of them the batch's is.
-    inside
-        Where the record at fault begins, in bytes of the batch's records, decompressed.
-    """
+    """A batch that a kernel refused, and where in it."""
 
     request: GroupRequest
     run: BatchHeaders
@@ -216,21 +174,13 @@ class Refusal(NamedTuple):
 
 
 class GroupDecoder(Protocol):
-    """Decodes groups of consecutive batches of one format family; without state of its own.
-
-    A *table* is the kernel's input: int64, shape (batches, columns), with the bounds of each
-    batch's records in the columns `pylog.columnar.group_decoder.BATCH_START` and ``BATCH_END``.
-    They point into the window until batches are decompressed, then into what these became.
-    """
+    """Decodes groups of consecutive batches of one format family; without state of its own."""
 
     def describe_batches(self, run: BatchHeaders) -> npt.NDArray[np.int64]:
         """Return the table of these batches."""
 
     def stream_of(self, records: memoryview, codec: CompressionType, magic: int) -> memoryview:
-        """Return the bytes to decompress of a batch.
-
-        ``records`` is what the table's bounds say of it, ``codec`` and ``magic`` its header.
-        """
+        """Return the bytes to decompress of a batch."""
 
     def most_rows(self, run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many records each batch has at the most."""

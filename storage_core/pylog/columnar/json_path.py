@@ -42,20 +42,7 @@ Step = str | int | None
 # Python's own parser is faster, but it refuses what is nested deeper than its stack, and an empty
 # array of two bytes costs it 64. Here memory is that of the text and of a byte for each level.
 def scan_places(text: str, steps: Iterable[Step]) -> Iterator[tuple[int, int]]:
-    """Yield where in a document the values begin and end that are at a path.
-
-    Parameters
-    ----------
-    text
-        The document.
-    steps
-        From the whole value to the places.
-
-    Raises
-    ------
-    ValueError
-        The text is not JSON; before the first place.
-    """
+    """Yield where in a document the values begin and end that are at a path."""
     start = _after_space(text, 0)
     if _after_space(text, end_of_value(text, start)) < len(text):
         msg = "text follows the document"
@@ -187,17 +174,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """The test that a value is JSON and has something at a path; `parse` makes it.
-
-    Attributes
-    ----------
-    text
-        The path, and what is expected there, as it was written.
-    steps
-        From the whole value to the places.
-    expected
-        JSON of what one of the places has; None if it is enough that there is one.
-    """
+    """The test that a value is JSON and has something at a path; `parse` makes it."""
 
     text: str
     steps: tuple[Step, ...]
@@ -207,13 +184,7 @@ class JsonPath:
 
     @classmethod
     def parse(cls, text: str) -> JsonPath:
-        """Return the test that ``text`` stands for.
-
-        Raises
-        ------
-        ValueError
-            It is not such a path.
-        """
+        """Return the test that ``text`` stands for."""
         if not text.startswith("$"):
             _refuse(text, 0)
         steps: list[Step] = []
@@ -230,10 +201,7 @@ class JsonPath:
 
     @property
     def required(self) -> tuple[tuple[bytes, ...], ...]:
-        r"""What a value has in its bytes: each name, and a string, or else the ``\`` of an escape.
-
-        JSON may write every character as ``\u0041``.
-        """
+        r"""What a value has in its bytes: each name, and a string, or the ``\`` of an escape."""
         texts = [step for step in self.steps if isinstance(step, str)]
         if self.expected is not None and self.expected.startswith('"'):
             texts.append(json.loads(self.expected))
@@ -260,13 +228,7 @@ class JsonPath:
         return any(_is_same(place, expected) for place in places)
 
     def _holds_in(self, text: str) -> bool:
-        """Return what `holds` does, of a document that is not to be made into objects as a whole.
-
-        Raises
-        ------
-        ValueError
-            It is not JSON.
-        """
+        """Return what `holds` does, of a document that is not made into objects as a whole."""
         places = scan_places(text, self.steps)
         if self.expected is None:
             return next(places, None) is not None

@@ -110,10 +110,7 @@ def batch_array(
     segment: str,
     file_position: int,
 ) -> pa.StructArray:
-    """Return the metadata of each row's batch.
-
-    ``base_offsets`` are known for compressed v0/v1 wrappers only after decoding.
-    """
+    """Return the metadata of each row's batch."""
     rows = int(batch_rows.sum())
 
     def column(
@@ -156,11 +153,7 @@ def headers_array(
     counts: npt.NDArray[np.int32],
     key_and_value_bytes: tuple[int, int],
 ) -> pa.Array:
-    """Return the headers column of the records whose headers start at ``positions``.
-
-    The headers have been checked by ``decode_records``. Keys, and values, have at the most
-    ``key_and_value_bytes``.
-    """
+    """Return the headers column of the records whose headers start at ``positions``."""
     ends = np.zeros(counts.size + 1, dtype=np.int32)
     np.cumsum(counts, out=ends[1:])
     total = int(ends[-1])
@@ -231,22 +224,7 @@ def _well_formed(
 
 
 class RecordColumns:
-    """Buffers of the upper bound of what a group can hold, trimmed once it is known.
-
-    Attributes
-    ----------
-    outputs
-        Writable views, in the order in which both decoding kernels take them: offsets, timestamps,
-        ends, data and validity of the keys, and of the values.
-    rows
-        Rows that the kernel wrote; 0 before `finish`.
-    batch_rows
-        Rows of each batch, shape (batches,), for a kernel to fill.
-    base_offsets
-        As given.
-    arrays
-        The finished columns by name.
-    """
+    """Buffers of the upper bound of what a group can hold, trimmed once it is known."""
 
     def __init__(
         self,

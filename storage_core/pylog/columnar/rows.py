@@ -76,10 +76,7 @@ class TableText:
 def record_batches(
     topic_partition: TopicPartition, rows: Iterable[tuple[object, ...]], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield ``rows`` as record batches of at most 16,384 rows; none where there is no row.
-
-    Rows have the values of all columns but topic and partition, the first two; a timestamp is ms.
-    """
+    """Yield ``rows`` as record batches of at most 16,384 rows; none where there is no row."""
     remaining = iter(rows)
     while some := list(islice(remaining, _ROWS_A_BATCH)):
         yield from table_of_rows([(*topic_partition, *each) for each in some], schema).to_batches()
@@ -103,11 +100,7 @@ def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 
 def encodable(value: object) -> object:
-    r"""Return a value whose texts UTF-8 can hold.
-
-    Names of files may have bytes that are no UTF-8. Python keeps those as lone surrogates, which
-    become such text as ``\udcff``.
-    """
+    r"""Return a value whose texts UTF-8 can hold."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()

@@ -321,13 +321,7 @@ _MEANINGS = _meanings()
 
 
 def dynamic_topic_properties(configs: Mapping[str, str]) -> dict[str, str]:
-    """Return what a broker's dynamic configuration says, as properties of topics.
-
-    Notes
-    -----
-    Source: DynamicLogConfig.RECONFIGURABLE_CONFIGS (Kafka 4.3): of each property of topics the name
-    that counts first.
-    """
+    """Return what a broker's dynamic configuration says, as properties of topics."""
     properties = {}
     for topic_name, (name, *_) in SYNONYMS_OF.items():
         if name not in configs:

@@ -55,10 +55,7 @@ ShareCoordinatorService, and TopicBasedRemoteLogMetadataManagerConfig (Kafka 4.3
 
 
 def read_topic_configs(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return the properties of every topic that is listed, {} if there is no such file.
-
-    Properties are not checked here.
-    """
+    """Return the properties of every topic that is listed, {} if there is no such file."""
     try:
         text = read_text_file(path)
     except SegmentVanishedError:
@@ -132,10 +129,7 @@ class TopicConfigs:
         return self.with_properties(topic, {}) if stored is None else stored.config
 
     def with_properties(self, topic: str, properties: Mapping[str, str]) -> LogConfig:
-        """Return the configuration that a topic has with these properties of its own.
-
-        ``ValueError`` if a property is unknown or has no such value.
-        """
+        """Return the configuration that a topic has with these properties of its own."""
         own = {**INTERNAL_TOPIC_PROPERTIES.get(topic, {}), **properties}
         return self.default.with_properties(own) if own else self.default
 
@@ -156,10 +150,7 @@ class TopicConfigs:
         return None if stored is None else dict(stored.properties)
 
     def set_stored(self, topic: str, properties: Mapping[str, str] | None) -> None:
-        """Take over what has been stored for a topic; None if nothing is any more.
-
-        ``ValueError`` if a property is unknown or has no such value.
-        """
+        """Take over what has been stored for a topic; None if nothing is any more."""
         if properties is None:
             self._stored.pop(topic, None)
         else:

@@ -75,11 +75,7 @@ class LogLines(NamedTuple):
 
 
 class BatchLines:
-    """Iterates the lines of a window's batches; once, in any thread.
-
-    The window's memory stays as it is until the iteration ends. A ``fault`` is why records are not
-    read; ``changes`` are what lines say that headers do not, by column.
-    """
+    """Iterates the lines of a window's batches; once, in any thread."""
 
     def __init__(
         self,
@@ -193,10 +189,7 @@ class BatchLines:
     def _texts(
         self, table: Int64Array, batch_rows: Int64Array, records: Records
     ) -> tuple[dict[int, str], tuple[int, str] | None]:
-        """Return the texts that are made for single records, by their place.
-
-        Also the place of the first record that no text can be made for, and why, if there is one.
-        """
+        """Return the texts that are made for single records, by their place."""
         options = self._log.options
         decodes_all = options.prints_data and options.decoder is not None
         texts: dict[int, str] = {}
@@ -219,11 +212,7 @@ class BatchLines:
 
 
 def _wanted_batches(headers: BatchHeaders, wanted: RecordRange) -> Int64Array:
-    """Return the places of the batches that may hold wanted records, by what headers say.
-
-    The first offset of a wrapper of v0 or v1 is taken to be the one after the batch before it. A
-    batch whose records have the times of their creation may hold earlier ones than its header says.
-    """
+    """Return the places of the batches that may hold wanted records, by what headers say."""
     if not wanted.is_restricted:
         return np.arange(len(headers))
     is_wrapper = ~headers.is_v2 & (headers.codec_ids != 0)
@@ -241,10 +230,7 @@ def _wanted_batches(headers: BatchHeaders, wanted: RecordRange) -> Int64Array:
 def _wanted_records(
     table: Int64Array, batch_rows: Int64Array, records: Records, wanted: RecordRange
 ) -> tuple[Int64Array, Int64Array, Records]:
-    """Return the same without the records that are not wanted, and the batches that had only those.
-
-    A batch without records stays if its offsets are in the range.
-    """
+    """Return the same without unwanted records, and without batches that had only those."""
     is_in = wanted.has_offsets(records.offsets) & wanted.has_timestamps(records.timestamps)
     ends = np.append(np.int64(0), np.cumsum(is_in))[np.append(np.int64(0), np.cumsum(batch_rows))]
     kept_rows = np.diff(ends)

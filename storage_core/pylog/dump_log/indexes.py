@@ -63,11 +63,7 @@ _NOT_FOUND = -1
 def offset_index_lines(
     file: DumpFile, options: DumpOptions, report: FileReport
 ) -> Iterator[memoryview]:
-    """Yield the lines of an offset index.
-
-    Without its ``.log`` the tool fails, and so does this after the entries, which are printed as
-    they are.
-    """
+    """Yield the lines of an offset index."""
     with ExitStack() as stack:
         source = stack.enter_context(open_file(file.location))
         if source.size() < _OFFSET_ENTRY.itemsize:
@@ -152,10 +148,7 @@ def _sanity(
 
 
 def _entries(source: ByteSource, kind: np.dtype[np.void], file: DumpFile) -> Iterator[Int64Array]:
-    """Yield tables of the entries, until one after the first has a relative offset of 0.
-
-    Offsets in the table are absolute.
-    """
+    """Yield tables of the entries, until one after the first has a relative offset of 0."""
     names = kind.names or ()
     position = 0
     while data := source.read_at(position, _ENTRIES_AT_ONCE * kind.itemsize):
@@ -187,10 +180,7 @@ def _verify_offsets(
 
 
 def _last_offset_at(log: ByteSource, position: int, most_bytes: int) -> int | None:
-    """Return the last offset of the batch at a byte of a ``.log``; None where no whole one begins.
-
-    FileLogInputStream: any magic below 2 is of a message, any other of a batch.
-    """
+    """Return the last offset of the batch at a byte of a ``.log``; None where none begins."""
     left = min(log.size() - position, most_bytes)
     if position < 0 or left <= HEADER_SIZE_UP_TO_MAGIC:
         return None

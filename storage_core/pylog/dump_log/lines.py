@@ -190,11 +190,7 @@ def write_lines(
     details: Mapping[int, str] = NONE,
     is_continued: bool = False,
 ) -> Iterator[memoryview]:
-    """Yield the lines of a table of batches in UTF-8, each with its records after it.
-
-    ``batch_rows`` says how many of ``records`` each batch has, ``details`` has texts of records by
-    their place; the first batch's own line may have been written before.
-    """
+    """Yield the lines of a table of batches in UTF-8, each with its records after it."""
     rows = records.rows
     batch_rows = np.zeros(len(table), dtype=np.int64) if batch_rows is None else batch_rows
     if int(batch_rows.sum()) != rows or batch_rows.size != len(table):
@@ -334,11 +330,7 @@ _NAMES = {
 
 
 def batch_and_record_lines(options: DumpOptions, path: str) -> LineTemplate:
-    """Return the template of the lines of a ``.log`` file.
-
-    Keys and values are not in it where something else makes text of them: then it is the detail of
-    a record, as it is of a control record.
-    """
+    """Return the template of the lines of a ``.log`` file."""
     if options.is_json:
         batch = _JSON_BATCH
         record = _JSON_RECORD + ("" if options.skips_record_metadata else _JSON_METADATA)

@@ -52,10 +52,7 @@ _CRC = struct.Struct(">12xI")
 
 
 class Part(NamedTuple):
-    """Lines of a file; raising `LogStorageError`, they end the dump of the file.
-
-    ``finish`` is called after them, also if they have raised: parts of a file are in their order.
-    """
+    """Lines of a file; raising `LogStorageError`, they end the dump of the file."""
 
     report: FileReport
     lines: Iterable[memoryview]

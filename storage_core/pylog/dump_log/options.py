@@ -136,12 +136,7 @@ class DumpFile(NamedTuple):
 def dump_files(
     paths: Iterable[str], topics: Sequence[str], partitions: Sequence[int], wanted: RecordRange
 ) -> Iterator[DumpFile]:
-    """Yield the files that paths name, and those of the partitions that they lead to.
-
-    Of a partition's directory all files that can be dumped are, sorted by name; of a log directory
-    all partitions that were chosen, by default those of topics that are not internal. Of a
-    directory's segments those that lie outside of a range of offsets are left out.
-    """
+    """Yield the files that paths name, and those of the partitions that they lead to."""
     for text in paths:
         location = parse_location(text)
         if _is_file(location):

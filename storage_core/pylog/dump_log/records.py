@@ -41,11 +41,7 @@ _NO_CHECKS = np.zeros(0, dtype=np.int64)
 
 
 class Records(NamedTuple):
-    """The records of some batches, in order.
-
-    ``checks`` has the checksum that each record of v0 and v1 stores, -1 - it where it is wrong; it
-    is empty for v2. Keys, values and headers are Arrow arrays.
-    """
+    """The records of some batches, in order."""
 
     offsets: Int64Array
     timestamps: Int64Array
@@ -100,10 +96,7 @@ def decoded_records(group: DecodedGroup, is_valid: npt.NDArray[np.bool_]) -> Rec
 
 
 class RecordsOneByOne:
-    """Iterates the records of one batch in parts, as Kafka's tool reads them: up to a fault.
-
-    `fault` is what ended it; None where nothing has.
-    """
+    """Iterates the records of one batch in parts, as Kafka's tool reads them: up to a fault."""
 
     def __init__(self, data: memoryview, max_decompressed_bytes: int) -> None:
         self.fault: str | None = None

@@ -48,11 +48,7 @@ _ENDPOINT = re.compile(r"(https?)://([^/]+)(?:/([^/]+))?/?")
 
 
 def azure_file_system(store: str, query: str) -> tuple[pa_fs.AzureFileSystem, str]:
-    """Return the file system that a container's URI leads to, and the container.
-
-    Parameters go before the URI's user info, that before the environment. Where none has a key, a
-    token or a client, credentials are those that Azure's ``DefaultAzureCredential`` finds.
-    """
+    """Return the file system that a container's URI leads to, and the container."""
     parts = _STORE.fullmatch(store)
     container, password, host = parts.groups(default="") if parts else ("", "", ".")
     if not container and "." in host:  # no container has a dot in its name

@@ -52,10 +52,7 @@ class ByteSource(ABC):
         return 0
 
     def has_been_replaced(self) -> bool:
-        """Whether what was read may be of another file that has the name by now.
-
-        Never of a local one: what is open stays the same file, whatever becomes of its name.
-        """
+        """Whether what was read may be of another file that has the name by now."""
         return False
 
     def ensure_same(self) -> None:
@@ -73,11 +70,7 @@ class ByteSource(ABC):
 
     @abstractmethod
     def next_data(self, position: int) -> int | None:
-        """Return the first position at or after ``position`` that may hold non-zero bytes.
-
-        None where a hole reaches to the end of the file. A source that knows nothing of holes
-        returns ``position``.
-        """
+        """Return the first position at or after ``position`` that may hold non-zero bytes."""
 
     @abstractmethod
     def close(self) -> None:
@@ -174,10 +167,7 @@ class LocalFile(ByteSource):
         return os.preadv(self._descriptor, [buffer], position)
 
     def next_data(self, position: int) -> int | None:
-        """Return the first position at or after ``position`` outside a hole, None if there is none.
-
-        Makes a preallocated or sparse tail cost one system call instead of reading its zeros.
-        """
+        """Return the first position from ``position`` on outside a hole, None if none is."""
         if position >= self.size():
             return None
         try:
@@ -232,11 +222,7 @@ _NOT_OWNER = "tells what was cached before only to the file's owner and to who m
 
 
 class UncachedFile(LocalFile):
-    """A `LocalFile` whose reads leave the page cache as it was. Any number of threads.
-
-    What another process brings in while a range is read may be dropped with it, where the system
-    does not do it by itself; nothing is ever dropped that has not been written yet.
-    """
+    """A `LocalFile` whose reads leave the page cache as it was. Any number of threads."""
 
     __slots__ = ("_drops_by_itself", "_lock", "_process_id")
 

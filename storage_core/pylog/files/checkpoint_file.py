@@ -126,10 +126,7 @@ def read_checkpoint(
     field_count: int,
     parse_fields: Callable[[list[str]], EntryT],
 ) -> list[EntryT]:
-    """Return the entries of a checkpoint file, none if there is no such file.
-
-    See `parse_checkpoint` and `read_text_file` for the parameters and the errors.
-    """
+    """Return the entries of a checkpoint file, none if there is no such file."""
     try:
         text = read_text_file(path)
     except SegmentVanishedError:

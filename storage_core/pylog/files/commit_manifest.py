@@ -284,13 +284,7 @@ class LedgerEntry:
 
 
 class Ledger:
-    """The content of a ledger; not changed after it is made.
-
-    Attributes
-    ----------
-    entries
-        The newest one last.
-    """
+    """The content of a ledger; not changed after it is made."""
 
     __slots__ = ("_by_key", "_commit_ids", "_oldest_batches", "entries")
 

@@ -157,10 +157,7 @@ def _is_held(key: tuple[int, int], lock: DirectoryLock) -> bool:
 
 
 def _find_holder(descriptor: int) -> int | None:
-    """Return the process that keeps the file locked; None if it is gone, or the system is silent.
-
-    Processes of another container have no number here.
-    """
+    """Return the process that keeps the file locked; None if it is gone or unknown."""
     if sys.platform != "linux" or sys.maxsize <= 2**32:
         return None
     question = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

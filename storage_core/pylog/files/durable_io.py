@@ -56,9 +56,6 @@ TEMPORARY_SUFFIX = ".tmp"
 class DurableIO(SystemCalls):
     """Changes files and directories of local disks.
 
-    It belongs to the process that first changes something through it: see the module's docstring.
-    All methods that change something raise `LogLockedError` in a child of that process.
-
     Any number of threads may use it. Of two that write one path, callers let one through at a
     time. Those who test what a disk may do override the methods of `SystemCalls`, which all that
     is done here comes down to.
@@ -142,11 +139,7 @@ class DurableIO(SystemCalls):
     def write_file(
         self, path: str | os.PathLike[str], data: BytesLike, *, sync: bool = False
     ) -> None:
-        """Make ``data`` the content of a file, in place: a crash leaves any part of it.
-
-        A link of that name, a FIFO, and a file that has other names, too, are replaced by a
-        new file; what they lead to stays as it is. A directory is not replaced.
-        """
+        """Make ``data`` the content of a file, in place: a crash leaves any part of it."""
         with self._open_own(os.fspath(path)) as file:
             if file.size():
                 file.truncate(0)
@@ -242,11 +235,6 @@ class OwnedFile:
 
     One thread changes the file; any number may read meanwhile. A read that `release` overtakes
     comes to its end.
-
-    Attributes
-    ----------
-    path
-        Its name now.
     """
 
     __slots__ = ("_handle", "_io", "_is_closed", "_is_deleted", "_lock", "path")

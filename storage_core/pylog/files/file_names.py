@@ -81,11 +81,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class SegmentFileName(NamedTuple):
-    """The parts of a segment file's name.
-
-    ``suffix`` is the kind (``.log`` …), ``state`` is ``""`` for a live file, else ``.deleted``,
-    ``.cleaned`` or ``.swap``.
-    """
+    """The parts of a segment file's name."""
 
     base_offset: int
     suffix: str
@@ -93,10 +89,7 @@ class SegmentFileName(NamedTuple):
 
 
 class SegmentTarget(NamedTuple):
-    """Where a segment's files lie: directory, base offset, and what follows their usual names.
-
-    ``stem`` is what names begin with in the place of the base offset, of files that a task stages.
-    """
+    """Where a segment's files lie: directory, base offset, and what follows their usual names."""
 
     directory: str
     base_offset: int

@@ -57,13 +57,7 @@ def is_known_to_a_broker(log_directory: str) -> bool:
 
 
 def mark_as_own(io: DurableIO, log_directory: str) -> None:
-    """Note for good that pylog makes the first log in a directory.
-
-    Raises
-    ------
-    KafkaStorageError
-        The disk failed.
-    """
+    """Note for good that pylog makes the first log in a directory."""
     path = os.path.join(log_directory, ONLY_REPLICA)  # noqa: PTH118 - kept as text
     io.write_file(path, _CONTENT, sync=True)
     io.sync_directory(log_directory)
@@ -74,29 +68,14 @@ def _has(log_directory: str, name: str) -> bool:
 
 
 class HighWatermarks(NamedTuple):
-    """The start of the high watermark of each log in one log directory.
-
-    Attributes
-    ----------
-    checkpoint
-        Entries of ``replication-offset-checkpoint``.
-    is_only_replica
-        Tells of a partition that it has no other replica. Asked only where it matters, since the
-        answer may need the cluster's metadata.
-    """
+    """The start of the high watermark of each log in one log directory."""
 
     checkpoint: Mapping[TopicPartition, int]
     is_only_replica: IsOnlyReplica
 
     @classmethod
     def read(cls, log_directory: str, is_only_replica: IsOnlyReplica) -> HighWatermarks:
-        """Return those of a directory; a checkpoint that cannot be parsed counts as empty.
-
-        Raises
-        ------
-        LogDirectoryError
-            The checkpoint cannot be read.
-        """
+        """Return those of a directory; a checkpoint that cannot be parsed counts as empty."""
         path = os.path.join(log_directory, HIGH_WATERMARK_CHECKPOINT)  # noqa: PTH118
         try:
             checkpoint = read_offset_checkpoint(path)

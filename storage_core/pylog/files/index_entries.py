@@ -52,10 +52,7 @@ _COLUMNS = (itemgetter(0), itemgetter(1))
 
 
 class StoredEntries(ABC):
-    """Where the bytes of an index's entries are.
-
-    A slot that is asked for is not checked: the caller asks ``len`` first.
-    """
+    """Where the bytes of an index's entries are."""
 
     __slots__ = ()
     entry_struct: struct.Struct  # layout of an entry: two integers
@@ -205,11 +202,7 @@ class IndexEntries(ABC, Generic[EntryT]):
     def open(
         cls, path: str | os.PathLike[str], base_offset: int, *, leaves_page_cache: bool = False
     ) -> Self:
-        """Return the entries of file ``path``; none if that is missing or unreadable.
-
-        They are read when they are asked for, see `PagedEntries`. A local file that cannot be
-        opened (it is a FIFO, say) is a hint that nobody can use; `find_defect` says why.
-        """
+        """Return the entries of file ``path``; none if that is missing or unreadable."""
         try:
             return cls.paged(open_file(path, leaves_page_cache=leaves_page_cache), base_offset)
         except SegmentVanishedError:

@@ -63,10 +63,7 @@ class EpochEntry(NamedTuple):
 
 
 def read_epoch_entries(path: str | os.PathLike[str]) -> list[EpochEntry]:
-    """Return the entries of a checkpoint as they are stored; [] if there is no such file.
-
-    They may contradict each other: it is for the caller to say what that means.
-    """
+    """Return the entries of a checkpoint as they are stored; [] if there is no such file."""
     return read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry)
 
 
@@ -181,11 +178,7 @@ class LeaderEpochFileCache:
         return floor_epoch, entries[higher].start_offset
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Let ``epoch`` begin at ``start_offset``, unless it is the latest and began before.
-
-        Entries that contradict this one, by epoch or by offset, are removed. The file has the
-        entry when the call returns.
-        """
+        """Let ``epoch`` begin at ``start_offset``, unless it is the latest and began before."""
         latest = self.latest_entry
         if latest is not None and epoch == latest.epoch and start_offset >= latest.start_offset:
             return

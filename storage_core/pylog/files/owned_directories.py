@@ -58,10 +58,7 @@ def writable_log_directory(path: str | os.PathLike[str], *, must_exist: bool = F
 
 
 def local_location(path: str | os.PathLike[str]) -> str:
-    """Return ``path``, also one given as ``file:///…``, as a local path.
-
-    `LogDirectoryError` if it lies in an object store; ``ValueError`` as `writable_log_directory`.
-    """
+    """Return ``path``, also one given as ``file:///…``, as a local path."""
     location = parse_location(os.fspath(path))
     if is_remote(location):
         reason = "only local directories can be written to"
@@ -168,10 +165,7 @@ def _names_in(directory: Path) -> list[str]:
 
 
 def partition_directories(log_directory: str) -> list[tuple[str, PartitionDirectoryName]]:
-    """Return path and parsed name of every partition directory of a log directory, sorted.
-
-    One that is not loaded (deleted or stray) may be a link.
-    """
+    """Return path and parsed name of every partition directory of a log directory, sorted."""
     try:
         with os.scandir(log_directory) as entries:
             names = [(each.name, each.is_symlink()) for each in entries if _leads_on(each)]
@@ -208,10 +202,7 @@ def _leads_on(entry: os.DirEntry[str]) -> bool:
 
 
 def file_names(directory: str) -> list[str]:
-    """Return the names of all entries of a directory but directories, sorted.
-
-    Links are among them, wherever they lead: they are removed like files.
-    """
+    """Return the names of all entries of a directory but directories, sorted."""
     return sorted(
         entry.name for entry in _entries(directory) if not entry.is_dir(follow_symlinks=False)
     )

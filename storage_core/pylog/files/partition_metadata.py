@@ -83,10 +83,7 @@ def read_partition_metadata(path: str | os.PathLike[str]) -> PartitionMetadata:
 
 
 def new_topic_id(random_uuid: Callable[[], uuid.UUID] = uuid.uuid4) -> uuid.UUID:
-    """Return a random topic id: none that Kafka reserves, and none whose text begins with ``-``.
-
-    A leading dash would make command lines take the id for an option.
-    """
+    """Return a random topic id: none that Kafka reserves, and none whose text begins with ``-``."""
     while True:
         topic_id = random_uuid()
         if topic_id.int >= _RESERVED_UUID_COUNT and not format_uuid(topic_id).startswith("-"):

@@ -126,11 +126,5 @@ def write_producer_snapshot(
     *,
     sync: bool,
 ) -> None:
-    """Write a snapshot in place: a crash leaves a part of it, which its checksum reveals.
-
-    Notes
-    -----
-    Differs from Kafka, which does not empty a file that is there already: a longer one's end would
-    stay.
-    """
+    """Write a snapshot in place: a crash leaves a part of it, which its checksum reveals."""
     io.write_file(path, producer_snapshot_bytes(entries), sync=sync)

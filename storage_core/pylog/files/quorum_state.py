@@ -28,10 +28,7 @@ QUORUM_STATE = "quorum-state"
 
 
 def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
-    """Return the ids of the voters that a ``quorum-state`` file names.
-
-    None if there is no such file, or it is of version 1, which names none.
-    """
+    """Return the ids of the voters that a ``quorum-state`` file names."""
     try:
         content = json.loads(read_text_file(path))
     except SegmentVanishedError:

@@ -56,10 +56,7 @@ _PARAMETERS: dict[str, Callable[[str], object]] = {
 
 
 def s3_file_system(store: str, query: str) -> tuple[pa_fs.S3FileSystem, str]:
-    """Return the file system that ``s3://<access key>:<secret>@<bucket>`` leads to, and the bucket.
-
-    Without user info, credentials are found by the means of AWS: environment, profile, role.
-    """
+    """Return the file system ``s3://<access key>:<secret>@<bucket>`` leads to, and the bucket."""
     access_key, secret_key, bucket = store_parts(_STORE, store, _SHAPES)
     user_info = {"access_key": unquote(access_key), "secret_key": unquote(secret_key)}
     options = parse_parameters(query, _PARAMETERS)

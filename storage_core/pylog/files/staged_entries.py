@@ -42,13 +42,7 @@ _LEAST_BATCH_BYTES = 61
 
 
 class StagedEntries:
-    """What the batches of one staged file are like; columns of int64, a row a batch.
-
-    Attributes
-    ----------
-    sizes_bytes, record_counts, max_timestamps, crcs
-        See the module.
-    """
+    """What the batches of one staged file are like; columns of int64, a row a batch."""
 
     __slots__ = ("crcs", "max_timestamps", "record_counts", "sizes_bytes")
 

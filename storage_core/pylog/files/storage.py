@@ -24,11 +24,7 @@ _CLOCK_STEP_NS = 10_000_000
 
 
 class FileStatus(Protocol):
-    """What is known of a file; the names are those of `os.stat_result`.
-
-    ``st_ino`` distinguishes a file from another one that took its name; 0 where the storage has
-    no such thing.
-    """
+    """What is known of a file; the names are those of `os.stat_result`."""
 
     @property
     def st_size(self) -> int:

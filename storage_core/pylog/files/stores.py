@@ -35,10 +35,7 @@ class ListedFile(NamedTuple):
 
 
 class RemoteVersion(NamedTuple):
-    """What a store says of a file when it is opened.
-
-    ``entity_tag`` differs between two contents of the file; "" where the store has no such thing.
-    """
+    """What a store says of a file when it is opened."""
 
     size_bytes: int
     entity_tag: str
@@ -58,11 +55,7 @@ class RangedFile(Protocol):
 
 
 class RemoteStore(Protocol):
-    """A file system of a library, under the paths of that library.
-
-    Its methods raise what the library does (`STORE_FAILURES`); a directory or file that does not
-    exist is a `FileNotFoundError`.
-    """
+    """A file system of a library, under the paths of that library."""
 
     def entries(self, key: str) -> list[ListedFile]:
         """Return the entries of a directory, in any order."""
@@ -82,10 +75,7 @@ class RemoteStore(Protocol):
 
 
 def file_id(changed: datetime | None, size_bytes: int | None) -> int:
-    """Return one number from what listing and opening both say of a file, 0 if that is too little.
-
-    A listing may have milliseconds, which the headers of a file have not.
-    """
+    """Return one number from what listing and opening both say of a file, 0 if too little."""
     if changed is None or size_bytes is None:
         return 0
     return int(changed.timestamp()) << _SIZE_BITS | size_bytes

@@ -175,9 +175,6 @@ os.register_at_fork(after_in_child=_note_fork)
 class SystemCalls:
     """The system calls of the process that made the first of them. Any number of threads.
 
-    Each call raises `OSError`, which `storage_error` turns into ours. ``path`` names the file that
-    a descriptor is of.
-
     Only the process that made the first change may make others. A child that was forked since has
     inherited the objects, but not the lock of the log directory: whoever is about to make a call
     asks `ensure_own_process` first.

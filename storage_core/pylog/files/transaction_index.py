@@ -54,11 +54,7 @@ class TransactionIndexEntry(NamedTuple):
 
 
 class TransactionIndexSearchResult(NamedTuple):
-    """Aborted transactions of a range of offsets.
-
-    ``is_complete`` is False if transactions that began in the range may be listed in the index of
-    a later segment.
-    """
+    """Aborted transactions of a range of offsets."""
 
     aborted_transactions: list[AbortedTransaction]
     is_complete: bool
@@ -105,11 +101,7 @@ def ensure_readable_size(source: ByteSource) -> None:
 def collect_aborted_transactions(
     entries: Iterable[TransactionIndexEntry], start_offset: int, end_offset: int
 ) -> TransactionIndexSearchResult:
-    """Return the aborted transactions that touch ``start_offset <= offset < end_offset``.
-
-    Parameters and rule as of `collect_entries`. If the result is not complete, the search goes on
-    in the next segment's index with the same range.
-    """
+    """Return the aborted transactions that touch ``start_offset <= offset < end_offset``."""
     collected, is_complete = collect_entries(entries, start_offset, end_offset)
     aborted = [
         AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
@@ -121,14 +113,7 @@ def collect_aborted_transactions(
 def collect_entries(
     entries: Iterable[TransactionIndexEntry], start_offset: int, end_offset: int
 ) -> tuple[list[TransactionIndexEntry], bool]:
-    """Return the entries of transactions that touch a range; whether that is all of them.
-
-    Notes
-    -----
-    TransactionIndex.collectAbortedTxns. The last stable offset of an entry is at or after the end
-    of the range: then every transaction that began before that end is decided, and those aborted
-    are in the entries up to this one.
-    """
+    """Return the entries of transactions that touch a range; whether that is all of them."""
     collected = []
     for entry in entries:
         if entry.last_offset >= start_offset and entry.first_offset < end_offset:

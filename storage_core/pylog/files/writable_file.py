@@ -36,14 +36,6 @@ class WritableFile(ByteSource):
 
     One thread writes; any number may read meanwhile, and see of what is being written a part or
     nothing. A read that another thread's `close` overtakes ends as if it had come before.
-
-    Once a sync has failed, every later one fails, too: the system forgets what it could not
-    write, and a second sync would report success for data that is lost.
-
-    Attributes
-    ----------
-    path
-        Names the file in errors; whoever renames the file sets it.
     """
 
     __slots__ = ("_calls", "_descriptor", "_sync_failed", "path")
@@ -95,10 +87,7 @@ class WritableFile(ByteSource):
         return position if position < self.size() else None
 
     def write_at(self, position: int, data: BytesLike) -> None:
-        """Write all of ``data`` at ``position``; what lies between the old end and it is zeros.
-
-        The system may take a part, at a signal or where a disk is nearly full; the rest follows.
-        """
+        """Write all of ``data`` at ``position``; what lies between the old end and it is zeros."""
         descriptor = self._opened()
         self._calls.ensure_own_process(self.path)
         view = memoryview(data)
@@ -132,11 +121,7 @@ class WritableFile(ByteSource):
             raise storage_error("sync the file", error, self.path) from error
 
     def start_write_back(self, position: int, length: int) -> None:
-        """Have the system begin to write a range to the disk, where it can, and do not wait.
-
-        A later `sync` then has less to wait for. What cannot be written is an error of the sync
-        alone, and only of this object's: keep the file open until then.
-        """
+        """Have the system begin to write a range to the disk, where it can, and do not wait."""
         descriptor = self._opened()
         self._calls.ensure_own_process(self.path)
         self._calls.start_write_back(descriptor.number, position, length)

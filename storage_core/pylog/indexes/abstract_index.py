@@ -44,18 +44,7 @@ _READ_BYTES = 1 << 20
 
 
 class LoadedEntries(StoredEntries):
-    """Pairs of integers by slot, as stored. The file may be longer: it has room for more.
-
-    Parameters
-    ----------
-    content
-        Whole entries. Entries are only ever added to it, so that a reader of a moment ago still
-        finds those it has counted.
-    size_bytes
-        Length of the file.
-    entry_struct
-        Layout of an entry: two integers.
-    """
+    """Pairs of integers by slot, as stored. The file may be longer: it has room for more."""
 
     __slots__ = ("content", "defect", "entry_struct", "size_bytes")
 
@@ -98,23 +87,9 @@ EntryT = TypeVar("EntryT")
 class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
     """Fixed-width entries of one segment, in memory and in a file.
 
-    Nothing is opened or made before the first use of the entries. A failed write leaves the
-    entries in memory as they were.
-
     One writer at a time; any number of threads may look up meanwhile and see the entries of some
     moment. Entries in memory take what they take in the file; `release` gives the memory back, and
     the next use loads them again.
-
-    Parameters
-    ----------
-    path
-        The file.
-    base_offset
-        Base offset of the segment, to which the entries' offsets are relative.
-    max_index_size
-        Largest length of the file in bytes: ``segment.index.bytes``.
-    io
-        What the file is changed through.
     """
 
     __slots__ = ("_is_changed", "_loaded_entries", "base_offset", "max_index_size")
@@ -160,13 +135,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         return len(self._stored().content)
 
     def entry(self, slot: int) -> EntryT:
-        """Return the entry at ``slot``, which counts from 0.
-
-        Raises
-        ------
-        ValueError
-            There is no such entry.
-        """
+        """Return the entry at ``slot``, which counts from 0."""
         entries = self._loaded()
         count = entries.entry_count
         if not 0 <= slot < count:
@@ -186,14 +155,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         return 0 <= offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
     def sanity_check(self) -> None:
-        """Check what Kafka checks before it uses an index.
-
-        Raises
-        ------
-        CorruptIndexError
-            The file's length is not a multiple of the entry's, or the last entry contradicts what
-            comes before it.
-        """
+        """Check what Kafka checks before it uses an index."""
         defect = self._loaded().find_defect()
         if defect is not None:
             raise CorruptIndexError(defect, self.path)
@@ -215,11 +177,6 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
 
         Differs from Kafka, which fails if there are more entries than that: they are kept, and
         the file has just room for them.
-
-        Returns
-        -------
-        bool
-            Whether its length was another one.
         """
         stored = self._stored()
         rounded = max(new_size - new_size % self._width, len(stored.content))

@@ -46,15 +46,7 @@ class _NewEntries(NamedTuple):
 
 
 class IndexEntryWriter:
-    """Writes the entries of one segment as its batches come. One thread.
-
-    Parameters
-    ----------
-    offset_index, time_index
-        Of the segment.
-    index_interval_bytes
-        Of the topic.
-    """
+    """Writes the entries of one segment as its batches come. One thread."""
 
     __slots__ = (
         "_bytes_since_last_entry",
@@ -77,11 +69,7 @@ class IndexEntryWriter:
 
     @property
     def max_timestamp_so_far(self) -> TimestampOffset:
-        """The largest timestamp, and the last offset of the first batch that carries it.
-
-        Taken from the time index of a segment that has been opened: its last entry is the forced
-        one of a roll or close.
-        """
+        """The largest timestamp, and the last offset of the first batch that carries it."""
         if self._max_timestamp_so_far is None:
             self._max_timestamp_so_far = self._time_index.last_entry
         return self._max_timestamp_so_far
@@ -105,13 +93,6 @@ class IndexEntryWriter:
 
         Differs from Kafka, which cannot open a log whose index is full by its configuration: the
         entries for which there is no room are left out. An index says nothing about what follows.
-
-        Parameters
-        ----------
-        headers
-            At least one.
-        file_position
-            Added to their positions.
         """
         new = self._new_entries(headers, file_position)
         room = self._offset_index.max_entries - self._offset_index.entries
@@ -123,10 +104,7 @@ class IndexEntryWriter:
             self._max_timestamp_so_far = new.max_timestamp_so_far
 
     def count_until_full(self, headers: BatchHeaders, file_position: int) -> int:
-        """Return how many batches can be added before an index has no more room, at least 1.
-
-        Parameters as of `add_all`.
-        """
+        """Return how many batches can be added before an index has no more room, at least 1."""
         count = len(headers)
         offset_room = self._offset_index.max_entries - self._offset_index.entries
         time_room = self._time_index.max_entries - self._time_index.entries - 1
@@ -143,11 +121,7 @@ class IndexEntryWriter:
         return min([count, *(last + 1 for last in lasts)])
 
     def count_with_room(self, headers: BatchHeaders, file_position: int) -> int:
-        """Return how many batches can be added before an entry is due that has no room.
-
-        Unlike `count_until_full` it goes on where an index is full and no entry is due yet, and
-        may be 0. Parameters as of `add_all`.
-        """
+        """Return how many batches can be added before an entry is due that has no room."""
         count = len(headers)
         offset_room = self._offset_index.max_entries - self._offset_index.entries
         time_room = self._time_index.max_entries - self._time_index.entries - 1

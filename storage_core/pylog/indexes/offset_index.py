@@ -33,19 +33,13 @@ class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
         return self._loaded().last_offset
 
     def lookup(self, target_offset: int) -> OffsetPosition:
-        """Return the entry with the largest offset that is not above ``target_offset``.
-
-        ``(base_offset, 0)`` if there is none.
-        """
+        """Return the entry with the largest offset that is not above ``target_offset``."""
         return self._loaded().lookup(target_offset)
 
     def fetch_upper_bound_offset(
         self, fetch_offset: OffsetPosition, fetch_size_bytes: int
     ) -> OffsetPosition | None:
-        """Return the first entry at or after the end of a range of bytes, None if there is none.
-
-        See `OffsetIndexEntries.fetch_upper_bound_offset`.
-        """
+        """Return the first entry at or after the end of a range of bytes, None if there is none."""
         return self._loaded().fetch_upper_bound_offset(fetch_offset, fetch_size_bytes)
 
     def append(self, offset: int, position: int) -> None:
@@ -53,17 +47,7 @@ class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
         self.append_all([(offset, position)])
 
     def append_all(self, new_entries: Sequence[tuple[int, int]]) -> None:
-        """Append pairs of offset and position with one write, all or none.
-
-        Raises
-        ------
-        ValueError
-            There is no room for them.
-        InvalidOffsetError
-            An offset is not above the one before it.
-        IndexOffsetOverflowError
-            An offset is below the base offset or too far above it.
-        """
+        """Append pairs of offset and position with one write, all or none."""
         stored = self._stored()
         count, room = len(stored), stored.slot_count
         if count + len(new_entries) > room:

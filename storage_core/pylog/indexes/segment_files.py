@@ -39,24 +39,6 @@ class SegmentFiles:
 
     One writer at a time; readers need no lock. A flush in the background may come while the
     segment is being deleted, and creates none of its files again.
-
-    Parameters
-    ----------
-    target
-        Where the files lie.
-    config
-        Of the topic.
-    io
-        What everything is changed through.
-    is_new
-        Whether the ``.log`` file is to be made; otherwise it must be there.
-
-    Attributes
-    ----------
-    base_offset
-        First offset that the segment can hold.
-    log, offset_index, time_index, transaction_index
-        The files.
     """
 
     def __init__(
@@ -135,10 +117,7 @@ class SegmentFiles:
         return None if entry is None else entry.offset
 
     def read_next_offset(self) -> int:
-        """Return the offset after the last batch, the base offset of an empty segment.
-
-        Reads from the last index entry on.
-        """
+        """Return the offset after the last batch, the base offset of an empty segment."""
         return self.read_end().offset
 
     def read_end(self) -> OffsetPosition:
@@ -157,15 +136,7 @@ class SegmentFiles:
         self.time_index.resize(self._index_bytes)
 
     def sanity_check(self, *, is_time_index_new: bool) -> None:
-        """Check what Kafka checks when it opens a segment.
-
-        Raises
-        ------
-        SegmentVanishedError
-            There is no offset index.
-        CorruptIndexError
-            The transaction index has an entry below the base offset.
-        """
+        """Check what Kafka checks when it opens a segment."""
         self.offset_index.ensure_exists()
         if is_time_index_new:
             self.time_index.resize(0)
@@ -190,10 +161,7 @@ class SegmentFiles:
             self._rename_indexes()
 
     def mark_deleted(self) -> None:
-        """Rename all files of the segment to ``….deleted``; the ``.log`` first, and for good.
-
-        A power loss that brings the segment back brings all of its files back.
-        """
+        """Rename all files of the segment to ``….deleted``; the ``.log`` first, and for good."""
         self._ensure_suffix("")
         with self._files_lock:
             self._is_deleted = True

@@ -30,10 +30,7 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
 
     @property
     def is_full(self) -> bool:
-        """Whether only the slot is left that is reserved for the last entry of the segment.
-
-        That entry is forced when the segment is rolled or closed.
-        """
+        """Whether only the slot is left that is reserved for the last entry of the segment."""
         stored = self._stored()
         return len(stored) >= stored.slot_count - _RESERVED_ENTRIES
 
@@ -43,10 +40,7 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
         return self._loaded().last_entry() or TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the entry with the largest timestamp that is not above ``timestamp`` (ms).
-
-        ``(NO_TIMESTAMP, base_offset)`` if there is none.
-        """
+        """Return the entry with the largest timestamp that is not above ``timestamp`` (ms)."""
         return self._loaded().lookup(timestamp)
 
     def maybe_append(self, timestamp: int, offset: int, *, skip_full_check: bool = False) -> bool:
@@ -56,33 +50,7 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
     def maybe_append_all(
         self, new_entries: Sequence[tuple[int, int]], *, skip_full_check: bool = False
     ) -> int:
-        """Append pairs of timestamp and offset with one write, leaving out what says nothing new.
-
-        A pair is left out if its timestamp is the last entry's, or is `NO_TIMESTAMP` in an empty
-        index.
-
-        Parameters
-        ----------
-        new_entries
-            In the order of the log.
-        skip_full_check
-            Use the reserved slot, too.
-
-        Returns
-        -------
-        int
-            How many were appended.
-
-        Raises
-        ------
-        ValueError
-            There is no room, also where the pair would be left out; or a timestamp is below the
-            last one. Nothing is appended.
-        InvalidOffsetError
-            An offset is below the last one. Nothing is appended.
-        IndexOffsetOverflowError
-            An offset is below the base offset or too far above it. Nothing is appended.
-        """
+        """Append pairs of timestamp and offset with one write, without what says nothing new."""
         entries, stored = self._loaded(), self._stored()
         count, room = len(stored), stored.slot_count
         last = entries.last_entry()

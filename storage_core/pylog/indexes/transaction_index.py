@@ -32,15 +32,6 @@ class TransactionIndex(OwnedFile):
     Last offsets increase strictly. The file is read at the first use and opened for writing at
     the first change. One writer at a time; any number of threads may read meanwhile and see the
     entries of some moment.
-
-    Parameters
-    ----------
-    path
-        The file.
-    base_offset
-        Base offset of the segment.
-    io
-        What the file is changed through.
     """
 
     __slots__ = ("_entries", "base_offset")
@@ -53,23 +44,11 @@ class TransactionIndex(OwnedFile):
         self._entries: list[TransactionIndexEntry] | None = None
 
     def entries(self) -> list[TransactionIndexEntry]:
-        """Return all entries, in file order.
-
-        Raises
-        ------
-        CorruptIndexError
-            The file cannot be an index of this segment.
-        """
+        """Return all entries, in file order."""
         return list(self._loaded())
 
     def append(self, entry: TransactionIndexEntry) -> None:
-        """Append an entry.
-
-        Raises
-        ------
-        ValueError
-            Its last offset is not above the one before it.
-        """
+        """Append an entry."""
         entries = self._loaded()
         if entries and entry.last_offset <= entries[-1].last_offset:
             msg = (
@@ -83,10 +62,7 @@ class TransactionIndex(OwnedFile):
     def collect_aborted_transactions(
         self, fetch_offset: int, upper_bound_offset: int
     ) -> TransactionIndexSearchResult:
-        """Return the aborted transactions of ``fetch_offset <= offset < upper_bound_offset``.
-
-        If the result is not complete, the search goes on in the next segment's index.
-        """
+        """Return the aborted transactions of ``fetch_offset <= offset < upper_bound_offset``."""
         return collect_aborted_transactions(self._loaded(), fetch_offset, upper_bound_offset)
 
     def truncate_to(self, offset: int) -> None:
@@ -104,14 +80,7 @@ class TransactionIndex(OwnedFile):
         self._entries = []
 
     def sanity_check(self) -> None:
-        """Check the file as a whole.
-
-        Raises
-        ------
-        CorruptIndexError
-            An entry has an unknown version, a last offset not above the one before it, or a last
-            offset below the base offset.
-        """
+        """Check the file as a whole."""
         self.release()
         self._loaded()
 

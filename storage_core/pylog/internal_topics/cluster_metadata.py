@@ -190,24 +190,12 @@ _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def read_metadata_record(value: bytes | None) -> ApiMessage:
-    """Return the metadata record in a record's value.
-
-    Raises
-    ------
-    InvalidRecordError
-        It is not one, or one of a type that later versions of Kafka have.
-    """
+    """Return the metadata record in a record's value."""
     return read_api_message(value, METADATA_MESSAGES, LATEST_KAFKA_VERSION)
 
 
 class ClusterMetadataDecoder:
-    """The decoder behind ``--cluster-metadata-decoder``; it prints no keys.
-
-    Parameters
-    ----------
-    kafka_version
-        Whose tool.
-    """
+    """The decoder behind ``--cluster-metadata-decoder``; it prints no keys."""
 
     def __init__(self, kafka_version: KafkaVersion) -> None:
         self._kafka_version = kafka_version

@@ -370,26 +370,14 @@ def group_records(kafka_version: KafkaVersion = LATEST_KAFKA_VERSION) -> Coordin
 def read_subscription(
     data: bytes, kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
 ) -> dict[str, Any]:
-    """Return what a member of protocol type `CONSUMER_PROTOCOL_TYPE` subscribes to.
-
-    Raises
-    ------
-    InvalidRecordError
-        The bytes are not of that form.
-    """
+    """Return what a member of protocol type `CONSUMER_PROTOCOL_TYPE` subscribes to."""
     return _read_versioned(_SUBSCRIPTION, data, kafka_version)
 
 
 def read_assignment(
     data: bytes, kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
 ) -> dict[str, Any]:
-    """Return what a member of protocol type `CONSUMER_PROTOCOL_TYPE` is assigned.
-
-    Raises
-    ------
-    InvalidRecordError
-        The bytes are not of that form.
-    """
+    """Return what a member of protocol type `CONSUMER_PROTOCOL_TYPE` is assigned."""
     return _read_versioned(_ASSIGNMENT, data, kafka_version)
 
 

@@ -66,15 +66,7 @@ def control_fields(
     value: bytes,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
 ) -> dict[str, Any]:
-    """Return the fields of a control record of KRaft.
-
-    Raises
-    ------
-    KeyError
-        Its type has no message; see `has_control_json`.
-    InvalidRecordError
-        The value is not of that form.
-    """
+    """Return the fields of a control record of KRaft."""
     # The version is the first field, and read as version 0 whatever it is.
     return read_message(_BY_TYPE[control_type], Readable(value), 0, kafka_version)
 
@@ -84,8 +76,5 @@ def control_json(
     value: bytes,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
 ) -> str:
-    """Return what a control record of KRaft says, as the dump tool prints it.
-
-    Raises as `control_fields` does.
-    """
+    """Return what a control record of KRaft says, as the dump tool prints it."""
     return json_text(control_fields(control_type, value, kafka_version))

@@ -31,19 +31,7 @@ class CoordinatorRecordType(NamedTuple):
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record that has been read.
-
-    Attributes
-    ----------
-    type_id
-        The number before its key.
-    key
-        The fields of the key.
-    value_version
-        None of a tombstone.
-    value
-        The fields of the value; None of a tombstone.
-    """
+    """A record that has been read."""
 
     type_id: int
     key: dict[str, Any]
@@ -52,15 +40,7 @@ class CoordinatorRecord(NamedTuple):
 
 
 class CoordinatorRecords:
-    """Reads the records of one coordinator's topic.
-
-    Parameters
-    ----------
-    types
-        By the number before the key; those that replaced one another have the same number.
-    kafka_version
-        Whose types and schemas.
-    """
+    """Reads the records of one coordinator's topic."""
 
     def __init__(
         self,
@@ -94,13 +74,7 @@ class CoordinatorRecords:
         return type_id in self._retired
 
     def read(self, key: bytes, value: bytes | None) -> CoordinatorRecord:
-        """Return a record.
-
-        Raises
-        ------
-        InvalidRecordError
-            Its type is not known, or its bytes are not of that type's form.
-        """
+        """Return a record."""
         readable_key = Readable(key)
         type_id = _read_version(readable_key, "key")
         record_type = self._types.get(type_id)
@@ -149,19 +123,7 @@ def _own_value(record: CoordinatorRecord) -> Any:  # noqa: ANN401 - fields by na
 
 
 class CoordinatorDecoder:
-    """Prints a type and a version in front of a record's fields.
-
-    Parameters
-    ----------
-    records
-        What reads them.
-    decoder_text
-        What a tool calls itself where a record has no key.
-    value_fields
-        What is printed of a record that has a value, if not its fields as they are.
-    version_name
-        What the version of a value is called.
-    """
+    """Prints a type and a version in front of a record's fields."""
 
     def __init__(
         self,

@@ -35,22 +35,7 @@ class DumpDecoder(Protocol):
     def decode(
         self, key: bytes | None, value: bytes | None, offset: int
     ) -> tuple[str | None, str | None]:
-        """Return what the tool prints after ``key: `` and after ``payload: ``; None for no such.
-
-        Of a record that cannot be understood it is the tool's own sentence about that.
-
-        Parameters
-        ----------
-        key, value
-            The record's; None for null.
-        offset
-            The record's, which those sentences name.
-
-        Raises
-        ------
-        InvalidRecordError
-            The tool would end here: a record without the key or value that the topic always has.
-        """
+        """Return what the tool prints after ``key: `` and after ``payload: ``; None for no such."""
 
 
 _DECODERS: Mapping[DecoderName, Callable[[KafkaVersion], DumpDecoder]] = {
@@ -65,13 +50,7 @@ _DECODERS: Mapping[DecoderName, Callable[[KafkaVersion], DumpDecoder]] = {
 def dump_decoder(
     name: DecoderName, kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
 ) -> DumpDecoder:
-    """Return the decoder that the tool of ``kafka_version`` has for an internal topic.
-
-    Raises
-    ------
-    ValueError
-        There is no decoder of that name, or that version's tool does not have it.
-    """
+    """Return the decoder that the tool of ``kafka_version`` has for an internal topic."""
     if name not in _DECODERS:
         msg = f"decoder {name!r} is not known, expected one of {', '.join(DECODER_NAMES)}"
         raise ValueError(msg)

@@ -33,17 +33,7 @@ class StoredOffset(NamedTuple):
 
 @dataclass(slots=True)
 class MemberState:
-    """A member: who it is, and what it is assigned.
-
-    Attributes
-    ----------
-    member_id, instance_id, client_id, client_host
-        As the member and the broker named them.
-    assigned
-        Partitions by the topic's name, or by its id in groups whose broker assigns them.
-    epoch, state
-        Of its assignment, in those groups.
-    """
+    """A member: who it is, and what it is assigned."""
 
     member_id: str
     instance_id: str | None = None
@@ -56,17 +46,7 @@ class MemberState:
 
 @dataclass(slots=True)
 class GroupState:
-    """A group; what no record has said is None.
-
-    Attributes
-    ----------
-    kind
-        `CLASSIC`, `CONSUMER`, `SHARE` or `STREAMS`.
-    epoch
-        The generation of a classic group, the epoch of others.
-    assignment_epoch
-        The epoch that the target assignment was made for.
-    """
+    """A group; what no record has said is None."""
 
     group_id: str
     kind: str = CLASSIC
@@ -93,10 +73,7 @@ class GroupState:
 
 
 def group_states(records: Iterable[CoordinatorRecord]) -> dict[str, GroupState]:
-    """Return the groups, by id, that the last record of each key tells of; none is a tombstone.
-
-    Records of types that say nothing of these are left out.
-    """
+    """Return the groups, by id, that the last record of each key tells of; none is a tombstone."""
     groups: dict[str, GroupState] = {}
     for record in records:
         take = _TAKERS.get(record.type_id)

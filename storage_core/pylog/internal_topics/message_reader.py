@@ -69,13 +69,7 @@ _KEPT_READERS = 512  # of messages in versions: more than exist, and what damage
 
 
 class Readable:
-    """Bytes, and how many of them have been read (Kafka: Readable).
-
-    Parameters
-    ----------
-    data
-        The whole record's key or value; not copied.
-    """
+    """Bytes, and how many of them have been read (Kafka: Readable)."""
 
     __slots__ = ("_data", "_position")
 
@@ -151,24 +145,7 @@ def _varint_reason(groups: bytes) -> str:
 def read_message(
     message: Message, readable: Readable, version: int, kafka_version: KafkaVersion
 ) -> dict[str, Any]:
-    """Return the fields of the message that comes next.
-
-    Parameters
-    ----------
-    message
-        Its schema.
-    readable
-        Where it begins; afterwards at the byte after it.
-    version
-        Any number: one that does not exist is read as the nearest that does, as Kafka does.
-    kafka_version
-        Whose schema.
-
-    Raises
-    ------
-    InvalidRecordError
-        The bytes are not of that form.
-    """
+    """Return the fields of the message that comes next."""
     return _message_reader(message, version, kafka_version)(readable)
 
 
@@ -187,19 +164,7 @@ def _message_reader(message: Message, version: int, kafka_version: KafkaVersion)
 
 
 class _Form(NamedTuple):
-    """What decides how a message's fields stand there.
-
-    Attributes
-    ----------
-    version
-        One that exists.
-    is_flexible
-        Whether it has compact lengths and tagged fields.
-    kafka_version
-        Whose schema.
-    unknown_version
-        The version that the message says, if it is above all that exist: its structs are refused.
-    """
+    """What decides how a message's fields stand there."""
 
     version: int
     is_flexible: bool
@@ -394,10 +359,7 @@ def _quoted(text: str) -> str:
 
 
 def _double(value: float) -> str:
-    """Return Java's text of a double: the shortest digits, an exponent from 10^7 and below 10^-3.
-
-    What is not a number is quoted.
-    """
+    """Return Java's text of a double: shortest digits, an exponent from 10^7 and below 10^-3."""
     if math.isnan(value):
         return '"NaN"'
     if math.isinf(value):
@@ -456,22 +418,7 @@ class ApiMessage(NamedTuple):
 def read_api_message(
     value: bytes | None, messages: Mapping[int, Message], kafka_version: KafkaVersion
 ) -> ApiMessage:
-    """Return the message in a record's value.
-
-    Parameters
-    ----------
-    value
-        None for null.
-    messages
-        The schemas by the number of their type.
-    kafka_version
-        Whose schemas.
-
-    Raises
-    ------
-    InvalidRecordError
-        The value is not of that form, in the words of Kafka's exception.
-    """
+    """Return the message in a record's value."""
     readable = Readable(value or b"")
     frame_version = _read_number(readable, "frame version")
     if frame_version == 0:

@@ -44,23 +44,7 @@ _RESOURCE_TYPES = frozenset(ConfigResourceType)
 
 @dataclass(frozen=True, slots=True)
 class PartitionRegistration:
-    """One partition in the cluster's metadata (Kafka: PartitionRegistration).
-
-    Attributes
-    ----------
-    partition
-        Its number.
-    leader
-        A broker's id; `NO_LEADER` where there is none.
-    leader_epoch, partition_epoch
-        How often the leader, and how often anything, has changed.
-    replicas, isr
-        Ids of brokers: all that hold it, and those that are in sync.
-    adding_replicas, removing_replicas
-        Of a reassignment that is under way.
-    eligible_leader_replicas, last_known_elr
-        Of KIP-966; empty where the cluster has no such thing.
-    """
+    """One partition in the cluster's metadata (Kafka: PartitionRegistration)."""
 
     partition: int
     leader: int
@@ -85,20 +69,7 @@ class TopicImage:
 
 
 class MetadataImage:
-    """What the records that were given say; one thread.
-
-    Attributes
-    ----------
-    deleted
-        Topics that were deleted by one of the records, in that order, as they were until then.
-    unknown_topic_ids
-        Ids that records name and no record has introduced: a part of the log was not given.
-    changed
-        Whose configurations records have changed; topics that were made or deleted are among them.
-        A caller may clear it, to learn what the records after that change.
-    moved
-        Partitions whose replicas records have changed, new ones among them; likewise.
-    """
+    """What the records that were given say; one thread."""
 
     def __init__(self) -> None:
         self.deleted: list[TopicImage] = []
@@ -129,13 +100,7 @@ class MetadataImage:
         return dict(sorted(self._configs.get(resource, {}).items()))
 
     def apply(self, value: bytes | None) -> None:
-        """Take in the next record's value.
-
-        Raises
-        ------
-        InvalidRecordError
-            It is not a metadata record, or one of a type that later versions of Kafka have.
-        """
+        """Take in the next record's value."""
         record = read_metadata_record(value)
         match record.message.name:
             case "BeginTransactionRecord":

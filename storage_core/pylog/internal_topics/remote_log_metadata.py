@@ -80,13 +80,7 @@ _PARTITION_STATES = (
 
 
 class RemoteLogMetadataDecoder:
-    """The decoder behind ``--remote-log-metadata-decoder``: Java's ``toString``, and no keys.
-
-    Parameters
-    ----------
-    kafka_version
-        Whose tool.
-    """
+    """The decoder behind ``--remote-log-metadata-decoder``: Java's ``toString``, and no keys."""
 
     def __init__(self, kafka_version: KafkaVersion) -> None:
         self._kafka_version = kafka_version

@@ -43,25 +43,7 @@ _ZEROS: Mapping[str, object] = {"uuid": uuid.UUID(int=0), "string": "", "bool": 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A field of a message or of a struct in one.
-
-    Attributes
-    ----------
-    name
-        As in Kafka's JSON.
-    type
-        ``int8`` to ``int64``, ``uint16``, ``float64``, ``bool``, ``string``, ``bytes``, ``uuid``
-        or ``struct``; of an array, what its elements are.
-    versions
-        The versions of the message that have it.
-    struct, fields, is_common
-        Of a struct: Kafka's name of it, what it consists of, and whether it is a common one, which
-        the schema of no message limits to its versions.
-    tag, default
-        Of a tagged field: what its absence means.
-    since
-        The first version of Kafka whose schema has it.
-    """
+    """A field of a message or of a struct in one."""
 
     name: str
     type: str
@@ -78,21 +60,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A message and its fields, in all versions.
-
-    Attributes
-    ----------
-    name
-        Kafka's name of it.
-    versions
-        Those that exist.
-    flexible_versions
-        Those with compact lengths and tagged fields.
-    fields
-        In Kafka's order, which is also that of its JSON.
-    earlier
-        The versions that there were before a version of Kafka, if it added some.
-    """
+    """A message and its fields, in all versions."""
 
     name: str
     versions: range
@@ -115,13 +83,7 @@ class _Struct(NamedTuple):
 
 
 def parse_messages(text: str) -> dict[str, Message]:
-    """Return the messages of a text in this notation, by name.
-
-    Raises
-    ------
-    ValueError, KeyError
-        The text does not follow the notation.
-    """
+    """Return the messages of a text in this notation, by name."""
     messages = {}
     structs: dict[str, _Struct] = {}
     for header, lines in _blocks(text.splitlines()):

@@ -35,13 +35,7 @@ _SMALL_SET = 4  # Scala has classes of their own for immutable sets of up to so 
 
 
 def scala_set_order(topics: Iterable[tuple[str, Iterable[int]]]) -> list[tuple[str, int]]:
-    """Return partitions, topic and number, each once, in the order of the set of them.
-
-    Parameters
-    ----------
-    topics
-        Topics and numbers, in the order in which they were added: a topic's at once.
-    """
+    """Return partitions, topic and number, each once, in the order of the set of them."""
     hashes: dict[tuple[str, int], int] = {}
     chains = _FIRST_TABLE
     for topic, numbers in topics:

@@ -38,11 +38,7 @@ def _product(left: int, right: int) -> int:
 
 
 def _powers() -> npt.NDArray[np.int64]:
-    """Return the factors that move a state by 0, 1, 2 … units, but for the first, which is unused.
-
-    Multiplying reflected numbers loses one power of x, and reducing the product by the instruction
-    multiplies it by 32 more, which the factors make up for.
-    """
+    """Return the factors that move a state by 0, 1, 2 … units; the first is unused."""
     power = 1 << 31
     for _ in range(8 * _UNIT - 33):
         power = _times_x(power)
@@ -126,10 +122,7 @@ def find_bad_crc32c(
     ends: npt.NDArray[np.int64],
     stored: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Return the index of the first stretch whose CRC-32C is not the one stored, and what it is.
-
-    The index is -1 if there is none. Stretches lie whole in ``buf``; ``ends`` are exclusive.
-    """
+    """Return the index of the first stretch whose CRC-32C is not the one stored, and what it is."""
     for i in range(starts.size):
         computed = _crc32c(buf, starts[i], ends[i])
         if computed != stored[i]:

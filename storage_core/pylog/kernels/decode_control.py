@@ -34,10 +34,7 @@ def decode_control_types(
     sizes: npt.NDArray[np.int64],
     types: npt.NDArray[np.int64],
 ) -> None:
-    """Fill ``types`` with the control type of each whole, uncompressed batch at ``positions``.
-
-    Of a batch that counts one record; all of the record's fields are looked at.
-    """
+    """Fill ``types`` with the control type of each whole, uncompressed batch at ``positions``."""
     for i in range(positions.size):
         types[i] = NEEDS_REFERENCE
         end = positions[i] + sizes[i]

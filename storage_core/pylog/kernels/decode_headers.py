@@ -77,11 +77,7 @@ def decode_headers(
     count: int,
     headers: npt.NDArray[np.int64],
 ) -> None:
-    """Fill ``headers[:, :count]`` from the whole batches at ``positions[:count]``.
-
-    The caller has found the batches with ``scan_batches``, so each is at least as long as the
-    header of its format.
-    """
+    """Fill ``headers[:, :count]`` from the whole batches at ``positions[:count]``."""
     for i in range(count):
         at = positions[i]
         magic = np.int64(buf[at + MAGIC_OFFSET])

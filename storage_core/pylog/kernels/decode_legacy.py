@@ -132,11 +132,7 @@ def _eight_more(word: int, zeros: int) -> int:
 
 @intrinsic("fold_crc32", level="x86-64-v3")
 def _fold(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: int) -> tuple[int, int, int]:
-    """Return what is left to be done of ``blocks`` of 16 bytes, at least one, after ``crc``.
-
-    The state after them is what the first two words contribute to a CRC-32, and the third word.
-    Here, everything has been done; by multiplication, the last 16 bytes are left.
-    """
+    """Return what is left to be done of ``blocks`` of 16 bytes, at least one, after ``crc``."""
     for at in range(start, start + 16 * blocks, 16):
         crc = _eight_more(_load_little(buf, at) ^ crc, np.int64(8)) ^ _eight_more(
             _load_little(buf, at + 8), np.int64(0)
@@ -175,10 +171,7 @@ def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
 def find_bad_crc(
     buf: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> tuple[int, int]:
-    """Return the index of the first v0/v1 entry whose CRC is wrong and the computed CRC, or -1, 0.
-
-    Entries lie whole in ``buf``; ``sizes`` counts the 12 bytes of offset and size.
-    """
+    """Return the index of the first v0/v1 entry whose CRC is wrong, and its CRC; or -1, 0."""
     for i in range(positions.size):
         at = positions[i]
         computed = _crc32(buf, at + MAGIC_OFFSET, at + sizes[i])
@@ -278,36 +271,7 @@ def decode_legacy(
     set_base_offsets: npt.NDArray[np.int64],
     totals: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Decode every message with ``start_offset <= offset < end_offset`` of ``sets``.
-
-    Parameters
-    ----------
-    buf
-        The bytes that the sets lie in, decompressed.
-    sets
-        Shape (sets, SET_FIELDS); SET_START and SET_END lie within ``buf``. Plain messages have had
-        their CRC checked; unpacked ones are checked here.
-    offsets, timestamps, key_ends, value_ends, key_validity, value_validity
-        As in ``decode_records``; rows are at most the sets' bytes / MIN_ENTRY_SIZE.
-    key_data, value_data
-        At least as many bytes as the sets have.
-    set_rows
-        Rows that each set gave.
-    set_base_offsets
-        Offset of each set's first message, whether or not it is in the range.
-    totals
-        Shape (TOTALS,); each TOTAL_… is the place of one.
-
-    Returns
-    -------
-    tuple of int
-        Rows; a status; the position in ``buf`` of the message that was looked at last.
-
-    Notes
-    -----
-    The offsets of a wrapper's messages go up and end at the wrapper's own or below, whether or not
-    they are in the range that is wanted.
-    """
+    """Decode every message with ``start_offset <= offset < end_offset`` of ``sets``."""
     row = np.int64(0)
     key_at = np.int64(0)
     value_at = np.int64(0)

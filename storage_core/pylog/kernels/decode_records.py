@@ -181,41 +181,7 @@ def decode_records(
     batch_rows: npt.NDArray[np.int64],
     totals: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Decode every record with ``start_offset <= offset < end_offset`` of ``batches``.
-
-    Parameters
-    ----------
-    buf
-        The bytes that the batches' records lie in, decompressed.
-    batches
-        Shape (batches, BATCH_FIELDS); BATCH_START and BATCH_END lie within ``buf``.
-    want
-        Sum of ``WANT_…``; columns not wanted are neither copied nor touched.
-    timestamp_scale
-        1 for milliseconds, 1000 for microseconds.
-    offsets, timestamps, header_positions, header_counts
-        Outputs of at least as many rows as BATCH_RECORD_COUNT sums up to.
-    key_ends, value_ends
-        Arrow offsets, one more than rows; element 0 is set here.
-    key_data, value_data
-        At least as many bytes as the batches' records have.
-    key_validity, value_validity
-        Arrow bitmaps, all bits set by the caller; cleared here for nulls.
-    batch_rows
-        Rows that each batch gave.
-    totals
-        Shape (TOTALS,); each TOTAL_… is the place of one.
-
-    Returns
-    -------
-    tuple of int
-        Rows; a status; the position in ``buf`` of the record that was looked at last.
-
-    Notes
-    -----
-    The offsets of a batch go up from record to record and stay within those of its header, whether
-    or not they are in the range that is wanted.
-    """
+    """Decode every record with ``start_offset <= offset < end_offset`` of ``batches``."""
     row = np.int64(0)
     key_at = np.int64(0)
     value_at = np.int64(0)
@@ -419,12 +385,7 @@ def copy_headers(
     value_validity: npt.NDArray[np.uint8],
     totals: npt.NDArray[np.int64],
 ) -> None:
-    """Copy the headers at ``positions``, which `decode_records` has walked over and found sound.
-
-    ``key_ends`` and ``value_ends`` have one element more than ``counts`` sums up to, the data
-    outputs as many bytes as ``buf``. ``totals`` has shape (HEADERS_TOTALS,), and each HEADERS_…
-    is the place of one.
-    """
+    """Copy the headers at ``positions``, which `decode_records` has walked over and found sound."""
     entry = np.int64(0)
     key_at = np.int64(0)
     value_at = np.int64(0)

@@ -238,49 +238,7 @@ def encode_records(
     batches: npt.NDArray[np.int64],
     open_batch: npt.NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """Write the batches of the rows from ``first_row`` on, as many as there is room for.
-
-    A batch is closed before the record that would make it larger than SET_BATCH_SIZE_BYTES, or
-    hold more than SET_MAX_RECORDS; its first record is always taken.
-
-    Parameters
-    ----------
-    first_row
-        Where to begin; rows are counted from 0, and the base offset and sequence of ``settings``
-        are those of row 0.
-    selection
-        The rows to write, in this order, which are then what is counted; empty for all rows of the
-        columns.
-    settings
-        SETTINGS numbers; SET_BASE_SEQUENCE counts on modulo 2^31 unless it is NO_SEQUENCE.
-    timestamps
-        Milliseconds, one a row: their number is the number of rows of the columns.
-    key_ends, value_ends
-        One more than rows: row ``i`` has the bytes from element ``i`` to element ``i + 1``. May be
-        empty where every row is null.
-    key_validity, value_validity
-        Arrow bitmaps whose bit 0 is row 0; empty where no row is null.
-    header_ends
-        One more than rows: the headers of row ``i`` are the entries from element ``i`` to element
-        ``i + 1`` of the header columns. Empty where no row has any.
-    header_validity
-        Bitmap of the rows that have headers; empty where all may.
-    out
-        Batches are written from its start; the last SPARE_BYTES of it hold nothing afterwards.
-    batches
-        Shape (at least 1, BATCH_FIELDS); filled with one row a batch.
-    open_batch
-        OPEN_FIELDS numbers of a batch that lies at the start of ``out`` and whose records come
-        before those of ``first_row``; OPEN_RECORDS is 0 if there is none. If SET_KEEP_OPEN is not
-        0, the last batch is left open: it lies from OPEN_START to OPEN_END then. Else it is closed.
-
-    Returns
-    -------
-    tuple of int
-        Batches written; the row after them; a status; on STATUS_NEEDS_ROOM the bytes that the
-        first batch needs at least, else the row of the columns at fault. Batches of earlier rows
-        are good whatever the status.
-    """
+    """Write the batches of the rows from ``first_row`` on, as many as there is room for."""
     is_selection = selection.size > 0
     rows = selection.size if is_selection else timestamps.size
     batch_bytes = min(settings[SET_BATCH_SIZE_BYTES], np.int64(MAX_BATCH_BYTES))

@@ -65,20 +65,7 @@ def find_bytes(
     second: int,
     found: npt.NDArray[np.uint8],
 ) -> tuple[int, int]:
-    """Set ``found`` to 1 for each stretch ``buf[start:end]`` that holds ``needle``, else to 0.
-
-    Parameters
-    ----------
-    needle
-        At least one byte.
-    first, second
-        Which two bytes of it are looked for first.
-
-    Returns
-    -------
-    tuple of int
-        A status, and the stretch at which the kernel stopped.
-    """
+    """Set ``found`` to 1 for each stretch ``buf[start:end]`` that holds ``needle``, else to 0."""
     if first < 0 or second < 0 or first >= needle.size or second >= needle.size:
         return STATUS_BAD_STRETCH, 0
     for i in range(found.size):

@@ -49,32 +49,7 @@ def count_keys(
     error_bytes: int,
     source: int,
 ) -> tuple[int, int]:
-    """Count the keys of some records until one comes that there is no slot for.
-
-    Parameters
-    ----------
-    table
-        Shape (slots, ENTRY_FIELDS), fewer than 2^31 slots.
-    used_slots, usable_slots
-        How many hold an entry, and how many may, which is less than there are.
-    hashes
-        The first column is what a key is known by; a row a record.
-    sizes, offsets
-        Bytes of each record, and its offset; the entry keeps the last one's.
-    rows
-        Which records to count, one after the other.
-    first
-        Place in ``rows`` to begin at.
-    error_records, error_bytes
-        What a new entry gets in its ERROR columns.
-    source
-        What an entry's offset is an offset of: kept with it.
-
-    Returns
-    -------
-    tuple of int
-        The place in ``rows`` of the first record that was not counted; used slots.
-    """
+    """Count the keys of some records until one comes that there is no slot for."""
     used = np.int64(used_slots)
     for place in range(first, rows.size):
         row = rows[place]

@@ -176,32 +176,7 @@ def hash_record_keys(
     positions: npt.NDArray[np.int64],
     batch_ends: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Walk through all records of ``batches``, a row a record.
-
-    Parameters
-    ----------
-    buf
-        The bytes that the batches' records lie in, decompressed.
-    batches
-        Shape (batches, BATCH_FIELDS); BATCH_START and BATCH_END lie within ``buf``.
-    first_hashed, last_hashed
-        Keys of records with these offsets, both inclusive, are hashed. The others' are not, and
-        their rows of ``hashes`` not touched.
-    key_0, key_1
-        Of the hash.
-    offsets, traits, positions
-        Outputs of as many rows as BATCH_RECORD_COUNT sums up to: the offset, a sum of ``TRAIT_…``,
-        where in ``buf`` the record begins.
-    hashes
-        Output of as many rows and two columns.
-    batch_ends
-        Output: the row after the last one of each batch.
-
-    Returns
-    -------
-    tuple of int
-        Rows; a status; the batch at fault, where the status is not STATUS_OK.
-    """
+    """Walk through all records of ``batches``, a row a record."""
     row = np.int64(0)
     for batch in range(batches.shape[0]):
         at = batches[batch, BATCH_START]

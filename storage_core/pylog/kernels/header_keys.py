@@ -94,11 +94,7 @@ def _varint(buf: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
 def measure_headers(
     buf: npt.NDArray[np.uint8], position: int, count: int, measures: npt.NDArray[np.int64]
 ) -> None:
-    """Measure the ``count`` headers at ``position``, which ``decode_records`` has found sound.
-
-    ``measures``, shape (MEASURES,), is filled with the bytes of their keys, of their keys once
-    malformed UTF-8 is replaced (0 where none is malformed), and of their values.
-    """
+    """Measure the ``count`` headers at ``position``, which ``decode_records`` has found sound."""
     at = np.int64(position)
     key_bytes = np.int64(0)
     replaced_bytes = np.int64(0)
@@ -122,10 +118,7 @@ def measure_headers(
 
 @kernel()
 def measure_keys(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> int:
-    """Return the bytes of all keys once malformed UTF-8 is replaced.
-
-    Key i is ``data[ends[i]:ends[i + 1]]``.
-    """
+    """Return the bytes of all keys once malformed UTF-8 is replaced."""
     size = np.int64(0)
     for i in range(ends.size - 1):
         key_bytes, _ = _replaced_size(data, np.int64(ends[i]), np.int64(ends[i + 1]))
@@ -140,17 +133,7 @@ def replace_malformed(
     replaced_data: npt.NDArray[np.uint8],
     replaced_ends: npt.NDArray[np.int32],
 ) -> None:
-    """Copy keys, each malformed part replaced by U+FFFD.
-
-    Parameters
-    ----------
-    data, ends
-        As of `measure_keys`.
-    replaced_data
-        As many bytes as `measure_keys` said.
-    replaced_ends
-        As many elements as ``ends``.
-    """
+    """Copy keys, each malformed part replaced by U+FFFD."""
     to = np.int64(0)
     replaced_ends[0] = 0
     for i in range(ends.size - 1):

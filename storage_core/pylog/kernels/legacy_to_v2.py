@@ -150,24 +150,7 @@ def legacy_to_v2(
     out: npt.NDArray[np.uint8],
     batches: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write the records of each set as those of a v2 batch, without a header.
-
-    Parameters
-    ----------
-    buf
-        What the sets lie in.
-    sets
-        Shape (sets, SET_FIELDS); SET_START and SET_END lie within ``buf``.
-    out
-        Twice as many bytes as the sets have, and MOST_OVERHEAD, are always enough.
-    batches
-        Output, shape (sets, BATCH_FIELDS): bounds in ``out``, and what the records count from.
-
-    Returns
-    -------
-    tuple of int
-        A status; the set at which the kernel stopped.
-    """
+    """Write the records of each set as those of a v2 batch, without a header."""
     at = np.int64(0)
     for index in range(sets.shape[0]):
         start = sets[index, SET_START]

@@ -64,22 +64,7 @@ def murmur2_partitions(
     partition_count: int,
     partitions: npt.NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Fill ``partitions`` with each key's hash, masked to 31 bits, modulo ``partition_count``.
-
-    Parameters
-    ----------
-    ends, data
-        Row ``i`` has the bytes of ``data`` from ``ends[i]`` to ``ends[i + 1]``.
-    validity
-        Arrow bitmap whose bit 0 is row 0; empty where no row is null. Null keys get NULL_KEY.
-    partition_count
-        At least 1.
-
-    Returns
-    -------
-    tuple of int
-        A status, and the row at which the kernel stopped.
-    """
+    """Fill ``partitions`` with each key's hash, masked to 31 bits, modulo ``partition_count``."""
     for row in range(partitions.size):
         if validity.size > 0 and ((np.int64(validity[row >> 3]) >> (row & 7)) & 1) == 0:
             partitions[row] = NULL_KEY

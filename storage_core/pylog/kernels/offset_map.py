@@ -36,25 +36,7 @@ def put_offsets(
     offsets: npt.NDArray[np.int64],
     rows: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Put the offsets of some rows under the hashes of their keys; a later one takes the place.
-
-    Parameters
-    ----------
-    slots
-        Shape (slots, ENTRY_WORDS), fewer than 2^31 slots.
-    used_slots, usable_slots
-        How many hold an entry, and how many may, which is less than there are: with so many
-        nothing more is put, neither a new key nor one that has an entry.
-    hashes, offsets
-        A row a record.
-    rows
-        Which of them to put, one after the other.
-
-    Returns
-    -------
-    tuple of int
-        How many of ``rows`` have been put; used slots.
-    """
+    """Put the offsets of some rows under the hashes of their keys; a later one takes the place."""
     used = np.int64(used_slots)
     for i in range(rows.size):
         if used >= usable_slots:
@@ -78,10 +60,7 @@ def find_offsets(
     rows: npt.NDArray[np.int64],
     found: npt.NDArray[np.int64],
 ) -> None:
-    """Fill ``found`` with the offset under the hash of each of ``rows``; NO_OFFSET if none is.
-
-    Parameters as of `put_offsets`; at least one slot is empty.
-    """
+    """Fill ``found`` with the offset under the hash of each of ``rows``; NO_OFFSET if none is."""
     for i in range(rows.size):
         row = rows[i]
         found[i] = slots[_slot_of(slots, hashes[row, 0], hashes[row, 1]), 2] - 1

@@ -145,10 +145,7 @@ def _number(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
 def _decode_base64(
     buf: npt.NDArray[np.uint8], at: int, end: int, out: npt.NDArray[np.uint8], to: int
 ) -> tuple[int, int]:
-    """Write the bytes of base64 text; return where its quote is, and where the bytes end.
-
-    The quote is at -1 if it is not base64.
-    """
+    """Write the bytes of base64 text; return where its quote is, and where the bytes end."""
     while at + 4 <= end:
         a = np.int64(_VALUES[buf[at]])
         b = np.int64(_VALUES[buf[at + 1]])
@@ -190,10 +187,7 @@ def _bytes(
     out: npt.NDArray[np.uint8],
     to: int,
 ) -> tuple[int, int]:
-    """Write a key or a value; return where its text ends, -1 if uncommon, and its bytes' end.
-
-    The bytes' end is -2 for null.
-    """
+    """Write a key or a value; return where its text ends, -1 if uncommon, and its bytes' end."""
     if _is_null(buf, at, end):
         return np.int64(at + 4), np.int64(_IS_NULL)
     if at >= end or buf[at] != _QUOTE:
@@ -247,13 +241,7 @@ def parse_lines(
     has_value: npt.NDArray[np.uint8],
     run: npt.NDArray[np.int64],
 ) -> int:
-    """Parse lines as long as they are of the common form, and return how many.
-
-    ``starts`` says where each line begins in ``buf``, and then, where one would after the last;
-    before each of these but the first there is a line feed. ``timestamps``, ``has_key`` and
-    ``has_value`` have room for a row a line, ``key_ends`` and ``value_ends`` for one more,
-    ``key_data`` and ``value_data`` for as many bytes as ``buf`` has.
-    """
+    """Parse lines as long as they are of the common form, and return how many."""
     key_ends[0] = 0
     value_ends[0] = 0
     run[RUN_TOPIC_START] = NONE

@@ -117,28 +117,7 @@ def rebuild_batches(
     out: npt.NDArray[np.uint8],
     ends: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write each of ``batches`` with those of its records that are kept; checksums are left 0.
-
-    Parameters
-    ----------
-    buf
-        The bytes of the records, decompressed.
-    batches
-        Shape (batches, BATCH_FIELDS). One with rows keeps at least one of them.
-    positions, offsets, kept
-        A row a record: where in ``buf`` it begins, its offset, and 1 where it is kept. The records
-        have been found sound.
-    out
-        At least RECORDS_OFFSET bytes for each batch, and for each record as many bytes as it has
-        and MOST_ADDED_BYTES.
-    ends
-        Output: the position in ``out`` after each batch.
-
-    Returns
-    -------
-    tuple of int
-        A status; the row or batch at which the kernel stopped.
-    """
+    """Write each of ``batches`` with those of its records that are kept; checksums are left 0."""
     at = np.int64(0)
     for batch in range(batches.shape[0]):
         start = at

@@ -33,14 +33,7 @@ STATUS_BAD_MAGIC = 4
 def scan_batches(
     buf: npt.NDArray[np.uint8], start: int, end: int, positions: npt.NDArray[np.int64]
 ) -> tuple[int, int, int]:
-    """Fill ``positions`` with the start of every whole batch in ``buf[start:end]``.
-
-    Returns
-    -------
-    tuple of int
-        Batches found; the position after the last of them; a status. With `STATUS_BAD_SIZE` and
-        `STATUS_BAD_MAGIC` the position is that of the impossible header.
-    """
+    """Fill ``positions`` with the start of every whole batch in ``buf[start:end]``."""
     at = start
     count = 0
     while end - at >= HEADER_SIZE_UP_TO_MAGIC:

@@ -51,32 +51,7 @@ def first_late_batch(
     timestamp: int,
     buf: npt.NDArray[np.uint8],
 ) -> int:
-    """Return where the first batch begins that may hold a record of ``timestamp`` ms or later.
-
-    Parameters
-    ----------
-    descriptor
-        Of a ``.log`` file.
-    start, until
-        Batches that begin in these bytes are looked at; one begins at ``start``.
-    end
-        No batch reaches farther.
-    timestamp
-        Milliseconds.
-    buf
-        Scratch, uint8, shape (64,) at the least.
-
-    Returns
-    -------
-    int
-        Also where a header is impossible, cut short or unreadable: whoever reads on finds out.
-        Where the first batch at or after ``until`` begins if all before are earlier.
-
-    Notes
-    -----
-    Of a v0 message nothing is known but that it carries no timestamp, which counts as -1; in a v0
-    wrapper there may be messages of v1, which do.
-    """
+    """Return where the first batch begins that may hold a record of ``timestamp`` ms or later."""
     position = np.int64(start)
     while position < until:
         wanted = min(np.int64(HEADER_BYTES), end - position)
@@ -105,25 +80,7 @@ def first_late_batch(
 
 @kernel(writes=("buf",))
 def read_headers(descriptor: int, position: int, length: int, buf: npt.NDArray[np.uint8]) -> bool:
-    """Read the headers of the batches in ``[position, position + length)`` to where they belong.
-
-    Parameters
-    ----------
-    descriptor
-        Of a ``.log`` file.
-    position
-        Byte of the file where a batch begins; ``buf[0]`` stands for it.
-    length
-        At most ``buf.size``.
-    buf
-        uint8, writable. The first 61 bytes of every batch are filled in, fewer at the end; what
-        lies between is left as it was.
-
-    Returns
-    -------
-    bool
-        False where a header cannot be read in whole or its size is impossible.
-    """
+    """Read the headers of the batches in ``[position, position + length)`` to where they belong."""
     at = np.int64(0)
     length = min(np.int64(length), np.int64(buf.size))
     while at < length:

@@ -64,20 +64,7 @@ def split_batch(
     most_records: int,
     pieces: npt.NDArray[np.int64],
 ) -> int:
-    """Cut the records in ``[start, end)`` into pieces; return how many.
-
-    Parameters
-    ----------
-    buf
-        The decompressed records of a batch, or the content of a v0/v1 wrapper.
-    is_v2
-        Which of the two.
-    most_bytes, most_records
-        Of a piece; one record that is larger is a piece by itself.
-    pieces
-        Output, shape (…, PIECE_FIELDS). Two pieces in a row have more than ``most_bytes``, or the
-        first of them has ``most_records``.
-    """
+    """Cut the records in ``[start, end)`` into pieces; return how many."""
     at = np.int64(start)
     count = np.int64(0)
     piece_start = at

@@ -514,40 +514,7 @@ def write_lines(
     out: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
 ) -> int:
-    """Write lines until all are written or ``out`` is full; return how many bytes.
-
-    Parameters
-    ----------
-    steps
-        Shape (steps, STEP_FIELDS). The caller has checked that they ask for what is there alone.
-    record_step
-        The steps before it make the line of a batch, those from it on the line of a record.
-    most_batch_bytes, most_record_bytes
-        What literals and numbers of such a line take at the most.
-    literals, literal_ends
-        Literal i is ``literals[literal_ends[i]:literal_ends[i + 1]]``; LITERAL_PADDING more bytes
-        follow the last one.
-    batches
-        Shape (batches, columns).
-    batch_rows
-        How many records each batch has; they sum up to the rows of the following.
-    offsets, timestamps
-        Of each record; ms.
-    checks
-        The checksum that each record of v0 or v1 stores; -1 - it if it is wrong. May be empty where
-        no step asks for it, as all of the following.
-    key_ends, key_data, key_validity, value_ends, value_data, value_validity
-        As of Arrow's binary arrays; the bitmaps have a bit for each row.
-    name_list_ends, name_ends, name_data
-        The header names of record r are those from ``name_list_ends[r]`` to
-        ``name_list_ends[r + 1]``; name i is ``name_data[name_ends[i]:name_ends[i + 1]]``, in UTF-8.
-    detail_ends, detail_data
-        As of names: one text a record.
-    out
-        Output.
-    state
-        Shape (STATES,).
-    """
+    """Write lines until all are written or ``out`` is full; return how many bytes."""
     batch = state[STATE_BATCH]
     row = state[STATE_ROW]
     has_line = state[STATE_HAS_LINE] != 0

@@ -61,24 +61,7 @@ def delete_segment_files(
     is_async: bool = True,
     snapshots: Sequence[str] = (),
 ) -> None:
-    """Rename the files of segments that no map holds any more, and remove them later.
-
-    Parameters
-    ----------
-    segments
-        Removed from the log's map already; the first one goes first.
-    config, context
-        Of the log.
-    is_async
-        False to remove the files at once.
-    snapshots
-        Paths of producer snapshots, already renamed, that go with them.
-
-    Raises
-    ------
-    KafkaStorageError
-        A file could not be renamed or removed.
-    """
+    """Rename the files of segments that no map holds any more, and remove them later."""
     for segment in segments:
         segment.mark_deleted()
 
@@ -95,10 +78,7 @@ def delete_segment_files(
 
 
 def remove_later(remove: Callable[[], object], config: LogConfig, context: LogContext) -> None:
-    """Have ``remove`` called after ``file.delete.delay.ms``.
-
-    If it fails, renamed files are left; start-up removes them.
-    """
+    """Have ``remove`` called after ``file.delete.delay.ms``."""
 
     def try_to_remove() -> None:
         try:
@@ -123,11 +103,6 @@ def delete_directory(path: str, io: DurableIO) -> None:
 
     A directory inside stays, and so does the partition directory then: neither Kafka nor we have
     made it.
-
-    Raises
-    ------
-    KafkaStorageError
-        A file or the directory could not be removed.
     """
     if os.path.islink(path):  # noqa: PTH114 - kept as text
         io.remove(path, missing_ok=True)
@@ -142,21 +117,6 @@ class LocalLog:
 
     The log end offset is published last of all, so a reader that takes it sees whole appends.
     Everything that changes something needs the caller's lock; reads need none.
-
-    Parameters
-    ----------
-    directory
-        The partition directory.
-    topic_partition
-        Whose log it is.
-    config, context
-        Of the topic, and of the manager.
-    segments
-        At least one.
-    recovery_point
-        Everything below is known to be on disk.
-    log_end_offset
-        The offset of the next record.
     """
 
     def __init__(  # noqa: PLR0913 - what a log is made of
@@ -202,15 +162,7 @@ class LocalLog:
         return max(expected_next_offset or 0, self.log_end_offset)
 
     def roll(self, expected_next_offset: int | None = None) -> LogSegment:
-        """Begin a new segment at the larger of the log's end and ``expected_next_offset``.
-
-        Empty segments from there on are replaced by it.
-
-        Raises
-        ------
-        ValueError
-            A segment there, or above, holds records; nothing is changed.
-        """
+        """Begin a new segment at the larger of the log's end and ``expected_next_offset``."""
         new_offset = self.next_base_offset(expected_next_offset)
         following = self.segments.values_from(new_offset)
         if following:
@@ -268,10 +220,7 @@ class LocalLog:
         return segment
 
     def replace_segment(self, new_offset: int, old: LogSegment) -> LogSegment:
-        """Put a new, empty segment in the place of ``old``, whose files are deleted later.
-
-        The old ``.log`` is renamed before a new one of that name is made.
-        """
+        """Put a new, empty segment in the place of ``old``, whose files are deleted later."""
         if old.base_offset == new_offset:
             old.change_file_suffixes("", DELETED_FILE_SUFFIX)
         segment = self._new_segment(new_offset)
@@ -293,26 +242,7 @@ class LocalLog:
         min_one_message: bool,
         include_aborted: bool,
     ) -> FetchDataInfo:
-        """Return bytes of one segment from the batch that holds ``start_offset`` on.
-
-        Parameters
-        ----------
-        start_offset
-            First offset wanted.
-        max_length
-            Most bytes.
-        bound
-            The first offset that must not be given: end, high watermark or last stable offset.
-        min_one_message
-            Give the first batch whole, however large.
-        include_aborted
-            Whether to add aborted transactions.
-
-        Raises
-        ------
-        OffsetOutOfRangeError
-            ``start_offset`` is above the log's end, or below its first segment.
-        """
+        """Return bytes of one segment from the batch that holds ``start_offset`` on."""
         end = self._log_end
         segment = self.segments.floor_segment(start_offset)
         if segment is None or start_offset > end.message_offset:
@@ -371,11 +301,7 @@ class LocalLog:
     def collect_aborted_transactions(
         self, start_offset: int, end_offset: int, segment: LogSegment | None = None
     ) -> list[AbortedTransaction]:
-        """Return the aborted transactions that touch ``[start_offset, end_offset)``.
-
-        Looked for in ``segment`` (that of the start if None) and the ones after it, until an
-        entry shows that all earlier transactions are decided.
-        """
+        """Return the aborted transactions that touch ``[start_offset, end_offset)``."""
         aborted: list[AbortedTransaction] = []
         segment = self.segments.floor_segment(start_offset) if segment is None else segment
         while segment is not None:
@@ -425,11 +351,7 @@ class LocalLog:
         )
 
     def truncate_to(self, target_offset: int) -> list[LogSegment]:
-        """Remove everything from ``target_offset`` on; return the segments that went as a whole.
-
-        The batch that holds the offset goes as a whole, and the end is ``target_offset`` all the
-        same. At least the segment that holds it is kept.
-        """
+        """Remove everything from ``target_offset`` on; return the segments that went as a whole."""
         removed = [each for each in self.segments if each.base_offset > target_offset]
         if removed:
             # The newest first, so that a crash leaves no hole. And for good: no flush of the

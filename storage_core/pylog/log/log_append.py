@@ -61,21 +61,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class LogAppend:
-    """The steps of one append; used once: `analyze`, then under the log's lock `write`.
-
-    Parameters
-    ----------
-    state
-        Of the log that is appended to.
-    roller
-        Begins its segments.
-    origin
-        Who appends.
-    leader_epoch
-        Written into batches by a leader; a bound for a follower.
-    transaction_version
-        Of the transaction that a marker ends.
-    """
+    """The steps of one append; used once: `analyze`, then under the log's lock `write`."""
 
     def __init__(
         self,
@@ -96,10 +82,7 @@ class LogAppend:
         self._batches: Sequence[PositionedHeader] = ()
 
     def analyze(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
-        """Look at every batch; return what will be filled in by `write`.
-
-        Nothing is to be written if its `valid_bytes` are 0.
-        """
+        """Look at every batch; return what will be filled in by `write`."""
         view = memoryview(records)
         self._info, self._batches = analyze_records(
             view,
@@ -113,15 +96,7 @@ class LogAppend:
         return self._info
 
     def write(self, now_ms: int, *, assigns_offsets: bool) -> None:
-        """Append what was analyzed; the caller holds the log's lock.
-
-        Parameters
-        ----------
-        now_ms
-            The time.
-        assigns_offsets
-            Whether the log gives the offsets, or they are those in the batches.
-        """
+        """Append what was analyzed; the caller holds the log's lock."""
         state, info = self._state, self._info
         if assigns_offsets:
             self._assign_offsets(now_ms)
@@ -242,17 +217,7 @@ _WINDOW_BYTES = 1 << 20
 
 
 class _Window(NamedTuple):
-    """Batches whose headers and checksums are right.
-
-    Attributes
-    ----------
-    start
-        Which of all batches is the first one.
-    records
-        Their bytes, writable.
-    headers
-        Theirs, with positions in ``records``.
-    """
+    """Batches whose headers and checksums are right."""
 
     start: int
     records: memoryview
@@ -265,27 +230,7 @@ class _Window(NamedTuple):
 
 
 class BatchesAppend:
-    """The batches of one buffer on their way into a log; used once.
-
-    While there are batches to `look_ahead` to, either `write` appends some of them, or
-    `next_batch` is for an append of its own, and `take` is told its outcome.
-
-    Parameters
-    ----------
-    state
-        Of the log that is appended to.
-    roller
-        Begins its segments.
-    records
-        The bytes.
-    leader_epoch
-        Written into batches.
-
-    Attributes
-    ----------
-    goes_in_place
-        Whether `write` is to come next.
-    """
+    """The batches of one buffer on their way into a log; used once."""
 
     def __init__(
         self, state: LogState, roller: LogRoller, records: memoryview, leader_epoch: int
@@ -380,10 +325,7 @@ class BatchesAppend:
         return _Window(start, records, BatchHeaders(columns))
 
     def write(self, now_ms: int) -> None:
-        """Append batches of the window; the caller holds the log's lock.
-
-        All that stay in place, or fewer where a flush is due.
-        """
+        """Append batches of the window; the caller holds the log's lock."""
         state, window = self._state, self._window
         if window is None:
             return

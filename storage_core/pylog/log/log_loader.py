@@ -76,30 +76,7 @@ _NO_OFFSET = 2**63
 
 @dataclass(slots=True, kw_only=True)
 class LogLoading:
-    """One start of one log.
-
-    Attributes
-    ----------
-    directory
-        The partition directory, which exists.
-    config, manager_config, context
-        Of the topic and of the manager.
-    had_clean_shutdown
-        Whether the log directory was shut down cleanly. Set to False where the log's last segment
-        shows that it was not.
-    recovery_point_checkpoint, log_start_offset_checkpoint
-        What the checkpoints say; 0 if nothing.
-    truncation_guard
-        The log's.
-    recovery_mode
-        What recovery may drop.
-    high_watermark_start
-        Tells by the log's start and end where the high watermark starts.
-    recovered_segments
-        Filled in: paths of the segments that were scanned.
-    truncated_bytes
-        Filled in: how much was cut off.
-    """
+    """One start of one log."""
 
     directory: str
     config: LogConfig
@@ -122,25 +99,12 @@ class LogLoading:
 
 
 def load_log(loading: LogLoading) -> UnifiedLog:
-    """Open, and where necessary repair, the log in a directory; its end is where it is safe.
-
-    Raises
-    ------
-    UnexpectedFileError, CorruptRecordError
-        Something in the directory can be neither used nor repaired.
-    RecoveryRefusedError
-        Recovery would drop intact batches, and may not.
-    KafkaStorageError
-        The disk failed.
-    """
+    """Open, and where necessary repair, the log in a directory; its end is where it is safe."""
     return _LogLoader(loading).load()
 
 
 def try_loading(loading: LogLoading) -> None:
-    """Raise what recovery would end with before it drops anything; nothing is changed.
-
-    Errors as of `load_log`; those that are met when producers are read are left to it.
-    """
+    """Raise what recovery would end with before it drops anything; nothing is changed."""
     context = replace(loading.context, io=ForgettingIO())
     _LogLoader(replace(loading, context=context), is_trial=True).try_recovery()
 
@@ -455,11 +419,7 @@ class _LogLoader:
             ensure_nothing_intact(damage, later)
 
     def _find_recorded_end(self) -> int | None:
-        """Return the end that a clean shutdown recorded, None where it is to be read from the log.
-
-        The recovery point and the name of the newest producer snapshot, both written at the end of
-        a clean shutdown, have to agree.
-        """
+        """Return the end that a clean shutdown recorded, None where the log has to be read."""
         # Differs from Kafka, which reads the last segment from its last index entry on. So an end
         # that lies after a gap, as after a truncation inside a batch, outlives a clean restart.
         loading, active = self._loading, self._segments.active_segment

@@ -73,20 +73,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class LogMaintenance:
-    """The tasks, which may also be called by hand, by any thread.
-
-    Parameters
-    ----------
-    directories, logs
-        Of the manager.
-    settings
-        How often each task is run.
-    context
-        Of the manager.
-    unconfigured_topics
-        Tells of which of some topics nobody has said what they are configured to: retention leaves
-        them alone, with one warning each.
-    """
+    """The tasks, which may also be called by hand, by any thread."""
 
     def __init__(
         self,
@@ -141,10 +128,7 @@ class LogMaintenance:
         )
 
     def delete_old_segments(self) -> None:
-        """Remove the segments that retention no longer keeps of logs that are not compacted.
-
-        Where it fails for a log, the others go on.
-        """
+        """Remove the segments that retention no longer keeps of logs that are not compacted."""
         logs = [log for log in self._logs.current_and_future() if not log.config.is_compact]
         unknown = set(self._unconfigured_topics(log.topic_partition.topic for log in logs))
         for topic in sorted(unknown - self._warned_of):

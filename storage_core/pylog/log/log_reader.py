@@ -64,15 +64,7 @@ class OffsetForTime(NamedTuple):
 
 
 def find_offset_by_timestamp(state: LogState, timestamp: int) -> OffsetForTime | None:
-    """Return the answer for ``timestamp``, a time in ms or a special value; None if there is none.
-
-    Raises
-    ------
-    ValueError
-        ``timestamp`` is below the special values.
-    CorruptRecordError, InvalidRecordError
-        Records that have to be looked at are damaged.
-    """
+    """Return the answer for ``timestamp``, ms or a special value; None if there is none."""
     if timestamp < LATEST_TIERED_TIMESTAMP:
         msg = f"timestamp {timestamp} is neither a time nor one of -1 to {LATEST_TIERED_TIMESTAMP}"
         raise ValueError(msg)

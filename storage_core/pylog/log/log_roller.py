@@ -37,17 +37,7 @@ if TYPE_CHECKING:
 
 
 class LogFlusher:
-    """Flushes one log; any number of threads.
-
-    Parameters
-    ----------
-    state
-        Of the log.
-    log_directory
-        Taken offline if an fsync fails.
-    lock
-        The log's; not held by callers of `flush` and `stop`, which take their own one first.
-    """
+    """Flushes one log; any number of threads."""
 
     def __init__(self, state: LogState, log_directory: str, lock: threading.RLock) -> None:
         self._state = state
@@ -84,15 +74,7 @@ class LogFlusher:
             self.last_flushed_ms = self._context.clock.milliseconds()
 
     def flush_rolled(self, base_offset: int, snapshot: str | None) -> None:
-        """Force what lies before a new segment to disk, and let the segments there rest.
-
-        Parameters
-        ----------
-        base_offset
-            Of the new segment.
-        snapshot
-            Path of the producer snapshot that was taken at the roll, if one was.
-        """
+        """Force what lies before a new segment to disk, and let the segments there rest."""
         if self._is_stopped:
             return
         if snapshot is not None:
@@ -113,11 +95,7 @@ class LogFlusher:
             file.close()
 
     def _release(self, start_offset: int, end_offset: int) -> None:
-        """Have the segments of a range give back what they hold.
-
-        Not the active one, which a truncation may have put among them: after the entries of its
-        indexes there is room, which would be taken for entries when they are loaded again.
-        """
+        """Have the segments of a range give back what they hold."""
         segments = self._local_log.segments
         with self._flush_lock, self._lock:
             if self._is_stopped:
@@ -132,30 +110,14 @@ _MAX_OFFSET_DELTA = 2**31 - 1
 
 
 class LogRoller:
-    """Begins the segments of one log; whoever calls it holds the log's lock.
-
-    Parameters
-    ----------
-    state
-        Of the log.
-    flusher
-        Flushes what lies before a new segment.
-    """
+    """Begins the segments of one log; whoever calls it holds the log's lock."""
 
     def __init__(self, state: LogState, flusher: LogFlusher) -> None:
         self._state = state
         self._flusher = flusher
 
     def maybe_roll(self, size_bytes: int, info: LogAppendInfo) -> LogSegment:
-        """Begin a new segment if an append calls for one; return the segment to append to.
-
-        Parameters
-        ----------
-        size_bytes
-            Length of the append.
-        info
-            Its offsets and timestamps.
-        """
+        """Begin a new segment if an append calls for one; return the segment to append to."""
         state = self._state
         segment = state.local_log.segments.active_segment
         params = self._params(size_bytes, info)
@@ -170,13 +132,7 @@ class LogRoller:
         return self.roll(first)
 
     def maybe_roll_before(self, headers: BatchHeaders) -> tuple[LogSegment, int]:
-        """Do so before the first of many batches; return how many go to the segment, too.
-
-        Parameters
-        ----------
-        headers
-            Of v2 batches, with the offsets and timestamps with which they are to be appended.
-        """
+        """Do so before the first of many batches; return how many go to the segment, too."""
         size_bytes = int(headers.sizes_bytes[0])
         first = LogAppendInfo(
             first_offset=int(headers.offsets[0]),
@@ -198,13 +154,7 @@ class LogRoller:
         )
 
     def roll(self, expected_next_offset: int | None = None) -> LogSegment:
-        """Begin a new segment at the end, or at ``expected_next_offset`` if that is higher.
-
-        Raises
-        ------
-        ValueError
-            The log holds records from that offset on; cannot be while its end is right.
-        """
+        """Begin a new segment at the end, or at ``expected_next_offset`` if that is higher."""
         state = self._state
         local_log, producer_state = state.local_log, state.producer_state
         base_offset = local_log.next_base_offset(expected_next_offset)

@@ -88,21 +88,6 @@ class RollParams(NamedTuple):
     """What decides whether a segment is rolled before an append.
 
     Source: RollParams (Kafka 4.3).
-
-    Attributes
-    ----------
-    max_segment_ms
-        Longest time between a segment's first record and its last one.
-    max_segment_bytes
-        ``segment.bytes``.
-    max_timestamp_in_messages
-        Largest timestamp of the append, ms.
-    max_offset_in_messages
-        Its last offset.
-    messages_size_bytes
-        Its length.
-    now_ms
-        Wall clock; counts only for segments without timestamps.
     """
 
     max_segment_ms: int
@@ -125,19 +110,6 @@ class LogSegment(SegmentFiles):
     """A contiguous range of a log, from its base offset to the next segment's.
 
     One writer at a time (the log's lock); readers need no lock.
-
-    Parameters
-    ----------
-    target
-        Where the files lie.
-    config
-        Of the topic.
-    io, clock
-        What everything is changed through, and the time.
-    is_new
-        Whether the ``.log`` file is to be made; otherwise it must be there.
-    roll_jitter_ms
-        How much earlier than ``segment.ms`` this segment is rolled.
     """
 
     def __init__(
@@ -192,24 +164,7 @@ class LogSegment(SegmentFiles):
     def append(
         self, records: bytes | bytearray | memoryview, batches: Sequence[PositionedHeader]
     ) -> int:
-        """Append whole batches; return the position where they begin.
-
-        Parameters
-        ----------
-        records
-            The bytes.
-        batches
-            Their headers with positions in ``records``; offsets go up.
-
-        Raises
-        ------
-        LogSegmentOffsetOverflowError
-            An offset does not fit; nothing is written.
-        ValueError
-            The file or an index would be too large; nothing is written.
-        KafkaStorageError
-            Writing failed; nothing of it is seen by readers.
-        """
+        """Append whole batches; return the position where they begin."""
         for batch in batches:
             self.ensure_offset_in_range(batch.header.last_offset)
 
@@ -222,10 +177,7 @@ class LogSegment(SegmentFiles):
         return self._append(records, first.last_offset, first.max_timestamp, add_entries)
 
     def append_all(self, records: memoryview, headers: BatchHeaders) -> int:
-        """Append many batches with one write, and their index entries with one for each index.
-
-        They end where `count_until_roll` says. Parameters, result and errors as of `append`.
-        """
+        """Append many batches with one write, and their index entries with one for each index."""
         for last_offset in headers.last_offsets[[0, -1]].tolist():
             self.ensure_offset_in_range(last_offset)
         return self._append(
@@ -306,15 +258,7 @@ class LogSegment(SegmentFiles):
         )
 
     def count_until_roll(self, params: RollParams, headers: BatchHeaders) -> int:
-        """Return how many batches can be appended before a new segment is begun, at least 1.
-
-        Parameters
-        ----------
-        params
-            Of the first of them, for which `should_roll` has been asked.
-        headers
-            The batches; offsets and timestamps as they are to be appended.
-        """
+        """Return how many batches can be appended before a new segment is begun, at least 1."""
         sizes = headers.sizes_bytes
         should_roll = self.size_bytes + np.cumsum(sizes) > params.max_segment_bytes
         should_roll |= headers.last_offsets - self.base_offset > MAX_RELATIVE_OFFSET
@@ -329,10 +273,7 @@ class LogSegment(SegmentFiles):
         return self.entry_writer.count_until_full(headers.select(slice(count)), self.size_bytes)
 
     def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
-        """Return the time from the max timestamp of the first batch to ``message_timestamp``.
-
-        From the segment's creation to ``now_ms`` where that batch has no timestamps.
-        """
+        """Return the time from the max timestamp of the first batch to ``message_timestamp``."""
         first = self.first_batch_timestamp()
         return now_ms - self._created_ms if first is None else message_timestamp - first
 
@@ -346,10 +287,7 @@ class LogSegment(SegmentFiles):
         return first if first is not None and first >= 0 else None
 
     def on_become_inactive_segment(self) -> bool:
-        """Force the last time entry and cut the files to what they hold.
-
-        Returns whether the ``.log`` file was longer, as a preallocated one is.
-        """
+        """Force the last time entry and cut the files to what they hold."""
         self.entry_writer.force_last_time_entry()
         self.offset_index.trim_to_valid_size()
         self.time_index.trim_to_valid_size()
@@ -365,24 +303,7 @@ class LogSegment(SegmentFiles):
         max_position: int | None = None,
         min_one_message: bool = False,
     ) -> FetchDataInfo | None:
-        """Return bytes from the batch that holds ``start_offset`` on; None if all are below it.
-
-        Parameters
-        ----------
-        start_offset
-            First offset wanted; the first batch may begin before it.
-        max_size_bytes
-            Most bytes to return, which may cut the last batch.
-        max_position
-            No byte at or after it is returned; the content's end if None.
-        min_one_message
-            Return the first batch whole, however large it is.
-
-        Raises
-        ------
-        ValueError
-            ``max_size_bytes`` is negative.
-        """
+        """Return bytes from the batch that holds ``start_offset`` on; None if all are below it."""
         if max_size_bytes < 0:
             msg = f"max_size_bytes is {max_size_bytes}, expected 0 or more"
             raise ValueError(msg)
@@ -406,11 +327,7 @@ class LogSegment(SegmentFiles):
     # ---- cutting and closing
 
     def truncate_to(self, offset: int) -> int:
-        """Remove the batch that holds ``offset`` and all after it; return how many bytes went.
-
-        The batch goes as a whole, with its records below ``offset``; where the offset lies in a
-        gap, the next batch goes.
-        """
+        """Remove the batch that holds ``offset`` and all after it; return how many bytes went."""
         first = self.translate_offset(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -425,11 +342,7 @@ class LogSegment(SegmentFiles):
         return removed
 
     def close(self) -> None:
-        """Force the last time entry if there are timestamps, trim, and release all files.
-
-        Whatever this changes is forced to disk: whoever finds the marker of a clean shutdown trusts
-        the length of every file.
-        """
+        """Force the last time entry if there are timestamps, trim, and release all files."""
         self.entry_writer.maybe_force_last_time_entry()
         if self.offset_index.exists_on_disk:
             self.offset_index.trim_to_valid_size()
@@ -515,13 +428,7 @@ class LogSegments:
         return now.segments[index] if index < len(now.bases) else None
 
     def values(self, start_offset: int, end_offset: int) -> tuple[LogSegment, ...]:
-        """Return the segments that may hold offsets ``[start_offset, end_offset)``.
-
-        Raises
-        ------
-        ValueError
-            The range ends before it begins.
-        """
+        """Return the segments that may hold offsets ``[start_offset, end_offset)``."""
         if end_offset < start_offset:
             msg = f"range ends at {end_offset}, before it begins at {start_offset}"
             raise ValueError(msg)

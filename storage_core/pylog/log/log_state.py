@@ -38,33 +38,6 @@ class LogState:
     """The state that appending, rolling, truncating and looking up work on.
 
     The log's lock (`pylog.log.unified_log`) guards every change; readers need none.
-
-    Parameters
-    ----------
-    local_log
-        The segments, with the log's end and recovery point.
-    producer_state
-        The producers, up to the log's end.
-    leader_epochs
-        The leader epochs.
-    log_start_offset
-        First offset served; the high watermark begins here.
-    context
-        Of the manager.
-
-    Attributes
-    ----------
-    name
-        ``<topic>-<partition>``, for errors.
-    follows_end
-        Whether the high watermark follows the end after every append. It does not pass records
-        that were not replicated when the log was opened: no append says that others have them.
-    has_raised_high_watermark
-        Whether it has risen since the log was opened.
-    truncation_count
-        How often the log's end went back.
-    counters
-        What `pylog.log.log_reader.LogReader.metrics` shows.
     """
 
     __slots__ = (
@@ -154,13 +127,7 @@ class LogState:
             self.update_first_unstable_offset()
 
     def maybe_increment_high_watermark(self, offset: int) -> int | None:
-        """Raise the high watermark; return the old one, None if it is not lower.
-
-        Raises
-        ------
-        ValueError
-            ``offset`` is above the log's end.
-        """
+        """Raise the high watermark; return the old one, None if it is not lower."""
         if offset > self.log_end_offset:
             msg = f"high watermark {offset} would pass the log's end {self.log_end_offset}"
             raise ValueError(msg)
@@ -171,10 +138,7 @@ class LogState:
         return old
 
     def delete_records(self, offset: int | None) -> int:
-        """Serve no record below ``offset`` any more; return the new log start offset.
-
-        See `UnifiedLog.delete_records`.
-        """
+        """Serve no record below ``offset`` any more; return the new log start offset."""
         self.ensure_possible_start(offset)
         self.maybe_increment_log_start_offset(self.high_watermark if offset is None else offset)
         return self.log_start_offset
@@ -185,13 +149,7 @@ class LogState:
             raise self._out_of_range(offset)
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
-        """Raise the log start offset; False if it is not lower.
-
-        Raises
-        ------
-        OffsetOutOfRangeError
-            ``offset`` is above the high watermark.
-        """
+        """Raise the log start offset; False if it is not lower."""
         if offset > self.high_watermark:
             raise self._out_of_range(offset)
         if offset <= self.log_start_offset:

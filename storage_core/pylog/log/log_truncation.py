@@ -113,15 +113,6 @@ class TruncationGuard:
 
     A truncation that reaches below the active segment takes segments that a cleaner may be
     copying: the cleaner is stopped *before* the lock is taken, since it takes the lock itself.
-
-    Attributes
-    ----------
-    cleaner
-        Of the manager.
-    lower_cleaner_checkpoint
-        Brings the log's entry in that checkpoint down to an offset, if it is higher.
-    checkpoint_after_truncation
-        Writes the other checkpoints, which may have gone back with the log's end.
     """
 
     cleaner: RegisteredCleaner = field(default_factory=RegisteredCleaner)
@@ -135,11 +126,7 @@ class TruncationGuard:
         target_offset: int,
         locked: Callable[[], AbstractContextManager[None]],
     ) -> Iterator[None]:
-        """Hold the lock, which ``locked`` takes, while the log's end goes back to an offset.
-
-        Where segments go, no cleaner works on the log, and its checkpoint is lowered beforehand to
-        where the active segment will begin. The other checkpoints are written in the end.
-        """
+        """Hold the lock, which ``locked`` takes, while the log's end goes back to an offset."""
         # A forked child must not wait for a thread that it does not have.
         state.context.io.ensure_own_process(state.local_log.directory)
         topic_partition, segments = state.local_log.topic_partition, state.local_log.segments
@@ -196,11 +183,6 @@ def truncate_to(state: LogState, target_offset: int) -> bool:
 
     The batch that holds the offset goes as a whole, and the log ends at ``target_offset`` all the
     same. The caller holds the log's lock.
-
-    Raises
-    ------
-    KafkaStorageError
-        The disk failed.
     """
     local_log = state.local_log
     if target_offset >= state.log_end_offset:
@@ -225,17 +207,7 @@ def truncate_to(state: LogState, target_offset: int) -> bool:
 def truncate_fully_and_start_at(
     state: LogState, new_offset: int, log_start_offset: int | None = None
 ) -> None:
-    """Remove all records and start again at ``new_offset``; the caller holds the log's lock.
-
-    Parameters
-    ----------
-    state
-        Of the log.
-    new_offset
-        The next record's.
-    log_start_offset
-        First offset served; ``new_offset`` if None.
-    """
+    """Remove all records and start again at ``new_offset``; the caller holds the log's lock."""
     local_log = state.local_log
     _LOGGER.info("deleting all of %s, to begin at offset %d", local_log.directory, new_offset)
     local_log.truncate_fully_and_start_at(new_offset)
@@ -262,27 +234,7 @@ def _bring_back_to(state: LogState, end_offset: int) -> None:
 
 
 def boundary_at(state: LogState, offset: int, *, takes_whole_batch: bool) -> int:
-    """Return where to truncate so that everything from ``offset`` on goes, and no half batch.
-
-    Parameters
-    ----------
-    state
-        Of the log.
-    offset
-        First offset to remove.
-    takes_whole_batch
-        Whether a batch that holds records on both sides of ``offset`` goes as a whole, as in
-        Kafka; the answer is then where it begins.
-
-    Raises
-    ------
-    OffsetInsideBatchError
-        There is such a batch, and it is not to go.
-    OffsetOutOfRangeError
-        The offset is below the log's start: records that are deleted already would count again.
-    CorruptRecordError, InvalidRecordError
-        The batch there is of v0 or v1, and damaged.
-    """
+    """Return where to truncate so that everything from ``offset`` on goes, and no half batch."""
     if offset < state.log_start_offset:
         raise OffsetOutOfRangeError(
             state.name, offset, state.log_start_offset, state.log_end_offset

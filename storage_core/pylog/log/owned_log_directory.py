@@ -82,30 +82,6 @@ class OwnedLogDirectory:
     """A locked log directory. Any number of threads may write checkpoints; the rest is for one.
 
     A lock lets one checkpoint be written at a time. Whoever holds it waits for no log.
-
-    Parameters
-    ----------
-    path
-        The directory; made if it is not there. May be a link, or lead through some.
-    context
-        Of the manager.
-    logs
-        The manager's: whose offsets are written, and which are left closed.
-    is_only_replica
-        Tells of a partition that it has no other replica.
-
-    Attributes
-    ----------
-    had_clean_shutdown
-        Whether the last owner closed everything in order; known once `open` has returned.
-    broker_epoch
-        Of that owner, if it did and was a broker; else `UNKNOWN_BROKER_EPOCH`.
-    recovery_points, log_start_offsets
-        As the checkpoints had them then.
-    high_watermarks
-        Where those of the logs start; known then, too.
-    cleaner_checkpoint
-        How far each log is clean.
     """
 
     def __init__(
@@ -142,21 +118,7 @@ class OwnedLogDirectory:
         return os.path.join(self.path, name)  # noqa: PTH118
 
     def open(self) -> None:
-        """Lock the directory, note the marker, read the checkpoints; change nothing else.
-
-        Raises
-        ------
-        LogDirectoryError
-            It is not a log directory, and must not become one; see
-            `pylog.files.owned_directories`.
-        LogLockedError
-            Somebody else holds it.
-        UnexpectedFileError
-            It holds a directory that is none of Kafka's, or a symbolic link in the place of a
-            partition directory or of a file that is written to.
-        KafkaStorageError
-            The disk failed.
-        """
+        """Lock the directory, note the marker, read the checkpoints; change nothing else."""
         ensure_writable_log_directory(self.path)
         if self._io.make_directory(self.path, exist_ok=True):
             self._io.sync_directory(os.path.dirname(self.path))  # noqa: PTH120 - kept as text
@@ -196,10 +158,7 @@ class OwnedLogDirectory:
             return {}
 
     def _ensure_partitions_are_ours(self) -> bool:
-        """Raise, while nothing has been changed, if a partition cannot be owned.
-
-        Return whether there is one.
-        """
+        """Raise, while nothing has been changed, if a partition cannot be owned."""
         partitions = partition_directories(self.path)
         for path, name in partitions:
             if name.state not in NOT_LOADED:
@@ -282,15 +241,7 @@ class OwnedLogDirectory:
     # ---- topics
 
     def store_topic_configs(self, configs: Mapping[str, Mapping[str, str] | None]) -> None:
-        """Replace the properties that are stored for topics; None removes a topic from the file.
-
-        Raises
-        ------
-        CorruptCheckpointError
-            What is stored cannot be read.
-        KafkaStorageError
-            The disk failed, or has failed before.
-        """
+        """Replace the properties that are stored for topics; None removes a topic from the file."""
         path = self.file(TOPIC_CONFIGS)
         before: dict[str, Mapping[str, str]] = {**read_topic_configs(path)}
         after = {topic: each for topic, each in {**before, **configs}.items() if each is not None}
@@ -307,20 +258,6 @@ class OwnedLogDirectory:
 
         If anything fails there is no marker, nor is there one beside a log that was left closed:
         it has not been recovered. The lock is given back all the same.
-
-        Parameters
-        ----------
-        logs
-            All that lie in the directory, future ones, too.
-        broker_epoch
-            See `close`.
-        keeps_marker
-            Whether a marker that was found is written again, although logs were left closed.
-
-        Raises
-        ------
-        LogStorageError
-            The first failure.
         """
         is_clean = False
         try:
@@ -368,13 +305,7 @@ def own_directories(
     logs: LogsOfDirectories,
     is_only_replica: IsOnlyReplica,
 ) -> list[OwnedLogDirectory]:
-    """Return the directories of one manager; parameters as of `OwnedLogDirectory`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        One path is given instead of a list, or a directory twice.
-    """
+    """Return the directories of one manager; parameters as of `OwnedLogDirectory`."""
     if isinstance(paths, str | os.PathLike):
         msg = f"directories is one path, expected a list of them: [{os.fspath(paths)!r}]"
         raise TypeError(msg)

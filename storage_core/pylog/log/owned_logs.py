@@ -72,23 +72,6 @@ class OwnedLogs:
     Any number of threads may ask. Its lock guards the maps; it is held for a look or an entry only,
     and comes last in the order of locks (`pylog.log.log_manager`). Loading is for one thread;
     whoever makes or deletes logs holds the manager's lock of creation and deletion.
-
-    Parameters
-    ----------
-    configs
-        Of topics.
-    manager_config, context
-        Of the manager.
-
-    Attributes
-    ----------
-    cleaner
-        The cleaner of the logs, if one is registered.
-    loadings
-        What `load_all` did, a log each.
-    closed
-        Why current logs were left closed: their recovery would drop intact batches, or something
-        in them can be neither used nor repaired.
     """
 
     def __init__(
@@ -163,27 +146,12 @@ class OwnedLogs:
         ]
 
     def try_all(self, directory: OwnedLogDirectory) -> None:
-        """Find the logs of a log directory that are to stay closed; nothing is changed.
-
-        Raises
-        ------
-        LogStorageError
-            A log cannot be loaded, and a broker would not start.
-        """
+        """Find the logs of a log directory that are to stay closed; nothing is changed."""
         if self._recovery_mode.keeps_intact:
             self._load_each(self._found_in(directory), try_loading)
 
     def load_all(self, directory: OwnedLogDirectory) -> None:
-        """Load the log of every partition directory of a log directory, in several threads.
-
-        Raises
-        ------
-        UnexpectedFileError
-            A partition has two directories, in this log directory or in two.
-        LogStorageError
-            A log cannot be loaded, and a broker would not start; see
-            `pylog.log.log_loader.load_log`.
-        """
+        """Load the log of every partition directory of a log directory, in several threads."""
         for path, name in partition_directories(directory.path):
             if name.state == DELETE_DIR_SUFFIX:
                 self._delete_later(path, self._configs.default.file_delete_delay_ms)
@@ -269,13 +237,7 @@ class OwnedLogs:
         )
 
     def directory_with_fewest(self, directories: Sequence[OwnedLogDirectory]) -> OwnedLogDirectory:
-        """Return the online directory with the fewest logs.
-
-        Raises
-        ------
-        KafkaStorageError
-            None is online.
-        """
+        """Return the online directory with the fewest logs."""
         online = [directory for directory in directories if directory.is_online]
         if not online:
             self._context.failures.ensure_online(directories[0].path)
@@ -284,15 +246,7 @@ class OwnedLogs:
     def create(
         self, directory: OwnedLogDirectory, topic_partition: TopicPartition, topic_id: uuid.UUID
     ) -> UnifiedLog:
-        """Make the directory of a new partition; return its log, once its topic id is on disk.
-
-        Raises
-        ------
-        UnexpectedFileError
-            A symbolic link has the name of the partition's directory.
-        KafkaStorageError
-            The disk failed, or has failed before.
-        """
+        """Make the directory of a new partition; return its log, once its topic id is on disk."""
         io = self._context.io
         with self._context.failures.watching(directory.path):
             directory.cleaner_checkpoint.remove(topic_partition)  # of one that somebody removed
@@ -311,13 +265,7 @@ class OwnedLogs:
         return log
 
     def delete(self, directory: OwnedLogDirectory, log: UnifiedLog, *, is_async: bool) -> None:
-        """Take a log away; its directory is renamed at once, and removed later or at once.
-
-        Raises
-        ------
-        KafkaStorageError
-            The disk failed, or has failed before.
-        """
+        """Take a log away; its directory is renamed at once, and removed later or at once."""
         io = self._context.io
         with self._context.failures.watching(directory.path):
             with self._lock:

@@ -108,17 +108,7 @@ SegmentT = TypeVar("SegmentT", bound=RetainedSegment)
 
 
 class RetentionParams(NamedTuple):
-    """What decides which segments of a log are removed, beside the segments.
-
-    Attributes
-    ----------
-    retention_ms, retention_bytes
-        The limits; negative: unlimited.
-    log_start_offset, high_watermark, log_end_offset
-        Of the log.
-    now_ms
-        The time.
-    """
+    """What decides which segments of a log are removed, beside the segments."""
 
     retention_ms: int
     retention_bytes: int
@@ -151,20 +141,7 @@ class RetentionParams(NamedTuple):
 def deletable_segments(
     segments: Sequence[SegmentT], params: RetentionParams
 ) -> list[tuple[SegmentT, RetentionReason]]:
-    """Return the segments that retention removes, the oldest first, and why.
-
-    Parameters
-    ----------
-    segments
-        All of a log, in order.
-    params
-        What decides.
-
-    Raises
-    ------
-    CorruptRecordError
-        Batches that may be younger than the time index says are damaged.
-    """
+    """Return the segments that retention removes, the oldest first, and why."""
     replicated = _count_replicated(segments, params)
     deletable: list[tuple[SegmentT, RetentionReason]] = []
     for reason, count in (
@@ -251,10 +228,7 @@ def _is_expired(segment: RetainedSegment, params: RetentionParams) -> bool:
 def delete_old_segments(
     state: LogState, roller: LogRoller, now_ms: int, *, is_async: bool
 ) -> list[DeletedSegment]:
-    """Remove the segments that retention does not keep; the caller holds the log's lock.
-
-    See `pylog.log.unified_log.UnifiedLog.delete_old_segments`.
-    """
+    """Remove the segments that retention does not keep; the caller holds the log's lock."""
     local_log = state.local_log
     segments = tuple(local_log.segments)
     params = _params_of(state, now_ms)

@@ -56,29 +56,7 @@ def rebuild_producer_state(
     now_ms: int,
     is_clean: bool,
 ) -> None:
-    """Have the state of the log before ``last_offset``, and a snapshot of it.
-
-    Parameters
-    ----------
-    manager
-        Changed in place.
-    segments
-        Of the log.
-    log_start_offset
-        Records below do not count.
-    last_offset
-        Where the log ends, exclusive.
-    now_ms
-        The time, for producers that have expired.
-    is_clean
-        Whether the log was closed in order. Without any snapshot it then has no producers (it was
-        written by a broker before 0.11), and nothing is read.
-
-    Raises
-    ------
-    CorruptRecordError
-        A header in the way is impossible.
-    """
+    """Have the state of the log before ``last_offset``, and a snapshot of it."""
     bases = segments.base_offsets
     offsets_to_snapshot = [*bases[-2:], last_offset]
     if is_clean and manager.latest_snapshot_offset is None:
@@ -121,10 +99,7 @@ def replay_segment(
 def replay_batch(
     manager: ProducerStateManager, segment: LogSegment, batch: PositionedHeader
 ) -> list[CompletedTransaction]:
-    """Take one batch into account; return the transactions that it completed.
-
-    The caller has to complete them in the manager, after it took the last stable offset from it.
-    """
+    """Take one batch into account; return the transactions that it completed."""
     header = batch.header
     if header.magic < MAGIC_VALUE_V2 or header.producer_id < 0:
         return []
@@ -212,22 +187,7 @@ def _runs_of_intact(
 
 
 class SegmentRecovery:
-    """Recovers one segment; used once.
-
-    Parameters
-    ----------
-    segment
-        Its indexes are emptied and filled, its file is cut.
-    producer_state
-        State before the segment; afterwards after it.
-    leader_epochs
-        Epochs that it lacks are added; None to leave them.
-    before_cut
-        Called before bytes are cut off, if any are, with what is wrong: removes the segments after
-        this one. In the other order, a crash in between would leave a hole that nothing reveals.
-    only_markers
-        Of producers, look only at transaction markers, which end the scan where they are damaged.
-    """
+    """Recovers one segment; used once."""
 
     def __init__(
         self,
@@ -246,15 +206,7 @@ class SegmentRecovery:
         self._valid_bytes = 0
 
     def recover(self) -> int:
-        """Return how many bytes were cut off.
-
-        Raises
-        ------
-        InvalidOffsetError, LogSegmentOffsetOverflowError
-            Offsets do not fit the segment or do not increase.
-        KafkaStorageError
-            The disk failed.
-        """
+        """Return how many bytes were cut off."""
         segment = self._segment
         segment.entry_writer.reset()
         segment.transaction_index.reset()
@@ -288,14 +240,7 @@ class SegmentRecovery:
         return "zeros follow" if is_rest_zero else "a batch is cut short by the end of the file"
 
     def _add(self, window: Window, count: int) -> None:
-        """Take the first ``count`` batches of a window into account.
-
-        Raises
-        ------
-        InvalidRecordError
-            A transaction marker is damaged, or offsets are below the segment's; the batches before
-            have been taken into account.
-        """
+        """Take the first ``count`` batches of a window into account."""
         headers = window.headers.select(slice(0, count))
         if not count:
             return

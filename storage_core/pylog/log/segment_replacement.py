@@ -102,11 +102,7 @@ def create_cleaned_segment(state: LogState, base_offset: int) -> LogSegment:
 def replace_in_log(
     state: LogState, new: Sequence[LogSegment], old: Sequence[LogSegment], *, is_async: bool = True
 ) -> None:
-    """Put new segments in the place of old ones of a log; see `UnifiedLog.replace_segments`.
-
-    The log's map changes as soon as the new ones count, after step 6. The old files are removed
-    after ``file.delete.delay.ms``, with the producer snapshots of segments that are no more.
-    """
+    """Put new segments in the place of old ones of a log; see `UnifiedLog.replace_segments`."""
     segments, context = state.local_log.segments, state.context
     # Retention may have deleted some of them meanwhile.
     old = [segment for segment in old if segments.get(segment.base_offset) is segment]
@@ -150,27 +146,7 @@ def replace_segments(
     io: DurableIO,
     on_committed: Callable[[], object] = lambda: None,
 ) -> None:
-    """Give the new segments the place of the old ones; see the module's table, steps 2 to 9.
-
-    Parameters
-    ----------
-    new
-        By offset, at least one. Their files are ``.cleaned`` and have been synced; they are the
-        log's when this returns. The first has the lowest base offset of all, new and old; the last
-        one's records reach beyond the base offset of the last old one. Start-up takes what lies
-        in between for replaced.
-    old
-        By offset. Their files are ``.deleted`` when this returns, and for the caller to remove.
-    io
-        Syncs the directory.
-    on_committed
-        Called when the new ones count, after step 6.
-
-    Raises
-    ------
-    KafkaStorageError
-        The disk failed; start-up starts over or completes it.
-    """
+    """Give the new segments the place of the old ones; see the module's table, steps 2 to 9."""
     first, *others = new
     directory = first.directory
     io.sync_directory(directory)
@@ -209,17 +185,7 @@ def replace_segments(
 def split_overflowed_segment(
     segment: LogSegment, config: LogConfig, context: LogContext
 ) -> list[LogSegment]:
-    """Put segments whose offsets fit in the place of one; return them, closed.
-
-    They have no indexes and have to be recovered: see the module's docstring.
-
-    Raises
-    ------
-    KafkaStorageError
-        The disk failed.
-    CorruptRecordError
-        Not all of the segment is whole batches; it stays as it was.
-    """
+    """Put segments whose offsets fit in the place of one; return them, closed."""
     _LOGGER.info("splitting %s: its offsets do not fit 32 bits", segment.log.path)
     made = _copy(segment, config, context)
     for new in made:
@@ -233,11 +199,7 @@ def split_overflowed_segment(
 
 
 def _copy(segment: LogSegment, config: LogConfig, context: LogContext) -> list[LogSegment]:
-    """Return new ``.log`` files with the batches of ``segment``; the first has its base offset.
-
-    The first stays empty if not even the first batch can be held at that offset: start-up knows by
-    it that the old segment has been replaced.
-    """
+    """Return new ``.log`` files with the batches of ``segment``; the first has its base offset."""
 
     def begin(base_offset: int) -> LogSegment:
         target = SegmentTarget(segment.directory, base_offset, CLEANED_FILE_SUFFIX)

@@ -53,18 +53,7 @@ class PositionedHeader(NamedTuple):
 
 
 class WholeBatches(NamedTuple):
-    """How far a file holds whole batches.
-
-    Attributes
-    ----------
-    end_position
-        The byte after the last whole batch.
-    last
-        The last whole batch, None if there is none.
-    defect
-        What is impossible about the header at ``end_position``; None for a clean end, a torn tail
-        or a tail of zeros.
-    """
+    """How far a file holds whole batches."""
 
     end_position: int
     last: PositionedHeader | None
@@ -99,10 +88,7 @@ class _Chunks:
 
 
 def read_header(source: ByteSource, position: int, end: int) -> PositionedHeader | None:
-    """Return the header of the batch at ``position`` if the whole batch lies before ``end``.
-
-    None for a batch cut short by ``end``.
-    """
+    """Return the header of the batch at ``position`` if the whole batch lies before ``end``."""
     data = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
     return _parse(data, 0, source.path, position, end)
 
@@ -119,12 +105,7 @@ def _parse(data: bytes, at: int, path: str, position: int, end: int) -> Position
 def walk_headers(
     source: ByteSource, position: int, end: int, *, lowest_offset: int = 0
 ) -> Iterator[PositionedHeader]:
-    """Yield the header of every whole batch in ``[position, end)``.
-
-    Notes
-    -----
-    Offsets lie outside the checksum. One that is too low would hide its batch from every look-up.
-    """
+    """Yield the header of every whole batch in ``[position, end)``."""
     chunks = _Chunks(source, end)
     while position < end:
         data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)

@@ -56,11 +56,7 @@ class FileRecords(OwnedFile, ByteSource):
         return self._size_bytes
 
     def append(self, records: bytes | bytearray | memoryview) -> int:
-        """Write whole batches at the end; return the position where they begin.
-
-        What a failed write may have left after the content is cut off again; where that fails, too,
-        whoever opens the file next finds a torn tail. `ValueError` beyond 2^31-1 bytes.
-        """
+        """Write whole batches at the end; return the position where they begin."""
         position = self._size_bytes
         if position + len(records) > MAX_FILE_BYTES:
             msg = (
@@ -77,10 +73,7 @@ class FileRecords(OwnedFile, ByteSource):
         return position
 
     def take_over(self, path: str) -> None:
-        """Rename another file of batches to this one's name, and take its content for this one's.
-
-        Where that fails, both are as they were.
-        """
+        """Rename another file of batches to this one's name, and take over its content."""
         with self._lock:
             self._io.replace(path, self.path)
             self.release()
@@ -133,11 +126,7 @@ class FileRecords(OwnedFile, ByteSource):
         return None
 
     def revert_to(self, position: int) -> None:
-        """Take back an append that failed, so that nobody sees a half of it.
-
-        Where the file cannot be cut either, what remains lies after the content, and whoever
-        opens the file next finds a torn tail.
-        """
+        """Take back an append that failed, so that nobody sees a half of it."""
         self._size_bytes = position
         with suppress(KafkaStorageError):
             self._file.truncate(position)

@@ -63,33 +63,14 @@ _LEAST_SIZES = (
 
 
 class ProvedPosition(NamedTuple):
-    """Where a batch of the log begins.
-
-    Attributes
-    ----------
-    position
-        Byte of the ``.log`` file.
-    lowest_offset
-        Batches before it are below this offset, those from it on are not.
-    """
+    """Where a batch of the log begins."""
 
     position: int
     lowest_offset: int
 
 
 class _Walk(NamedTuple):
-    """What a walk from an entry has met.
-
-    Attributes
-    ----------
-    reached
-        Where it ended.
-    is_borne_out
-        Whether the entry's offset is one that a broker stores: the first one of its batch, the last
-        one, or the last one of the batches that were appended with it.
-    holder
-        The first batch not below the offset that was looked for, None if there is none.
-    """
+    """What a walk from an entry has met."""
 
     reached: ProvedPosition
     is_borne_out: bool
@@ -112,11 +93,7 @@ class ProvedPositions:
         self._end = end
 
     def before_offset(self, offset: int) -> ProvedPosition:
-        """Return a proved position whose batch is not after the one that holds ``offset``.
-
-        Normally that of the batch itself, which the walk on from the nearest entry meets; the start
-        if no entry is proved.
-        """
+        """Return a proved position whose batch is not after the one that holds ``offset``."""
         if offset <= self._start.lowest_offset:
             return self._start
         nearest = self._index.floor_slot(offset)
@@ -129,10 +106,7 @@ class ProvedPositions:
         return self._start
 
     def last(self, *, is_sound: bool = False) -> ProvedPosition:
-        """Return the proved position nearest to the end; the start if no entry is proved.
-
-        With ``is_sound``, one of a batch with a right checksum.
-        """
+        """Return the proved position nearest to the end; the start if no entry is proved."""
         for slot in _backwards(self._index.first_slot_from_position(self._end) - 1):
             proved = self.prove(slot)
             if proved is not None and (not is_sound or self._has_sound_batch(proved.position)):
@@ -155,11 +129,7 @@ class ProvedPositions:
         return None
 
     def prove(self, slot: int, offset: int = -1) -> ProvedPosition | None:
-        """Return what the entry at ``slot`` says if it is proved, else None.
-
-        With an offset, the first batch that is not below it, if the walk on meets it; or else where
-        that walk ends.
-        """
+        """Return what the entry at ``slot`` says if it is proved, else None."""
         entry = self._index.entry(slot)
         if not self._start.position < entry.position < self._end:
             return None
@@ -178,10 +148,7 @@ class ProvedPositions:
         return reached if offset <= reached.lowest_offset else walk.holder or walk.reached
 
     def _way_to(self, slot: int) -> list[OffsetPosition] | None:
-        """Return the entries that a walk to ``slot`` passes; None if they do not go up.
-
-        The start stands for the entries before it, with an offset that no entry has.
-        """
+        """Return the entries that a walk to ``slot`` passes; None if they do not go up."""
         start = OffsetPosition(-1, self._start.position)
         way = [self._index.entry(slot)]
         farthest = way[0].position - LEAST_WALK_BYTES
@@ -218,10 +185,7 @@ class ProvedPositions:
     def _arrive(
         self, entry: OffsetPosition, lowest_offset: int, goal: int
     ) -> ProvedPosition | None:
-        """Return where a walk from an entry arrives if it is ``goal``, else None.
-
-        None also where the entry's offset is none of the batches walked over; the start has none.
-        """
+        """Return where a walk from an entry arrives if it is ``goal``, else None."""
         walk = self._walk(entry, lowest_offset, goal)
         if walk is None or walk.reached.position != goal:
             return None
@@ -252,11 +216,7 @@ class ProvedPositions:
     def _walk(
         self, entry: OffsetPosition, lowest_offset: int, goal: int, offset: int = -1
     ) -> _Walk | None:
-        """Walk from an entry up to ``goal``, to zeros, or to a batch that the end cuts.
-
-        Notes the first batch that is not below ``offset``. None if a header on the way is
-        impossible, or offsets do not go up.
-        """
+        """Walk from an entry up to ``goal``, to zeros, or to a batch that the end cuts."""
         source, end = self._source, self._end
         position, indexed = entry.position, entry.offset
         is_borne_out = False

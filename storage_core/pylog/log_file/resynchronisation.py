@@ -165,20 +165,13 @@ class SoundBatches:
         return batch.end_position
 
     def own_offset(self, position: int) -> int:
-        """Return the offset that a wrong batch claims, -1 if it cannot be right.
-
-        In formats v0 and v1 nothing follows a value: the image of a batch in it is followed
-        by the log's next batch, and only offsets distinguish the two.
-        """
+        """Return the offset that a wrong batch claims, -1 if it cannot be right."""
         if not self._may_begin_at(position, self.lowest):
             return -1
         return int.from_bytes(self.source.read_at(position, OFFSET_LENGTH), "big")
 
     def boundary_of(self, position: int) -> int | None:
-        """Return where sizes lead from a wrong batch to an intact one or the end, else None.
-
-        Wrong batches on the way have headers that fit.
-        """
+        """Return where sizes lead from a wrong batch to an intact one or the end, else None."""
         for _ in range(_STEPS):
             after = self._end_by_size(position)
             if after is None or after == self.end or self.sound(after) is not None:
@@ -196,11 +189,7 @@ class SoundBatches:
         return following is not None and following.end_position == position
 
     def leads_on(self, batch: PositionedHeader) -> bool:
-        """Whether what follows an intact batch is what follows a batch of a log.
-
-        Sound batches, and after them the end, or something that still has what distinguishes a
-        header from the rest of a record: an offset that fits, zeros, or a size that leads on.
-        """
+        """Whether what follows an intact batch is what follows a batch of a log."""
         for _ in range(SOUND_STEPS):
             if batch.end_position == self.end:
                 return True
@@ -220,11 +209,7 @@ class SoundBatches:
         return not claims_its_offsets and self.boundary_of(position) is not None
 
     def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
-        """Whether zeros stand at ``position``, or a header's first bytes and then the end.
-
-        Less than an offset may be the rest of a record, too: it is better to leave a batch out
-        here, and report it, than to take one from a value.
-        """
+        """Whether zeros stand at ``position``, or a header's first bytes and then the end."""
         rest = self.end - position
         start = self.source.read_at(position, min(LOG_OVERHEAD, rest))
         if len(start) == LOG_OVERHEAD and not any(start):
@@ -272,11 +257,7 @@ def find_next_batch(
     limit_offset: int | None = None,
     searched_bytes: int | None = None,
 ) -> int:
-    """Return where the next intact batch begins, ``end`` if there is none.
-
-    ``position`` is where the wrong batch begins. ``searched_bytes``: how far after it a batch may
-    begin that no size leads to; None for no bound.
-    """
+    """Return where the next intact batch begins, ``end`` if there is none."""
     batches = SoundBatches(source, end, lowest_offset, limit_offset)
     # Where the checksum is right, the offset is what is wrong, and the batch ends where it says.
     while (own_end := batches.certain_end(position)) is not None:
@@ -295,11 +276,7 @@ def find_next_batch(
 
 
 def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int) -> int | None:
-    """Return the batch before ``limit`` that the wrong one at ``position`` hides, None if none.
-
-    Sizes lead to the boundary. They are wrong where the checksum is that of the bytes up to a batch
-    before it, from which intact batches lead to the boundary: all those bytes are proved then.
-    """
+    """Return the batch before ``limit`` that the wrong one at ``position`` hides, None if none."""
     checksum = RunningChecksum(batches.source, position, batches.end)
     for candidate in possible_headers(batches.source, position + 1, limit, batches.lowest):
         if batches.is_exhausted:
@@ -315,11 +292,7 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
 
 
 def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
-    """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``.
-
-    A size that has shrunk may lead to the image of a batch inside its own batch. Then the checksum
-    is that of the bytes up to a later batch, which is reached from the image or found by search.
-    """
+    """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``."""
     checksum = RunningChecksum(batches.source, position, batches.end)
     proved, at, lowest = boundary, boundary, batches.lowest
     for _ in range(SOUND_STEPS):
@@ -341,12 +314,7 @@ def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
 
 
 def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | None:
-    """Return the batch after the wrong one at ``position``, whose size leads nowhere.
-
-    None if there is none before ``limit``. Where the checksum is that of the bytes up to more than
-    one place, the last of them counts: the writer of a batch can make it that of its beginning,
-    too.
-    """
+    """Return the batch after the wrong one at ``position``, whose size leads nowhere."""
     checksum = RunningChecksum(batches.source, position, batches.end)
     # An offset that is just the expected one is right: a batch that claims it again is an image.
     own_offset = batches.own_offset(position)

@@ -59,11 +59,7 @@ class HeaderReading:
             self._batch_bytes = scan.valid_bytes / len(scan.headers)
 
     def fill(self, position: int, memory: memoryview) -> bool:
-        """Fill in the headers of the batches that begin in the window at ``position``.
-
-        False where all is to be read instead: batches are small, or something is wrong, which
-        whoever reads all finds out.
-        """
+        """Fill in the headers of the batches that begin in the window at ``position``."""
         end = position + len(memory)
         if self._batch_bytes < _LEAST_BATCH_BYTES or end > self._source.size():
             return False
@@ -169,11 +165,7 @@ class SegmentWindows:
         self.tail = SegmentTail(start, None)
 
     def __iter__(self) -> Iterator[Window]:
-        """Yield windows in file order.
-
-        `CorruptRecordError`: a batch of more than 64 MiB has a wrong checksum, or a batch exceeds
-        the limit.
-        """
+        """Yield windows in file order."""
         position = self.tail.position
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:
             scan = self._before_too_large(find_batches(self._fill(position)))
@@ -195,10 +187,7 @@ class SegmentWindows:
             self.tail = SegmentTail(self.tail.position, None)
 
     def _before_too_large(self, scan: BatchScan) -> BatchScan:
-        """Return what is before a batch that exceeds the limit: that is refused on its own.
-
-        So which error it is does not depend on where windows begin.
-        """
+        """Return what is before a batch that exceeds the limit: that is refused on its own."""
         sizes = scan.headers.sizes_bytes
         if not len(sizes) or not self._is_too_large(int(sizes.max())):
             return scan

@@ -48,18 +48,7 @@ class UnsupportedObjectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CodeImage:
-    """Position-independent machine code of one kernel.
-
-    Attributes
-    ----------
-    code
-        Instructions and constants.
-    entry
-        The byte of ``code`` where the kernel begins: ``int32 (void *, void *, int64 *frame)``.
-    imports
-        For each function called outside: the byte of ``code`` that its address is written to, eight
-        bytes, and its name.
-    """
+    """Position-independent machine code of one kernel."""
 
     code: bytes
     entry: int
@@ -74,11 +63,7 @@ class CodeImage:
 
     @classmethod
     def from_bytes(cls, content: bytes, key: bytes) -> CodeImage | None:
-        """Return the image that a file keeps; None unless it is whole and was kept under ``key``.
-
-        Whatever ``content`` is, what is returned can be loaded; whether it can be trusted is for
-        the caller to know.
-        """
+        """Return the image that a file keeps; None unless whole and kept under ``key``."""
         end = len(content) - _CHECKSUM_BYTES
         if end < _HEAD.size or source_hash(content[:end]) != content[end:]:
             return None
@@ -99,16 +84,6 @@ class LoadedImage:
     """An image in executable memory, which stays as long as this object.
 
     Memory is never writable and executable at once.
-
-    Attributes
-    ----------
-    entry
-        The address of the kernel.
-
-    Raises
-    ------
-    OSError
-        The system grants no executable memory.
     """
 
     __slots__ = ("_memory", "entry")
@@ -187,13 +162,7 @@ class _Section:
 
 
 def link(object_file: bytes, entry: str) -> CodeImage:
-    """Return the image of an object file whose kernel is the function ``entry``.
-
-    Raises
-    ------
-    UnsupportedObjectError
-        It is not a relocatable ELF file for x86-64, or the code needs more than an image gives.
-    """
+    """Return the image of an object file whose kernel is the function ``entry``."""
     sections = _sections(object_file)
     code = bytearray()
     places: dict[int, int] = {}

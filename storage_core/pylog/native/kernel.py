@@ -55,20 +55,6 @@ class Kernel:
     """A function that runs as machine code, without the interpreter's lock.
 
     Any number of threads may call it. Arguments are positional.
-
-    Parameters
-    ----------
-    function
-        Its form in Python: flat, over arrays and integers; it returns nothing, or integers.
-    writes, tables
-        See `Signature`.
-
-    Raises
-    ------
-    TypeError
-        When called: an argument is not of the type that the kernel has been compiled for. Where
-        Numba runs the kernel, array arguments that it can convert are taken, too; where plain
-        Python does, anything is.
     """
 
     def __init__(
@@ -120,15 +106,7 @@ class Kernel:
         return image, directory if is_kept else None
 
     def keep_code(self, level: str) -> KeptCode:
-        """Compile the kernel for a level of x86-64, unless its code is kept already.
-
-        Raises
-        ------
-        PermissionError
-            There is no directory that takes the code.
-        UnsupportedObjectError
-            This version of Numba or LLVM makes code that an image cannot hold.
-        """
+        """Compile the kernel for a level of x86-64, unless its code is kept already."""
         cache = KernelCache(self.function, level)
         kept_before = cache.directory_of_code()
         if kept_before is not None:
@@ -159,15 +137,7 @@ def _is_set(variable: str) -> bool:
 def kernel(
     *, writes: Collection[str] = (), tables: Collection[str] = ()
 ) -> Callable[[Callable[..., object]], Kernel]:
-    """Make a kernel of a function whose annotations say the types of its parameters.
-
-    Parameters
-    ----------
-    writes
-        Names of the arrays that it writes to.
-    tables
-        Names of the arrays that have two dimensions; all others have one.
-    """
+    """Make a kernel of a function whose annotations say the types of its parameters."""
     return lambda function: Kernel(function, writes, tables)
 
 
@@ -179,18 +149,7 @@ def helper(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
 def intrinsic(
     name: str, *, also_checked: bool = False, level: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Mark a helper in whose place compiled code has one of `pylog.native.intrinsics`.
-
-    Parameters
-    ----------
-    name
-        The intrinsic's. It knows no bounds, so where indexes are checked, it is the helper itself
-        that is compiled.
-    also_checked
-        The intrinsic is used there, too: the helper does what Numba cannot compile.
-    level
-        The level of x86-64 whose instructions it needs; None if every machine has them.
-    """
+    """Mark a helper in whose place compiled code has one of `pylog.native.intrinsics`."""
 
     def mark(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
         function.pylog_intrinsic = (name, also_checked, level)  # type: ignore[attr-defined]

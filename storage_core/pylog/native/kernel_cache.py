@@ -64,11 +64,7 @@ def is_private_directory(directory: Path) -> bool:
 
 
 def read_private_file(path: Path, most_bytes: int) -> bytes | None:
-    """Return the content of a file in a private directory; None unless only we can have written it.
-
-    A symbolic link is not followed, and what is no regular file is not read: the file that was
-    opened is the one that is asked about.
-    """
+    """Return the content of a file in a private directory, None unless it is our own."""
     try:
         # Without O_NONBLOCK, opening a named pipe waits for somebody to write into it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -91,10 +87,7 @@ def read_private_file(path: Path, most_bytes: int) -> bytes | None:
 
 
 def write_private_file(path: Path, content: bytes) -> bool:
-    """Put ``content`` at ``path``, in a private directory; return whether that worked.
-
-    Atomic: another process sees what was there before, or all of it. Any number may do it at once.
-    """
+    """Put ``content`` at ``path``, in a private directory; return whether that worked."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -168,15 +161,7 @@ def this_level() -> str | None:
 
 
 class KernelCache:
-    """The place of one kernel's code.
-
-    Parameters
-    ----------
-    function
-        The kernel, in Python.
-    level
-        The machine's.
-    """
+    """The place of one kernel's code."""
 
     def __init__(self, function: Callable[..., object], level: str) -> None:
         self._source = Path(function.__code__.co_filename)
@@ -223,10 +208,7 @@ class KernelCache:
 
 
 def _key(function: Callable[..., Any], level: str) -> bytes:
-    """Return a hash of 64 bits, which is what Python takes for its own caches of code.
-
-    `hashlib` would load OpenSSL, in more time than all else here takes.
-    """
+    """Return a hash of 64 bits, which is what Python takes for its own caches of code."""
     own = __name__.rpartition(".")[0]
     parts = [
         f"{level} {function.__module__}.{function.__qualname__}".encode(),

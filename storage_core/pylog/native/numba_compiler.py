@@ -38,13 +38,7 @@ _njit: Any = numba.njit  # whose types know only some of its options
 
 
 def compile_image(function: Callable[..., object], signature: Signature, level: str) -> CodeImage:
-    """Compile a kernel for a level of x86-64.
-
-    Raises
-    ------
-    UnsupportedObjectError
-        The code needs what an image cannot give.
-    """
+    """Compile a kernel for a level of x86-64."""
     namespace = _with_helpers(function, _INNER, level, checks_bounds=False)
     kernel = _njit(**_INNER)(_moved(function, namespace))
     entry = _njit(types.void(types.CPointer(types.int64)), **_INNER)(_entry(kernel, signature))

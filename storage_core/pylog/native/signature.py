@@ -37,21 +37,7 @@ _TUPLE = re.compile(r"tuple\[(int(?:, int)*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a kernel.
-
-    Attributes
-    ----------
-    name
-        As in Python.
-    dtype
-        Of an array's elements; None for a number.
-    dimensions
-        Of an array; 0 for a number.
-    is_written
-        Whether the kernel writes to the array.
-    is_flag
-        Whether a number is True or False.
-    """
+    """A parameter of a kernel."""
 
     name: str
     dtype: np.dtype[np.generic] | None = None
@@ -61,22 +47,7 @@ class Parameter:
 
 
 class Signature:
-    """Parameters and results of a kernel.
-
-    Parameters
-    ----------
-    function
-        Annotated as described above.
-    writes
-        The names of the arrays that it writes to.
-    tables
-        The names of the arrays that have two dimensions.
-
-    Raises
-    ------
-    TypeError
-        An annotation is of another kind, or a name is not that of an array.
-    """
+    """Parameters and results of a kernel."""
 
     def __init__(
         self, function: Callable[..., object], writes: Collection[str], tables: Collection[str]
@@ -99,18 +70,7 @@ class Signature:
         self._returns_flag = returned == "bool"
 
     def caller(self, entry: Callable[[int, int, int], int]) -> Callable[..., object]:
-        """Return the kernel as Python calls it.
-
-        What is returned looks at each argument and raises TypeError where its type is not the
-        parameter's, and OverflowError where a number is not within 64 bits. It is made for the
-        signature: a loop over the parameters would take twice the time, and kernels that look at
-        one batch are over in a microsecond.
-
-        Parameters
-        ----------
-        entry
-            Takes the addresses of a scratch word, of another, and of a frame; returns 0.
-        """
+        """Return the kernel as Python calls it."""
         words = ["0"] * (self.result_count + SCRATCH_WORDS)
         checks = []
         namespace: dict[str, object] = {

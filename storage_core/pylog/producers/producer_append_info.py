@@ -53,17 +53,6 @@ class ProducerAppendInfo:
     Begins with the state after the last successful append and goes on batch by batch, each
     checked against the one before it. ``current_entry`` is never changed: nothing counts until
     `ProducerStateManager.update` is given this object, which is then used up.
-
-    Parameters
-    ----------
-    topic_partition
-        Named in errors.
-    current_entry
-        The producer's state; an empty one if it is unknown.
-    origin
-        Where the records come from.
-    verification_state
-        The verification under way for this producer, if any.
     """
 
     def __init__(
@@ -97,29 +86,7 @@ class ProducerAppendInfo:
         *,
         transaction_version: int = 0,
     ) -> CompletedTransaction | None:
-        """Add a batch; return the transaction that it ends, if it ends one with data in it.
-
-        Parameters
-        ----------
-        header
-            The batch's header, with the offsets that it will have in the log.
-        marker
-            What a control batch says; None for data, and for a control batch whose record the
-            cleaner has removed, which changes nothing.
-        transaction_version
-            That of the transaction a marker ends, as its coordinator tells.
-
-        Raises
-        ------
-        InvalidProducerEpochError
-            The epoch is lower than the one known, or a marker's is not higher than it must be.
-        OutOfOrderSequenceError
-            The sequence does not follow.
-        InvalidTxnStateError
-            Data that is not transactional while a transaction of the producer is open.
-        TransactionCoordinatorFencedError
-            The marker comes from a coordinator that has been replaced.
-        """
+        """Add a batch; return the transaction that it ends, if it ends one with data in it."""
         if not header.is_control_batch:
             self.append_data_batch(header)
             return None

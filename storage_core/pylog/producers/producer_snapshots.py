@@ -38,13 +38,6 @@ class ProducerSnapshots:
     """Offsets of the snapshots in a directory; an offset is known if and only if its file is ours.
 
     Changes files and knowledge together. Guarded by the log's lock.
-
-    Parameters
-    ----------
-    directory
-        The partition directory; need not exist yet.
-    io
-        What changes the disk.
     """
 
     def __init__(self, directory: str, io: DurableIO) -> None:
@@ -112,10 +105,7 @@ class ProducerSnapshots:
             self._offsets.discard(offset)
 
     def remove_strays(self, segment_base_offsets: Collection[int]) -> None:
-        """Delete every snapshot where no segment begins, but the one of a clean shutdown.
-
-        That one is the newest, if no segment begins above it.
-        """
+        """Delete every snapshot where no segment begins, but the one of a clean shutdown."""
         self.reload()
         strays = sorted(self._offsets - set(segment_base_offsets))
         if strays and strays[-1] >= max(segment_base_offsets, default=0):
@@ -123,10 +113,7 @@ class ProducerSnapshots:
         self.remove(strays)
 
     def mark_for_deletion(self, offset: int) -> str | None:
-        """Append ``.deleted`` to a snapshot's name and forget it; return its path now.
-
-        None if there is no such snapshot, or its file has been deleted meanwhile.
-        """
+        """Append ``.deleted`` to a snapshot's name and forget it; return its path now."""
         if offset not in self._offsets:
             return None
         path = self._path(offset)

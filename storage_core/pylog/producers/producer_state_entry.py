@@ -64,13 +64,6 @@ class LastRecord(NamedTuple):
     """What a log must not lose of an active producer: its last data offset and its epoch.
 
     Source: LastRecord (Kafka 4.3).
-
-    Attributes
-    ----------
-    data_offset
-        Last offset of its newest data batch; None if it has written no data, only a marker.
-    producer_epoch
-        Of the producer.
     """
 
     data_offset: int | None
@@ -78,11 +71,7 @@ class LastRecord(NamedTuple):
 
 
 class BatchMetadata(NamedTuple):
-    """One batch of a producer, as far as its repetition is recognised by it.
-
-    ``last_sequence`` and ``last_offset`` are inclusive, ``offset_delta`` is the last offset minus
-    the first, ``timestamp`` the largest of the batch in ms.
-    """
+    """One batch of a producer, as far as its repetition is recognised by it."""
 
     last_sequence: int
     last_offset: int
@@ -110,21 +99,6 @@ class ProducerStateEntry:
 
     All of ``batch_metadata`` belongs to ``producer_epoch``, oldest first; a sixth batch pushes
     the oldest out. Not thread-safe: the lock of the log guards it.
-
-    Parameters
-    ----------
-    producer_id
-        Whose state it is.
-    producer_epoch
-        The epoch of the last batch or marker, `NO_PRODUCER_EPOCH` before the first.
-    coordinator_epoch
-        That of the last marker, -1 before the first.
-    last_timestamp
-        Largest timestamp of the last batch or marker in ms.
-    current_txn_first_offset
-        Where the open transaction begins; None if none is open.
-    batch_metadata
-        The newest batches.
     """
 
     producer_id: int
@@ -242,11 +216,7 @@ class ProducerStateEntry:
 
 
 class CompletedTransaction(NamedTuple):
-    """Offsets and outcome of a transaction that wrote data here (Kafka: CompletedTxn).
-
-    ``first_offset`` is that of its first data record, ``last_offset`` that of its marker; both
-    are inclusive.
-    """
+    """Offsets and outcome of a transaction that wrote data here (Kafka: CompletedTxn)."""
 
     producer_id: int
     first_offset: int
@@ -272,22 +242,7 @@ class VerificationGuard:
 
 @dataclass(slots=True)
 class VerificationStateEntry:
-    """A verification under way for one producer id. Guarded by the log's lock.
-
-    Parameters
-    ----------
-    timestamp
-        When it began, ms.
-    lowest_sequence
-        The lowest first sequence that waits for it. A higher one is refused, since the lower
-        could never be appended after it.
-    epoch
-        The producer epoch of that sequence.
-    supports_epoch_bump
-        Whether the client is of transactions version 2, whose epoch rises with each transaction.
-    verification_guard
-        What the batch has to bring along.
-    """
+    """A verification under way for one producer id. Guarded by the log's lock."""
 
     timestamp: int
     lowest_sequence: int

@@ -64,19 +64,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class TransactionVerification:
-    """Verifications under way, at most one a producer. Guarded by the log's lock.
-
-    Parameters
-    ----------
-    topic_partition
-        Named in errors.
-    producers
-        State by producer id; read only, follows every change.
-    clock
-        When a verification began.
-    is_enabled
-        Whether a guard is asked for at all.
-    """
+    """Verifications under way, at most one a producer. Guarded by the log's lock."""
 
     def __init__(
         self,
@@ -123,15 +111,7 @@ class TransactionVerification:
         }
 
     def ensure_verified(self, header: BatchHeader, guard: VerificationGuard | None) -> None:
-        """Check that a batch of a client or coordinator may begin a transaction, if it begins one.
-
-        Raises
-        ------
-        InvalidProducerEpochError
-            The producer has a higher epoch already.
-        InvalidTxnStateError
-            Guards are asked for, and ``guard`` is not that of the verification under way.
-        """
+        """Check that a batch of a client or coordinator may begin the transaction it begins."""
         is_ongoing = self._has_ongoing_transaction(header.producer_id, header.producer_epoch)
         if not header.is_transactional or is_ongoing:
             return
@@ -169,24 +149,6 @@ class ProducerStateManager:
 
     Not thread-safe: the lock of the log guards every call. The snapshots in the directory are
     known from the beginning; their content is not loaded before `truncate_and_reload`.
-
-    Parameters
-    ----------
-    topic_partition
-        Named in errors.
-    directory
-        The partition directory, where the snapshots are.
-    io
-        What changes the disk.
-    clock
-        When a verification began; everything else is given the time.
-    max_transaction_timeout_ms
-        The longest timeout that a producer may ask for (``transaction.max.timeout.ms``).
-    producer_id_expiration_ms
-        How long an idle producer stays known (``producer.id.expiration.ms``).
-    transaction_verification_enabled
-        ``transaction.partition.verification.enable``. Differs from Kafka, where it is on: it
-        guards against a coordinator in another process.
     """
 
     def __init__(  # noqa: PLR0913 - as many properties as a broker has here
@@ -253,10 +215,7 @@ class ProducerStateManager:
         return ProducerAppendInfo(self.topic_partition, entry, origin, verification)
 
     def update(self, info: ProducerAppendInfo) -> None:
-        """Take over what ``info`` has validated, after its batches have been appended.
-
-        ``ValueError`` if they have no producer id.
-        """
+        """Take over what ``info`` has validated, after its batches have been appended."""
         if info.producer_id == NO_PRODUCER_ID:
             msg = f"producer id {info.producer_id} has no state in partition {self.topic_partition}"
             raise ValueError(msg)
@@ -298,21 +257,13 @@ class ProducerStateManager:
         return min((offset for offset in offsets if offset is not None), default=None)
 
     def last_stable_offset(self, completed: CompletedTransaction) -> int:
-        """Return the last stable offset that ``completed`` leaves, for the transaction index.
-
-        That is where the oldest open transaction of another producer begins, else the offset after
-        the marker. To be asked before `complete_transaction`, which has to wait until the index
-        has been written.
-        """
+        """Return the last stable offset that ``completed`` leaves, for the transaction index."""
         others = (each for each in self._ongoing if each.producer_id != completed.producer_id)
         oldest = next(others, None)
         return completed.last_offset + 1 if oldest is None else oldest.first_offset
 
     def complete_transaction(self, completed: CompletedTransaction) -> None:
-        """Let a transaction wait for the high watermark to pass its marker.
-
-        ``ValueError`` if no open transaction begins at its first offset.
-        """
+        """Let a transaction wait for the high watermark to pass its marker."""
         ongoing = self._ongoing.pop(completed.first_offset)
         if ongoing is None:
             msg = f"{completed} was not started in partition {self.topic_partition}"
@@ -354,10 +305,7 @@ class ProducerStateManager:
         return self._snapshots.find(offset)
 
     def take_snapshot(self, *, sync: bool = True) -> str | None:
-        """Write a snapshot at `map_end_offset` and return its path; None if the last is as new.
-
-        Without ``sync`` it may not survive a power failure: a log that rolls syncs it later.
-        """
+        """Write a snapshot at `map_end_offset` and return its path; None if the last is as new."""
         if self._map_end_offset <= self._last_snapshot_offset:
             return None
         entries = [each.to_stored() for each in self._producers.values()]
@@ -367,13 +315,7 @@ class ProducerStateManager:
         return path
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
-        """Go back to the newest snapshot in ``(log_start_offset, log_end_offset]``.
-
-        Snapshots outside are deleted. If the state is at ``log_end_offset`` already, it is kept;
-        else the caller has to replay the log from `map_end_offset` on. That is the offset of the
-        snapshot loaded, or ``log_start_offset`` if no snapshot is readable. Expired producers are
-        not loaded.
-        """
+        """Go back to the newest snapshot in ``(log_start_offset, log_end_offset]``."""
         kept = range(log_start_offset + 1, log_end_offset + 1)
         self._snapshots.remove(each for each in self._snapshots.offsets if each not in kept)
         if log_end_offset == self._map_end_offset:
@@ -416,10 +358,7 @@ class ProducerStateManager:
         self._unreplicated.clear()
 
     def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
-        """Read the directory again and delete snapshots that belong to no segment.
-
-        The newest one is kept if no segment begins above it: a clean shutdown wrote it.
-        """
+        """Read the directory again and delete snapshots that belong to no segment."""
         self._snapshots.remove_strays(segment_base_offsets)
 
     def delete_snapshots_before(self, offset: int) -> None:
@@ -441,10 +380,7 @@ class ProducerStateManager:
 
 
 class ProducerUpdates(NamedTuple):
-    """What an append would change of the producers' state.
-
-    ``duplicate`` is the batch that was appended before, if the append repeats one.
-    """
+    """What an append would change of the producers' state."""
 
     updates: dict[int, ProducerAppendInfo]
     completed: list[CompletedTransaction]
@@ -452,13 +388,7 @@ class ProducerUpdates(NamedTuple):
 
 
 def end_transaction_marker_of(batch: memoryview) -> EndTransactionMarker | None:
-    """Return the ABORT or COMMIT that a control batch holds, None for an empty or other one.
-
-    Raises
-    ------
-    InvalidRecordError
-        The control record breaks its format.
-    """
+    """Return the ABORT or COMMIT that a control batch holds, None for an empty or other one."""
     record = RecordBatch(batch).control_record()
     if record is None:
         return None
@@ -476,15 +406,7 @@ def validate_producers(
     *,
     transaction_version: int = 0,
 ) -> ProducerUpdates:
-    """Return what an append changes, each batch seen after the ones before it.
-
-    Raises
-    ------
-    OutOfOrderSequenceError, InvalidProducerEpochError, InvalidTxnStateError
-        A producer may not append this.
-    TransactionCoordinatorFencedError
-        A marker comes from a coordinator that has been replaced.
-    """
+    """Return what an append changes, each batch seen after the ones before it."""
     updates: dict[int, ProducerAppendInfo] = {}
     completed: list[CompletedTransaction] = []
     for batch in batches:

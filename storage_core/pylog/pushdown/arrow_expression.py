@@ -121,15 +121,7 @@ _EXACT_UNITS = ("s", "ms", "us")
 
 
 def comparisons_of(expression: pc.Expression, schema: pa.Schema) -> Iterator[Comparison]:
-    """Yield comparisons that every row has to pass which passes ``expression``.
-
-    Parameters
-    ----------
-    expression
-        About columns of ``schema``.
-    schema
-        Of the rows.
-    """
+    """Yield comparisons that every row has to pass which passes ``expression``."""
     tree = expression_tree(expression)
     for term in [] if tree is None else _terms_of(tree, "and_kleene"):
         compared = _comparison(term, schema)

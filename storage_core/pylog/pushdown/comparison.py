@@ -131,16 +131,6 @@ _COLUMNS: dict[str, Callable[[Comparison], RecordFilter | None]] = {
 
 
 def missing_package(user: str, package: str, title: str) -> ModuleNotFoundError:
-    """Return the error to raise, with the command that installs what is missing.
-
-    Parameters
-    ----------
-    user
-        The module that needs it.
-    package
-        Its name, and that of the extra.
-    title
-        What people call it.
-    """
+    """Return the error to raise, with the command that installs what is missing."""
     msg = f"{user} needs {title}: pip install 'pyspark-pylog[{package}]'"
     return ModuleNotFoundError(msg, name=package)

@@ -34,13 +34,6 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
     """A dataset in so far as `schema` and `scanner` are there; every scan reads again.
 
     Any number of threads may scan it.
-
-    Parameters
-    ----------
-    schema
-        Of its rows.
-    errors
-        Gets what reads raise, since what reaches DuckDB is its text alone.
     """
 
     # Without the constructor of the base class, which makes no dataset of one's own.

@@ -46,15 +46,7 @@ _MICROSECONDS = {"Microseconds": 1, "Milliseconds": 1_000}
 
 @dataclass(frozen=True, slots=True)
 class PolarsPredicate:
-    """What rows have to pass.
-
-    Attributes
-    ----------
-    expression
-        All of it, as Polars evaluates it; None if everything passes.
-    comparisons
-        What every row that passes has to pass, among other things.
-    """
+    """What rows have to pass."""
 
     expression: pl.Expr | None
     comparisons: tuple[Comparison, ...]

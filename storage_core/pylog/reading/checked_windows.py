@@ -65,13 +65,7 @@ def find_misplaced(
     lowest_offset: int,
     limit_offset: int | None,
 ) -> Misplaced | None:
-    """Return the first batch whose offsets go back or leave the segment, None if all go up.
-
-    Notes
-    -----
-    Differs from Kafka: it takes a batch that ends at offset 2^63-1, and the offset after it is
-    negative then.
-    """
+    """Return the first batch whose offsets go back or leave the segment, None if all go up."""
     bad = last_offsets < offsets
     bad[1:] |= offsets[1:] <= last_offsets[:-1]
     bad[0] |= offsets[0] < lowest_offset
@@ -188,13 +182,7 @@ class _Fault(NamedTuple):
 
 
 class CheckedWindows:
-    """Iterates the intact batches of one slice. One thread, one iteration.
-
-    Without ``damage``, the first damage is an error. ``lowest_offset`` is the one after the last
-    batch before this slice; the slice's base offset bounds it, too. Without ``verifies_checksums``
-    only headers are looked at: a wrong header field goes unnoticed, and whoever wants more of a
-    window has to call its `read_batches`. ``next_offset`` is the one after the last batch yielded.
-    """
+    """Iterates the intact batches of one slice. One thread, one iteration."""
 
     def __init__(  # noqa: PLR0913 - keyword-only options
         self,
@@ -295,14 +283,7 @@ class CheckedWindows:
         return _Fault(first, last, misplaced.reason)
 
     def _misplaced_last(self, window: Window) -> Misplaced | None:
-        """Return the window's last batch if the one after the window shows that it is misplaced.
-
-        Or both of them, where nobody knows which it is: the one after has the next index then.
-        Otherwise its records would be given to the caller before the next window contradicts them.
-        After the slice's last window nothing would contradict them: a base offset that is too high
-        makes a batch look like the end of the range, and its records would be missing from it in
-        silence.
-        """
+        """Return the window's last batch if the one after the window shows that it is misplaced."""
         position, end = window.end_position, self._source.size()
         if end - position < HEADER_SIZE_UP_TO_MAGIC:
             return None

@@ -24,13 +24,7 @@ _MOST_NOTES = 3
 
 
 class Attempts:
-    """Reads values, and keeps what went wrong, so that a row has whatever can be read.
-
-    Attributes
-    ----------
-    errors
-        What went wrong, each once: a file that cannot be read keeps back more than one value.
-    """
+    """Reads values, and keeps what went wrong, so that a row has whatever can be read."""
 
     def __init__(self) -> None:
         self.errors: list[LogStorageError] = []

@@ -32,17 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatedSegment:
-    """One segment of a local log; `pylog.log.retention` decides over it as over an owned one.
-
-    Attributes
-    ----------
-    segment
-        The segment.
-    size_bytes
-        Length of its whole batches.
-    is_recovered
-        Whether a start of the log would rebuild its indexes.
-    """
+    """One segment of a local log; `pylog.log.retention` decides over it as over an owned one."""
 
     segment: LogSegmentView
     size_bytes: int
@@ -55,10 +45,7 @@ class DatedSegment:
 
     @cached_property
     def largest_timestamp(self) -> int:
-        """Its largest timestamp by its time index, else when its file was changed last; ms.
-
-        See `read_largest_timestamp` for the errors.
-        """
+        """Its largest timestamp by its time index, else when its file was changed last; ms."""
         if self.is_recovered:
             return self.read_largest_timestamp()
         indexed = self._last_entry()

@@ -107,11 +107,7 @@ def discover_partitions(
     takes_segment_files: bool = False,
     known: Collection[str] = (),
 ) -> list[PartitionDirectory]:
-    """Return the partition directories that ``path`` is or holds, sorted; all states.
-
-    ``known`` were partition directories before: what is there now is not looked into. Where log
-    directories lie right below ``path``, the error names them.
-    """
+    """Return the partition directories that ``path`` is or holds, sorted; all states."""
     root = parse_location(os.fspath(path))
     if takes_segment_files:
         named = _find_partition_of_segment_file(root)
@@ -179,11 +175,7 @@ def _find_partition_of_segment_file(location: str) -> PartitionDirectory | None:
 
 
 def _may_be_partition(entry: DirectoryEntry) -> bool:
-    """Whether an entry with a partition's name is a directory with a partition's files.
-
-    So is one that cannot be looked into, and a link that leads nowhere (to a disk that is not
-    mounted, say): passing over it would hide a partition. Its reader gets the error.
-    """
+    """Whether an entry with a partition's name is a directory with a partition's files."""
     if is_remote(entry.path):
         # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
         return entry.is_dir() and _holds_partition(entry.path)

@@ -126,10 +126,7 @@ class FilteredDecoder:
     def decode(
         self, window: Window, start_offset: int, end_offset: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of ``window`` in the range that pass; errors as of `RecordDecoder`.
-
-        All batches that may hold one are decoded before the first record is yielded.
-        """
+        """Yield the records of ``window`` in the range that pass; errors as of `RecordDecoder`."""
         self.has_given_more = False
         window = window.select(candidate_batches(self._where, window.headers))
         headers = window.headers

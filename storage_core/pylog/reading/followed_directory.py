@@ -88,10 +88,7 @@ class FollowedLog(NamedTuple):
 
 
 class FollowedPartition:
-    """Remembers a partition from look to look. One thread may use it.
-
-    With ``skips_damage``, a changed log is looked at as a new one.
-    """
+    """Remembers a partition from look to look. One thread may use it."""
 
     def __init__(
         self, directory: PartitionDirectory, *, is_committed: bool, skips_damage: bool

@@ -31,10 +31,7 @@ def html_table(
     *,
     notes: Iterable[str] = (),
 ) -> str:
-    """Return a table of the first rows, with a line that says how many there are after them.
-
-    No more than `MOST_ROWS` of ``rows`` are asked for.
-    """
+    """Return a table of the first rows, with a line that says how many there are after them."""
     head = "".join(f"<th>{_escaped(each)}</th>" for each in columns)
     body = "".join(
         f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in islice(rows, MOST_ROWS)

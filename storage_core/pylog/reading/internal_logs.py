@@ -54,10 +54,7 @@ _COLUMNS = ("key", "value", "offset", "timestamp", "batch")
 
 
 class StoredRecord(NamedTuple):
-    """A record of a coordinator; ``timestamp`` in ms, -1 for none.
-
-    ``producer_id`` is that of a transaction's record, None of any other.
-    """
+    """A record of a coordinator; ``timestamp`` in ms, -1 for none."""
 
     offset: int
     timestamp: int
@@ -175,23 +172,7 @@ def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:
 
 @dataclass(frozen=True, slots=True)
 class CommittedMetadata:
-    """What the metadata of a cluster say.
-
-    Attributes
-    ----------
-    path
-        The directory ``__cluster_metadata-0``.
-    image
-        What all records leave, those after `committed_end_offset` among them.
-    committed_end_offset
-        The controllers have certainly agreed on all records below.
-    end_offset
-        The offset after the last record.
-    undecided
-        What the records from `committed_end_offset` on change.
-    undecided_replicas
-        The partitions whose replicas they change.
-    """
+    """What the metadata of a cluster say."""
 
     path: str
     image: MetadataImage

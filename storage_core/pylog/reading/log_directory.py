@@ -27,13 +27,7 @@ _ASSIGN = "partitions are chosen by assign, as in assign={'orders': [0, 1]}"
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """Which partitions are chosen, whether they are there yet or not.
-
-    Attributes
-    ----------
-    topics, assign, pattern
-        As for `LogDirectory.select`; at most one is not None.
-    """
+    """Which partitions are chosen, whether they are there yet or not."""
 
     topics: frozenset[str] | None = None
     assign: frozenset[tuple[str, int]] | None = None
@@ -77,10 +71,7 @@ def ensure_one_way(*ways: object) -> None:
 
 
 def ensure_known_topics(names: Iterable[object], known: Collection[str]) -> None:
-    """Raise `UnknownTopicOrPartitionError`, which names the nearest, unless all are known.
-
-    ``TypeError`` for what is not a name, such as a topic with a partition.
-    """
+    """Raise `UnknownTopicOrPartitionError`, which names the nearest, unless all are known."""
     for name in names:
         if not isinstance(name, str):
             msg = f"topics has {name!r}, expected names of topics; {_ASSIGN}"
@@ -219,25 +210,14 @@ class LogDirectory:
         return len(self._live)
 
     def __getitem__(self, topic_partition: tuple[str, int]) -> LogView:
-        """Return the view of a partition.
-
-        Raises
-        ------
-        UnknownTopicOrPartitionError
-            It is not there.
-        TypeError
-            What was given is not a topic and the number of a partition.
-        """
+        """Return the view of a partition."""
         wanted = TopicPartition(*_topic_and_partition(topic_partition))
         if wanted not in self._live:
             raise self._unknown_partition(*wanted)
         return self._listed([wanted])[0]
 
     def __contains__(self, item: object) -> bool:
-        """Whether ``item`` is a topic, or a topic and the number of a partition, or a view of it.
-
-        Only what is live counts.
-        """
+        """Whether ``item`` is a topic, a topic and a partition's number, or a view."""
         if isinstance(item, LogView):
             return self._views.get(item.topic_partition) is item
         if isinstance(item, str):

@@ -182,10 +182,7 @@ def _whole_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
 
 
 def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
-    """Return the end of whole batches; the first wrong checksum is its defect.
-
-    All of them are looked at: a size that damage has changed may lead into a value.
-    """
+    """Return the end of whole batches; the first wrong checksum is its defect."""
     batches = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
     last = None
     try:
@@ -221,11 +218,7 @@ def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
 def _last_as_read(
     source: ByteSource, segment: LogSegmentView, start: ProvedPosition, end: int
 ) -> PositionedHeader | None:
-    """Return the last batch that a reader gives of the bytes from ``start`` on, where damage is.
-
-    It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
-    log would end before records that the reader gives, and they would be cut off in silence.
-    """
+    """Return the last batch that a reader gives of the bytes from ``start`` on, where damage is."""
     segment_slice = SegmentSlice(
         segment.file_path(),
         start.lowest_offset,

@@ -50,10 +50,7 @@ if TYPE_CHECKING:
 
 
 def first_timestamp(view: LogView) -> int | None:
-    """Return the timestamp in ms of the first batch that is served; None without one.
-
-    See `BatchHeader.first_timestamp`.
-    """
+    """Return the timestamp in ms of the first batch that is served; None without one."""
     start_offset = view.log_start_offset
     for index in range(view.find_segment(start_offset) or 0, len(view.segments)):
         segment = view.segments[index]
@@ -78,10 +75,7 @@ class RemoteOffsets(NamedTuple):
 
 
 def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
-    """Return the offsets from the log's start to its first local segment, None if there are none.
-
-    Side files that cannot be read count as naming none.
-    """
+    """Return the offsets from the log's start to its first local segment, None if none are."""
     end = view.local_log_start_offset
     if end == 0:
         return None

@@ -39,10 +39,7 @@ def short_repr(value: object) -> str:
 
 
 def directories_repr(directories: Iterable[PartitionDirectory]) -> str:
-    """Return the paths and, by topic, the partition numbers, without secrets of a URI.
-
-    For example ``'/mnt/kafka-logs', topics={'orders': [0, 1], 'payments': [0]}``.
-    """
+    """Return the paths and, by topic, the partition numbers, without secrets of a URI."""
     paths: dict[str, None] = {}
     topics: dict[str, list[int]] = {}
     for each in directories:

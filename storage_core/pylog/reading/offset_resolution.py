@@ -57,10 +57,7 @@ _BELIEVED_ENTRIES = 2
 
 
 def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset | None:
-    """Return the first record, by offset, whose timestamp is at least ``timestamp`` ms.
-
-    Records below the log start offset do not count. None if there is no such record.
-    """
+    """Return the first record, by offset, whose timestamp is at least ``timestamp`` ms."""
     passed_over: list[int] = []
     for index in range(len(view.segments)):
         following = view.next_base_offset(index)
@@ -116,12 +113,7 @@ def _entry_of_last_offset(view: LogView, index: int) -> TimestampOffset | None:
 
 
 def _not_borne_out(view: LogView, passed_over: list[int]) -> list[int]:
-    """Return which segments, of some in a row, are to be looked at in spite of their time index.
-
-    Those at the end of the row whose last batch has another timestamp than the index says. In a
-    log that goes up in time it is the last segment that a wrong entry would hide, so one look is
-    enough; without that each segment of the log would need one.
-    """
+    """Return which segments, of some in a row, are to be looked at in spite of their time index."""
     place = len(passed_over)
     while place and not _is_borne_out(view, passed_over[place - 1]):
         place -= 1
@@ -147,10 +139,7 @@ def _is_borne_out(view: LogView, index: int) -> bool:
 
 
 def find_max_timestamp(view: LogView) -> TimestampOffset | None:
-    """Return the largest timestamp of the log and the first offset that carries it.
-
-    None for a log without timestamps.
-    """
+    """Return the largest timestamp of the log and the first offset that carries it."""
     best: tuple[int, int, int] | None = None  # timestamp, segment, position
     for index in range(len(view.segments)):
         opened = open_slice(slice_of(view, index), view.damage)
@@ -230,10 +219,7 @@ def _goes_up_around(entries: TimeIndexEntries, slot: int) -> bool:
 def _records_from(
     view: LogView, source: ByteSource, segment_slice: SegmentSlice, timestamp: int
 ) -> Iterator[TimestampOffset]:
-    """Yield the records of a slice whose timestamp is at least ``timestamp``.
-
-    Checksums are verified also of batches that the header says are earlier.
-    """
+    """Yield the records of a slice whose timestamp is at least ``timestamp``."""
     times = RecordTimes()
     windows = CheckedWindows(
         source, segment_slice, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
@@ -271,10 +257,7 @@ def clip(spec: OffsetSpec, view: LogView) -> OffsetSpec:
 
 
 def resolve_start(spec: OffsetSpec, view: LogView, latest: int) -> int:
-    """Return the first offset to read.
-
-    ``latest`` is what "latest" means: the log end offset, or the last stable offset.
-    """
+    """Return the first offset to read."""
     _warn_of_remote_offsets(spec, view)
     if isinstance(spec, Timestamp):
         record = find_offset_for_timestamp(view, spec.milliseconds)

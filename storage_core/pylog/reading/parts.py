@@ -140,10 +140,7 @@ def parts_of(
     *,
     skips_damage: bool = False,
 ) -> Iterator[Part]:
-    """Yield the tasks in order, in parts: some small tasks, or a piece of a large one.
-
-    The rest of a task is left out once its number is in ``past``.
-    """
+    """Yield the tasks in order, in parts: some small tasks, or a piece of a large one."""
     small: list[Piece] = []
     small_bytes = 0
     for number, task in enumerate(tasks):

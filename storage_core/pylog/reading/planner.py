@@ -43,12 +43,7 @@ if TYPE_CHECKING:
 
 
 def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the parts of ``[start, end)`` that lie in the segments chosen; adjacent ones as one.
-
-    A segment has the offsets from its base offset up to that of the segment after it. The log is
-    looked at as a whole all the same: what ended a transaction may stand in a later segment, and
-    where a file may be torn depends on whether it is the last one.
-    """
+    """Return the parts of ``[start, end)`` in the segments chosen, adjacent ones as one."""
     if not view.directory.segments:
         return [(start, end)]
     places = {segment.base_offset: index for index, segment in enumerate(view.segments)}
@@ -89,11 +84,7 @@ class ScanRequest:
 def plan_tasks(
     views: Sequence[LogView], wanted: ScanRequest, ranges: Ranges | None = None
 ) -> list[ScanTask]:
-    """Return the tasks of all partitions that have anything to read, in the order of ``views``.
-
-    ``ranges``: where partitions began and ended in plans before this one, whatever their filters.
-    This plan covers the same, and adds those of partitions that were not planned yet.
-    """
+    """Return the tasks of all partitions that have anything to read, in the order of ``views``."""
     known = {} if ranges is None else ranges
     for _ in range(_MOST_LOOKS):
         found = dict(known)
@@ -119,10 +110,7 @@ def plan_tasks(
 def _late_enough(
     slices: tuple[SegmentSlice, ...], where: RecordFilter | None
 ) -> tuple[SegmentSlice, ...]:
-    """Return slices without what is too early for a filter, so that no task is made of it.
-
-    Only as much is walked over as one process does in a moment; the rest is left to the tasks.
-    """
+    """Return slices without what is too early for a filter, so that no task is made of it."""
     if where is None or where.min_timestamp is None:
         return slices
     if sum(each.size_bytes for each in slices) > _WALKED_WHILE_PLANNING:
@@ -150,10 +138,7 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> li
 
 
 def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
-    """Return the tasks that read the range of one partition; without slices if it is empty.
-
-    The range is the one in ``ranges``; one that is not there yet is resolved and added.
-    """
+    """Return the tasks that read the range of one partition; without slices if it is empty."""
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     known = ranges.get(view.directory.path)
     start, end = range_before = _resolved_range(view, wanted) if known is None else known

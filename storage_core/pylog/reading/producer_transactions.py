@@ -115,10 +115,7 @@ class TransactionsInOrder:
             yield transaction.ended("open", None, self._log_start_offset)
 
     def first_open_offset(self, *, other_than: int) -> int | None:
-        """Return where the first transaction that is open begins, of all producers but one.
-
-        None if there is none. In an iteration of `add`, what was yielded last has ended.
-        """
+        """Return where the first transaction that is open begins, of all producers but one."""
         others = (each for each in self._open.values() if each.producer_id != other_than)
         first = next(others, None)
         return None if first is None else first.first_offset

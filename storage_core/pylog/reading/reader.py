@@ -103,11 +103,7 @@ class RefusedBatches:
         positions: tuple[int, int],
         reason: str,
     ) -> None:
-        """Note that the batches that start at two bytes of the file, and between, are refused.
-
-        The two are one and the same, or neighbours. What stands before them is sound, but for what
-        was added before.
-        """
+        """Note that the batches that start at two bytes of the file, and between, are refused."""
         headers = window.headers
         first, last = np.searchsorted(
             headers.positions, np.array(positions) - window.file_position
@@ -159,17 +155,7 @@ class _Decoder(Protocol):
 
 
 class SoundDecode(NamedTuple):
-    """Decodes batches of one window.
-
-    Attributes
-    ----------
-    decoder
-        What `batches` decodes with; it says how far it came.
-    refused
-        Where what is left out is noted.
-    segment_slice
-        Where the batches lie.
-    """
+    """Decodes batches of one window."""
 
     decoder: _Decoder
     refused: RefusedBatches
@@ -332,11 +318,7 @@ class _Look(NamedTuple):
 
 
 def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
-    """Return the offsets ``[from, to)`` of the task that are gone from ``start`` on, None if none.
-
-    Retention deletes from the front, truncation from the end. In between only compaction takes a
-    segment away, and puts its records into a new file of the segment before.
-    """
+    """Return the offsets ``[from, to)`` of the task gone from ``start`` on, or None."""
     if view.log_start_offset > start:
         return start, min(view.log_start_offset, task.end_offset)
     if view.log_end_offset < task.end_offset:
@@ -376,13 +358,7 @@ def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: 
 
 
 class TaskReader:
-    """Reads one task; holds at most one window and what it decodes to. For one thread.
-
-    Attributes
-    ----------
-    is_past
-        Whether reading ended early, since no record after these can pass the filter.
-    """
+    """Reads one task; holds at most one window and what it decodes to. For one thread."""
 
     def __init__(
         self,
@@ -507,10 +483,7 @@ class TaskReader:
         )
 
     def _wanted(self, window: Window) -> npt.NDArray[np.bool_] | None:
-        """Mask the batches that may hold records of the range that an application sees.
-
-        None for all of them, which is the usual case and seen from the first and last batch.
-        """
+        """Mask the batches that may hold records of the range that an application sees."""
         headers = window.headers
         traits = headers.traits
         if (
@@ -539,10 +512,7 @@ class TaskReader:
             yield batch
 
     def _decode_up_to_error(self, window: Window) -> Iterator[pa.RecordBatch]:
-        """Decode; where a batch is wrong, those before it are given before the error.
-
-        Also those that were decoded together with it.
-        """
+        """Decode; where a batch is wrong, those before it are given before the error."""
         try:
             yield from self._decode_batches(window)
         except LogStorageError as error:

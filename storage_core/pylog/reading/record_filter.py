@@ -29,10 +29,7 @@ _OTHER_MEANING = re.IGNORECASE | re.VERBOSE
 
 
 def required_text(pattern: str, flags: int) -> str:
-    """Return the longest such text that is easily seen; empty if there is none.
-
-    Only characters that stand for themselves, outside of groups and classes, are looked at.
-    """
+    """Return the longest such text that is easily seen; empty if there is none."""
     if flags & _OTHER_MEANING or "|" in pattern or "(?" in pattern:
         return ""
     runs, run = [""], ""
@@ -150,11 +147,7 @@ class ValueContains:
 
 @dataclass(frozen=True, slots=True)
 class ValueMatches:
-    """A regular expression is found in the value, by Python's rules.
-
-    One of ``str`` is looked for in the text that the value is in UTF-8, where bytes that are not
-    UTF-8 are lone surrogates, as of ``surrogateescape``; one of ``bytes`` in the value's bytes.
-    """
+    """A regular expression is found in the value, by Python's rules."""
 
     pattern: re.Pattern[str] | re.Pattern[bytes]
 
@@ -252,10 +245,7 @@ class RecordFilter:
             object.__setattr__(self, name, _number(name, value))
 
     def __and__(self, other: RecordFilter) -> RecordFilter:
-        """Return the filter that passes what both filters pass.
-
-        Of two bounds on disorder the smaller one holds: the user vouches for both.
-        """
+        """Return the filter that passes what both filters pass."""
         return RecordFilter(
             topics=_common(self.topics, other.topics),
             partitions=_common(self.partitions, other.partitions),

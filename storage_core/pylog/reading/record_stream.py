@@ -36,10 +36,7 @@ _TIMESTAMP_TYPES = {int(each): each for each in TimestampType}
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise `ValueError` for a limit that is negative; None stands for no limit.
-
-    `TypeError` for what is not a whole number.
-    """
+    """Raise `ValueError` for a limit that is negative; None stands for no limit."""
     if limit is None:
         return
     try:
@@ -104,10 +101,7 @@ class ConsumerRecord(NamedTuple):
 
 
 def consumer_records(batches: Iterable[pa.RecordBatch]) -> Iterator[ConsumerRecord]:
-    """Yield the records of record batches with `RECORD_COLUMNS`, timestamps in milliseconds.
-
-    Rows that stand for damage (mode PERMISSIVE) are not records, and left out.
-    """
+    """Yield the records of record batches with `RECORD_COLUMNS`, timestamps in milliseconds."""
     for batch in batches:
         stamps = batch.column("timestamp").cast("int64")
         columns = {name: batch.column(name) for name in RECORD_COLUMNS} | {"timestamp": stamps}
@@ -167,17 +161,7 @@ class RecordStream(ABC):
         return True
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a PyCapsule of a new Arrow stream of the records, as of `to_reader`.
-
-        See the Arrow PyCapsule interface. Damage reaches the consumer as an error of the stream,
-        with the text of pylog's error.
-
-        Parameters
-        ----------
-        requested_schema
-            None, or a PyCapsule with an ArrowSchema that the consumer would like; `ValueError` if
-            the columns cannot be cast to it.
-        """
+        """Return a PyCapsule of a new Arrow stream of the records, as of `to_reader`."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:

@@ -74,10 +74,7 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
 def preview_record_deletion(
     view: LogView, config: LogConfig, offset: int | None, high_watermark: int
 ) -> Removal:
-    """Return what would be served no more if the log started at ``offset``.
-
-    Bytes and segments are those that retention may then remove: segments below it as a whole.
-    """
+    """Return what would be served no more if the log started at ``offset``."""
     config.ensure_records_may_be_deleted(str(view.topic_partition))
     start, end = view.log_start_offset, view.log_end_offset
     offset = high_watermark if offset is None else offset

@@ -49,10 +49,7 @@ def select_views(
     assign: Mapping[str, Iterable[int]] | None,
     pattern: str | None,
 ) -> list[LogView]:
-    """Return the partitions under ``path`` that one of the other arguments chooses.
-
-    See `LogDirectory.select`, also for the errors; a path may be a ``.log`` file, too.
-    """
+    """Return the partitions under ``path`` that one of the other arguments chooses."""
     if isinstance(path, LogDirectory):
         directory = path
     else:

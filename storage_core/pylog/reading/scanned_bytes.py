@@ -97,21 +97,7 @@ class PlannedTask(Protocol):
 
 
 class ScannedBytes:
-    """Sums over the windows of some reads. Any number of threads may add to them.
-
-    Attributes
-    ----------
-    on_change
-        Called with `size_bytes` whenever it has grown; None for nothing.
-    size_bytes
-        Bytes of ``.log`` files.
-    batches
-        Record batches in them.
-    records
-        Records that these batches count.
-    uncounted_batches
-        Compressed message sets of v0 and v1, whose headers do not count their messages.
-    """
+    """Sums over the windows of some reads. Any number of threads may add to them."""
 
     def __init__(self) -> None:
         self.size_bytes = self.batches = self.records = self.uncounted_batches = 0

@@ -48,11 +48,7 @@ if TYPE_CHECKING:
 
 
 def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) -> ByteSource:
-    """Open a listed ``.log`` file; `SegmentVanishedError` if it is gone or has been replaced.
-
-    Compaction replaces files under the same name, so ``file_id`` is the inode from the listing (0
-    if the store has none).
-    """
+    """Open a listed ``.log`` file; `SegmentVanishedError` if it is gone or has been replaced."""
     source = open_file(path, leaves_page_cache=leaves_page_cache)
     if file_id and source.file_id() not in (file_id, 0):
         source.close()
@@ -63,31 +59,7 @@ def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class LogSegmentView:
-    """The files of one segment as the directory listing showed them.
-
-    Attributes
-    ----------
-    directory
-        The partition directory.
-    base_offset
-        What the file name says.
-    size_bytes
-        Length of the ``.log`` file when it was listed.
-    suffixes
-        Which files there are.
-    state
-        ``.swap`` for a segment that compaction has put in place but not renamed yet, else "".
-    file_id
-        Which file the ``.log`` was when it was listed; 0 where the storage tells nothing.
-    defect
-        Why the ``.log`` cannot be read at all: it is not a regular file, or a link that leads
-        nowhere. Its size is 0 then, and not known.
-    uses_indexes
-        Whether look-ups may ask the index files; else they walk from the segment's first byte.
-    leaves_page_cache
-        Whether the ``.log`` and the offset index are read without leaving anything in the page
-        cache.
-    """
+    """The files of one segment as the directory listing showed them."""
 
     directory: str
     base_offset: int
@@ -132,13 +104,7 @@ class LogSegmentView:
     def find_start(
         self, source: ByteSource, offset: int, end: int, *, checks_gap: bool
     ) -> tuple[int, PositionedHeader | None]:
-        """Return where a reader of the records from ``offset`` on begins, and `find_batch`.
-
-        It starts at the first batch whose last offset is at or above ``offset``. Where there is a
-        gap before it in which ``offset`` lies, it starts at the batch before the gap: damage to a
-        header may have made that one end too early, and its checksum is to be looked at. Without
-        ``checks_gap`` what is before ``offset`` has been read already.
-        """
+        """Return where a reader of the records from ``offset`` on begins, and `find_batch`."""
         before, batch = self._batches_around(source, offset, end)
         base_offset = None if batch is None else batch.header.base_offset
         is_in_gap = base_offset is None or base_offset > offset  # or nobody knows
@@ -206,24 +172,7 @@ _MOST_LOOKS = 100
 
 @dataclass(slots=True)
 class SegmentListing:
-    """What a partition directory holds.
-
-    Attributes
-    ----------
-    segments
-        In offset order.
-    producer_snapshot_offsets
-        From the names of ``.snapshot`` files, in no order.
-    file_count
-        Files and directories of any kind.
-    leftover_file_count
-        Those of ``.deleted``, ``.cleaned`` and ``.swap``.
-    base_offsets_without_log
-        Of segments of which index files are there and no ``.log``, ascending. A broker deletes such
-        files at its start.
-    misnamed_logs
-        Names that end in ``.log`` and are not those of a segment: other than 20 ASCII digits.
-    """
+    """What a partition directory holds."""
 
     segments: list[LogSegmentView] = field(default_factory=list)
     producer_snapshot_offsets: list[int] = field(default_factory=list)
@@ -268,11 +217,7 @@ class _Names:
 
 
 def list_segments(directory: str) -> SegmentListing:
-    """Return what the partition directory at ``directory`` holds.
-
-    A file that is renamed while a directory is listed may be listed under its old name, its new
-    one, both or none. So the directory is listed again until nothing has changed in it meanwhile.
-    """
+    """Return what the partition directory at ``directory`` holds."""
     for _ in range(_MOST_LOOKS):
         before = settled_since(directory)
         try:

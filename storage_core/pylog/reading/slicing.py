@@ -240,12 +240,7 @@ def split_tasks(
     min_partitions: int | None = None,
     skips_damage: bool = False,
 ) -> list[ScanTask]:
-    """Return the tasks, each cut into parts of about the same number of bytes.
-
-    Parts exceed ``max_partition_bytes`` by a batch or an index interval at most. There are at least
-    ``min_partitions``, or one for each batch. With ``skips_damage``, no batch at a cut has records
-    that break the format: it would be one damaged range with its neighbours.
-    """
+    """Return the tasks, each cut into parts of about the same number of bytes."""
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)
     if min_partitions is not None and total:
@@ -268,11 +263,7 @@ def first_part(task: ScanTask, max_bytes: int) -> ScanTask:
 def _halve_largest(
     parts: Sequence[ScanTask], wanted: int, *, checks_records: bool
 ) -> list[ScanTask]:
-    """Return the parts, the largest cut in two again and again until there are ``wanted``.
-
-    Index entries are further apart than small batches, and a batch may be larger than a part was to
-    be: then there are fewer parts than the bytes alone would give.
-    """
+    """Return the parts, the largest cut in two again and again until there are ``wanted``."""
     heap = [(-part.size_bytes, at, part.start_offset, part) for at, part in enumerate(parts)]
     heapq.heapify(heap)
     done: list[tuple[int, int, int, ScanTask]] = []
@@ -336,11 +327,7 @@ def cut_task(
     is_thorough: bool = True,
     checks_records: bool = False,
 ) -> Iterator[ScanTask]:
-    """Yield parts of about ``size()`` bytes; each is looked for when it is asked for.
-
-    Segments are cut by their offset indexes, and not at all without one or in formats before v2,
-    unless ``is_thorough``: that takes long. ``checks_records`` decodes the batches at a cut, too.
-    """
+    """Yield parts of about ``size()`` bytes; each is looked for when it is asked for."""
     slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
     uses_indexes = task.directory.uses_indexes
@@ -468,10 +455,7 @@ class _Cutter:
 def _two_by_walk(
     source: ByteSource, rest: SegmentSlice, wanted: int
 ) -> tuple[PositionedHeader, PositionedHeader] | None:
-    """Return the first batch from byte ``wanted`` on, else the last, and the one before it.
-
-    Offsets go up to the batch after them.
-    """
+    """Return the first batch from byte ``wanted`` on, else the last, and the one before it."""
     before = last = None
     headers = walk_headers(
         source, rest.start_position, rest.end_position, lowest_offset=rest.base_offset

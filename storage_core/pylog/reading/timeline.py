@@ -105,20 +105,14 @@ def merge_by_timestamp(
 
 
 class _Block(NamedTuple):
-    """Records of one partition in the order in which they come, and what they are ordered by.
-
-    ``ranks`` ascend: the timestamps, or their negatives backwards, none below the one before it.
-    """
+    """Records of one partition in the order in which they come, and what they are ordered by."""
 
     rows: pa.RecordBatch
     ranks: npt.NDArray[np.int64]
 
 
 class _Source:
-    """The blocks of one partition; ``block`` is what is left of the current one, None at the end.
-
-    ``place`` orders it among the others.
-    """
+    """The blocks of one partition; ``block`` is the rest of the current one, None at the end."""
 
     def __init__(
         self,
@@ -170,10 +164,7 @@ class _Source:
 
 
 def _parts(tasks: Sequence[ScanTask], block_bytes: int, *, is_reversed: bool) -> Iterator[ScanTask]:
-    """Yield parts of a partition's tasks in the order in which they are read.
-
-    Segments are cut when their turn comes.
-    """
+    """Yield parts of a partition's tasks in the order in which they are read."""
     for task in reversed(tasks) if is_reversed else tasks:
         segments = _segments_of(task)
         for segment in reversed(segments) if is_reversed else segments:

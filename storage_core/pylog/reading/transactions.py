@@ -61,11 +61,7 @@ if TYPE_CHECKING:
 
 
 class OpenTransactions:
-    """The transactions that are open, by producer id.
-
-    After damage nobody knows whether a transaction that was open before it has been decided in
-    it. Its batches count as aborted, up to the next marker of its producer.
-    """
+    """The transactions that are open, by producer id."""
 
     def __init__(self, since: dict[int, int]) -> None:
         self._since = since
@@ -110,11 +106,7 @@ def follow_transactions(
     offsets: tuple[int, int],
     below: int | None = None,
 ) -> Iterator[AbortedTransaction | None]:
-    """Note what the batches of a range say of transactions; yield each that is aborted.
-
-    Only transactions that began below ``below`` are of interest; then None is yielded after every
-    window, for a look at what is still open.
-    """
+    """Note what the batches of a range say of transactions; yield each that is aborted."""
     start, end = offsets
     for scan, is_behind_damage in _windows(view, start, end):
         if is_behind_damage:
@@ -132,12 +124,7 @@ def follow_transactions(
 
 
 def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[Window, bool]]:
-    """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``.
-
-    With each comes whether damage was left out before it. Checksums are verified: a marker of
-    another producer, or a batch that does not look transactional, would make wrong rows of right
-    ones elsewhere.
-    """
+    """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``."""
     damage = view.damage
     gaps = 0 if damage is None else damage.skip_count
     for segment_slice in segment_slices(view, start_offset, end_offset):
@@ -174,11 +161,7 @@ def _transaction_events(
 
 
 def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int:
-    """Return the first offset of the oldest open transaction; the log's end if none is open.
-
-    What is asked for is below ``end_offset``: what follows it is looked at only while transactions
-    that began before it are open, and the answer is at most this offset.
-    """
+    """Return the first offset of the oldest open transaction; the log's end if none is open."""
     log_end = view.log_end_offset
     limit = log_end if end_offset is None else min(end_offset, log_end)
     if view.known_last_stable_offset is not None:
@@ -197,10 +180,7 @@ def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int
 
 
 class FollowedTransactions:
-    """The transactions that are open at the end of a log, kept up to date while it grows.
-
-    What was looked at once is not looked at again.
-    """
+    """The transactions that are open at the end of a log, kept up to date while it grows."""
 
     def __init__(self) -> None:
         self._open: OpenTransactions | None = None
@@ -268,10 +248,7 @@ class AbortedTransactions:
 def find_aborted_transactions(
     view: LogView, start_offset: int, end_offset: int
 ) -> tuple[AbortedTransaction, ...]:
-    """Return the aborted transactions that overlap ``[start_offset, end_offset)``.
-
-    ``end_offset`` is not above the last stable offset.
-    """
+    """Return the aborted transactions that overlap ``[start_offset, end_offset)``."""
     if start_offset >= end_offset:
         return ()
     first = view.find_segment(start_offset) or 0
@@ -288,11 +265,7 @@ def find_aborted_transactions(
 
 
 def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction] | None:
-    """Return what the ``.txnindex`` files say; None if one is missing or unsound on the way.
-
-    An entry whose last stable offset is at or above ``end_offset`` ends the search: nothing below
-    that offset is decided later.
-    """
+    """Return what the ``.txnindex`` files say; None if one is missing or unsound on the way."""
     transactions: list[AbortedTransaction] = []
     for segment in view.segments[first:]:
         if not segment.has_transaction_index:
@@ -368,12 +341,7 @@ class AbortWatch:
         self._next_offset = 0
 
     def look(self, scan: Window, wanted: npt.NDArray[np.bool_] | None, path: str) -> None:
-        """Note the batches of a window.
-
-        Its transactional control batches have been read as a whole. ``wanted`` masks the batches
-        whose records are given; None for all. `CorruptIndexError`: records of a transaction were
-        given that turns out to be aborted, or left out of one that turns out to be committed.
-        """
+        """Note the batches of a window."""
         headers = scan.headers
         follows = np.append(self._next_offset, headers.last_offsets[:-1] + 1)
         gaps = self._gaps + np.cumsum(headers.offsets != follows)
@@ -405,12 +373,7 @@ class AbortWatch:
                 self._end(producer_id, ControlRecordType(kind), gaps_before, (offset, path))
 
     def look_on(self) -> None:
-        """Look at what comes after the range, up to the markers of the transactions that it cuts.
-
-        Notes
-        -----
-        Damage outside the range that was asked for is not reported: the search ends there.
-        """
+        """Look at what comes after the range, up to the markers of transactions that it cuts."""
         try:
             for scan, path in self._windows_after():
                 self.look(scan, np.zeros(len(scan.headers), dtype=np.bool_), path)

@@ -48,10 +48,7 @@ def compress_snappy(data: Bytes) -> Bytes:
 
 
 def snappy_length(block: Bytes) -> int:
-    """Return how many bytes a raw block says it holds: the varint at its head.
-
-    That is 0 where there is no head: the library says so, too.
-    """
+    """Return how many bytes a raw block says it holds: the varint at its head."""
     if not len(block):
         return 0
     length = 0
@@ -110,13 +107,7 @@ class ZstdDecompressor:
 
 
 class ZstdReader:
-    """Reads what concatenated zstd frames hold.
-
-    Parameters
-    ----------
-    stream
-        Arrow's.
-    """
+    """Reads what concatenated zstd frames hold."""
 
     def __init__(self, stream: pa.CompressedInputStream) -> None:
         self._stream = stream
@@ -138,13 +129,7 @@ class ZstdReader:
 
 
 class ZstdCompressor:
-    """Compresses whole zstd frames.
-
-    Parameters
-    ----------
-    level
-        The one of zstd's levels.
-    """
+    """Compresses whole zstd frames."""
 
     def __init__(self, level: int) -> None:
         self._codec = pa.Codec(_ZSTD, compression_level=level)

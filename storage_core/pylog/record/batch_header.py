@@ -143,12 +143,7 @@ _SIZE = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """Every header field of one batch; fields a format lacks hold their ``NO_*`` sentinel.
-
-    ``offset`` is the raw first field: the base offset in v2, the last offset in v0 and v1.
-    ``size_bytes`` is the whole entry, including the 12 bytes of offset and size.
-    ``record_count`` is `UNKNOWN_RECORD_COUNT` for a compressed v0/v1 wrapper.
-    """
+    """Every header field of one batch; fields a format lacks hold their ``NO_*`` sentinel."""
 
     offset: int
     size_bytes: int
@@ -193,13 +188,7 @@ class BatchHeader:
 
     @property
     def compression(self) -> CompressionType:
-        """The codec.
-
-        Raises
-        ------
-        UnsupportedCodecError
-            The id is none that Kafka knows, or zstd in a v0/v1 message.
-        """
+        """The codec."""
         return codec_of(self.codec_id, self.magic)
 
     @property
@@ -228,11 +217,7 @@ class BatchHeader:
 
     @property
     def first_timestamp(self) -> int | None:
-        """The first record's timestamp in ms, or the largest where the header does not have it.
-
-        It does not in a batch with LogAppendTime or a delete horizon, and where the first record
-        has no timestamp. None if no record has one.
-        """
+        """The first record's timestamp in ms, or the largest where the header does not have it."""
         is_first_record_s = (
             self.timestamp_type is TimestampType.CREATE_TIME
             and self.delete_horizon_ms is None
@@ -244,13 +229,7 @@ class BatchHeader:
 
 @cache
 def codec_of(codec_id: int, magic: int) -> CompressionType:
-    """Return the codec that ``codec_id`` means in format ``magic``.
-
-    Raises
-    ------
-    UnsupportedCodecError
-        No codec has that id, or only later formats have that codec.
-    """
+    """Return the codec that ``codec_id`` means in format ``magic``."""
     if not CompressionType.is_known(codec_id):
         highest = max(CompressionType)
         reason = f"compression codec id {codec_id} does not exist (known: 0 to {highest:d})"
@@ -269,22 +248,7 @@ def peek_entry_size(
     path: str | os.PathLike[str] | None = None,
     position: int | None = None,
 ) -> int:
-    """Return how many bytes the entry at ``buffer[at:]`` takes, from its first 17 bytes.
-
-    Parameters
-    ----------
-    buffer
-        At least `HEADER_SIZE_UP_TO_MAGIC` bytes from ``at`` on.
-    at
-        Where the entry begins in ``buffer``.
-    path, position
-        Name the place in errors.
-
-    Raises
-    ------
-    CorruptRecordError
-        The size is below the minimum of its format, or the magic is not 0, 1 or 2.
-    """
+    """Return how many bytes the entry at ``buffer[at:]`` takes, from its first 17 bytes."""
     (size,) = _SIZE.unpack_from(buffer, at + SIZE_OFFSET)
     magic = buffer[at + MAGIC_OFFSET]
     if magic > MAGIC_VALUE_V2:
@@ -304,20 +268,7 @@ def parse_batch_header(
     path: str | os.PathLike[str] | None = None,
     position: int | None = None,
 ) -> BatchHeader:
-    """Return the header of the entry at ``buffer[at:]``; its records are neither read nor checked.
-
-    Parameters
-    ----------
-    buffer
-        At least 61 bytes from ``at`` on for a v2 batch, 34 for a v1 and 26 for a v0 message.
-    at, path, position
-        As in `peek_entry_size`.
-
-    Raises
-    ------
-    CorruptRecordError
-        As in `peek_entry_size`, or fewer bytes than the header needs.
-    """
+    """Return the header of the entry at ``buffer[at:]``; its records are not looked at."""
     if len(buffer) - at < HEADER_SIZE_UP_TO_MAGIC:
         reason = f"only {len(buffer) - at} bytes where a batch header should be"
         raise CorruptRecordError(reason, path, position)

@@ -49,15 +49,7 @@ Below, it gains some microseconds, and loading it takes a millisecond, compiling
 
 
 class BatchTraits(NamedTuple):
-    """What the headers of some batches have in common, to recognise the usual case at once.
-
-    Attributes
-    ----------
-    lowest_magic
-        Of all batches.
-    attributes
-        Attribute bits that any of them has.
-    """
+    """What the headers of some batches have in common, to recognise the usual case at once."""
 
     lowest_magic: int
     attributes: int
@@ -73,11 +65,7 @@ class BatchTraits(NamedTuple):
 
 
 class BatchHeaders:
-    """Header fields of consecutive batches, a column a field; see `BatchHeader` for meanings.
-
-    ``columns`` has dtype int64 and shape (FIELD_COUNT, batches); all columns are views of it. Not
-    changed after it is made.
-    """
+    """Header fields of consecutive batches, a column a field; see `BatchHeader` for meanings."""
 
     __slots__ = ("_traits", "columns")
 
@@ -210,19 +198,7 @@ class BatchHeaders:
 
 @dataclass(frozen=True, slots=True)
 class BatchScan:
-    """The whole batches at the head of a buffer.
-
-    Attributes
-    ----------
-    buffer
-        uint8, read-only, the scanned bytes; not a copy.
-    headers
-        One column a whole batch.
-    valid_bytes
-        Bytes that the whole batches take; a batch cut by the end of the buffer begins here.
-    defect
-        What is impossible about the header at ``valid_bytes``; None where nothing is.
-    """
+    """The whole batches at the head of a buffer."""
 
     buffer: npt.NDArray[np.uint8]
     headers: BatchHeaders
@@ -231,18 +207,7 @@ class BatchScan:
 
 
 def find_batches(buffer: npt.NDArray[np.uint8]) -> BatchScan:
-    """Return every whole batch in ``buffer`` with its header.
-
-    Parameters
-    ----------
-    buffer
-        dtype uint8, C-contiguous, read-only; begins where a batch begins. Not copied.
-
-    Notes
-    -----
-    Neither checksums nor offsets are looked at. An impossible header ends the scan and is put into
-    ``defect``; the batches before it are returned.
-    """
+    """Return every whole batch in ``buffer`` with its header."""
     capacity = max(16, buffer.size // _GUESSED_BATCH_BYTES)
     parts: list[Int64Array] = []
     at = 0
@@ -299,13 +264,6 @@ def find_bad_checksum(scan: _Batches, only: BoolArray | None = None) -> BadCheck
 
     CRC-32C for v2, CRC-32 for v0 and v1. About 0.05 s a gigabyte where the processor has an
     instruction for CRC-32C, and without the interpreter's lock there.
-
-    Parameters
-    ----------
-    scan
-        Whole batches.
-    only
-        Mask of the batches to check; all if None.
     """
     headers = scan.headers
     if not len(headers):
@@ -354,23 +312,7 @@ def _find_bad_legacy(scan: _Batches, which: Int64Array) -> BadChecksum | None:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Consecutive batches of a file; valid until the next window is read, unless it is kept.
-
-    Attributes
-    ----------
-    buffer
-        uint8, read-only; ``headers.positions`` index it.
-    headers
-        The batches, or those of them that were selected.
-    path
-        The ``.log`` file.
-    file_position
-        The byte of the file that ``buffer[0]`` is.
-    size_bytes
-        How many bytes of the buffer are whole batches.
-    fetch
-        Reads the rest of batches of which only headers are here; None where all are.
-    """
+    """Consecutive batches of a file; valid until the next window is read, unless it is kept."""
 
     buffer: npt.NDArray[np.uint8]
     headers: BatchHeaders
@@ -405,10 +347,7 @@ class Window:
         return self.buffer[start : start + int(self.headers.sizes_bytes[index])].data
 
     def read_batches(self, which: npt.NDArray[np.bool_] | None = None) -> None:
-        """Have the whole batches that a mask picks in the buffer, all if None.
-
-        To be called before more than headers is looked at where only headers were read.
-        """
+        """Have the whole batches that a mask picks in the buffer, all if None."""
         if self.fetch is not None:
             which = np.ones(len(self.headers), dtype=np.bool_) if which is None else which
             self.fetch(self, which)

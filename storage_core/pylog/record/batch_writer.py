@@ -72,17 +72,7 @@ MAX_INT64 = 2**63 - 1
 
 
 def ensure_offset_rises(offset: int, next_offset: int, base_offset: int) -> None:
-    """Raise ``ValueError`` unless the batch may go on with ``offset``.
-
-    Parameters
-    ----------
-    offset
-        Of the record to be added.
-    next_offset
-        The lowest it may have: the base offset, or the last record's plus 1.
-    base_offset
-        Of the batch; deltas to it are int32.
-    """
+    """Raise ``ValueError`` unless the batch may go on with ``offset``."""
     if offset < next_offset:
         msg = f"offset is {offset}, expected {next_offset} or more: offsets in a batch rise"
         raise ValueError(msg)
@@ -124,13 +114,7 @@ def batch_attributes(
     is_control_batch: bool = False,
     has_delete_horizon: bool = False,
 ) -> int:
-    """Return the attributes of a v2 batch.
-
-    Raises
-    ------
-    ValueError
-        The timestamp type is NO_TIMESTAMP_TYPE, which v2 cannot express.
-    """
+    """Return the attributes of a v2 batch."""
     if timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
         msg = "a v2 batch has a timestamp type: CREATE_TIME or LOG_APPEND_TIME"
         raise ValueError(msg)
@@ -143,22 +127,7 @@ def batch_attributes(
 
 
 def write_batch_header(view: bytearray | memoryview, header: BatchHeader) -> None:
-    """Write the 61 header bytes of a v2 batch in front of its records, with their checksum.
-
-    Parameters
-    ----------
-    view
-        The first ``header.size_bytes`` bytes are the batch; those from byte 61 on must already
-        hold its records, compressed if the attributes say so.
-    header
-        What to write. ``header.crc`` is not looked at: it is computed.
-
-    Raises
-    ------
-    ValueError
-        ``header`` is not of format v2, its size is impossible or beyond ``view``, its base
-        timestamp is negative and not `NO_TIMESTAMP`, or a field does not fit its width.
-    """
+    """Write the 61 header bytes of a v2 batch in front of its records, with their checksum."""
     size_bytes = header.size_bytes
     _ensure_writable_header(header, len(view))
     batch = memoryview(view)[:size_bytes]
@@ -208,20 +177,7 @@ def _ensure_writable_header(header: BatchHeader, room: int) -> None:
 
 
 def empty_batch(header: BatchHeader) -> bytes:
-    """Return the 61 bytes that compaction keeps of a batch whose records are all gone.
-
-    Parameters
-    ----------
-    header
-        Of the v2 batch. Offsets, producer fields, leader epoch, timestamp type, max timestamp,
-        and the transactional and control flags are kept; codec, base timestamp and delete
-        horizon are not.
-
-    Raises
-    ------
-    ValueError
-        ``header`` is not of format v2.
-    """
+    """Return the 61 bytes that compaction keeps of a batch whose records are all gone."""
     kept = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_FLAG_MASK | CONTROL_FLAG_MASK
     data = bytearray(RECORD_BATCH_OVERHEAD)
     emptied = replace(
@@ -240,13 +196,7 @@ def _magic(view: bytearray | memoryview) -> int:
 
 
 def set_base_offset(view: bytearray | memoryview, offset: int) -> None:
-    """Give the v2 batch at the head of ``view`` this base offset; its checksum stays right.
-
-    Raises
-    ------
-    ValueError
-        The batch is a v0 or v1 message, for which `set_last_offset` is meant.
-    """
+    """Give the v2 batch at the head of ``view`` this base offset; its checksum stays right."""
     if _magic(view) != MAGIC_VALUE_V2:
         msg = f"a v{_magic(view)} message has no base offset to set, only a last offset"
         raise ValueError(msg)
@@ -254,25 +204,14 @@ def set_base_offset(view: bytearray | memoryview, offset: int) -> None:
 
 
 def set_last_offset(view: bytearray | memoryview, offset: int) -> None:
-    """Move the batch so that ``offset`` is its last one; its checksum stays right.
-
-    In v2 the base offset becomes ``offset - last offset delta``; in v0 and v1 the stored offset
-    is the last one, also of a wrapper. The absolute inner offsets of a v0 wrapper do not move
-    along.
-    """
+    """Move the batch so that ``offset`` is its last one; its checksum stays right."""
     if _magic(view) == MAGIC_VALUE_V2:
         offset -= _INT32.unpack_from(view, LAST_OFFSET_DELTA_OFFSET)[0]
     _INT64.pack_into(view, OFFSET_OFFSET, offset)
 
 
 def set_partition_leader_epoch(view: bytearray | memoryview, epoch: int) -> None:
-    """Give the v2 batch at the head of ``view`` this leader epoch; its checksum stays right.
-
-    Raises
-    ------
-    ValueError
-        The batch is a v0 or v1 message, which has no leader epoch.
-    """
+    """Give the v2 batch at the head of ``view`` this leader epoch; its checksum stays right."""
     if _magic(view) != MAGIC_VALUE_V2:
         msg = f"a v{_magic(view)} message has no partition leader epoch"
         raise ValueError(msg)
@@ -282,27 +221,7 @@ def set_partition_leader_epoch(view: bytearray | memoryview, epoch: int) -> None
 def set_max_timestamp(
     view: bytearray | memoryview, timestamp_type: TimestampType, timestamp: int
 ) -> None:
-    """Give the batch this timestamp type and max timestamp, and the checksum that follows.
-
-    With LOG_APPEND_TIME every record reports ``timestamp`` from then on. Nothing is written where
-    both are already so, not even a checksum in place of a wrong one.
-
-    Parameters
-    ----------
-    view
-        Begins with a whole v1 message or v2 batch.
-    timestamp_type
-        CREATE_TIME or LOG_APPEND_TIME.
-    timestamp
-        In ms.
-
-    Raises
-    ------
-    ValueError
-        The message is of format v0, which has no timestamp, or the type is NO_TIMESTAMP_TYPE.
-    CorruptRecordError
-        The header is impossible.
-    """
+    """Give the batch this timestamp type and max timestamp, and the checksum that follows."""
     batch = memoryview(view)
     header = parse_batch_header(batch)
     if header.magic == MAGIC_VALUE_V0:
@@ -354,19 +273,7 @@ def set_partition_leader_epochs(view: memoryview, positions: Int64Array, epoch: 
 def set_append_times(
     view: memoryview, positions: Int64Array, ends: Int64Array, codec_ids: Int64Array, time_ms: int
 ) -> None:
-    """Make all batches LogAppendTime batches of ``time_ms``, with the checksums that follow.
-
-    Parameters
-    ----------
-    view, positions
-        See the module.
-    ends
-        The byte after each batch.
-    codec_ids
-        Of each batch; beside timestamp type and codec they keep no attribute.
-    time_ms
-        Every record reports it from then on.
-    """
+    """Make all batches LogAppendTime batches of ``time_ms``, with the checksums that follow."""
     _put(view, positions + ATTRIBUTES_OFFSET, codec_ids | TIMESTAMP_TYPE_MASK, _BIG_INT16)
     _put(view, positions + MAX_TIMESTAMP_OFFSET, time_ms, _BIG_INT64)
     from_attributes = (positions + ATTRIBUTES_OFFSET).tolist()

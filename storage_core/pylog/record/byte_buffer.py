@@ -25,25 +25,12 @@ _NOT_SHRUNK_BYTES = 1 << 16
 
 
 def is_surely_over(size_bytes: int, limit: int) -> bool:
-    """Whether a batch of that size in its file is over the limit, whatever its codec.
-
-    Codecs make a little more of what they cannot shrink.
-    """
+    """Whether a batch of that size in its file is over the limit, whatever its codec."""
     return size_bytes > limit + limit // 8 + _NOT_SHRUNK_BYTES
 
 
 def over_limit(what: str, limit: int, advice: str = RAISE_THE_OPTION) -> str:
-    """Return the text for a batch that exceeds ``limit`` bytes.
-
-    Parameters
-    ----------
-    what
-        What exceeds it, and how far it got.
-    limit
-        What it may have.
-    advice
-        What can be done, with the punctuation before it.
-    """
+    """Return the text for a batch that exceeds ``limit`` bytes."""
     return f"{what}, more than the limit of {limit} bytes{advice}"
 
 
@@ -55,13 +42,6 @@ class ByteBuffer:
 
     Invariant: ``memory[:length]`` is what was appended since the last `clear`. Views handed out
     are valid until the next `clear` or append. One thread.
-
-    Parameters
-    ----------
-    limit
-        Most bytes that one decompressed batch may have; see `open_batch`.
-    advice
-        What the error for a larger batch says can be done.
     """
 
     __slots__ = ("_advice", "_batch_start", "_ready", "_view", "length", "limit", "memory")
@@ -89,15 +69,7 @@ class ByteBuffer:
         return self.length
 
     def reserve(self, count: int) -> memoryview:
-        """Return a writable view of at least ``count`` bytes after the content.
-
-        Call `advance` with what was used.
-
-        Raises
-        ------
-        InvalidRecordError
-            The batch would exceed `limit`.
-        """
+        """Return a writable view of at least ``count`` bytes after the content."""
         if self.length + count > self._ready:
             if count > self.room():
                 self.refuse(count)
@@ -105,16 +77,7 @@ class ByteBuffer:
         return self._view[self.length :]
 
     def reserve_up_to(self, count: int) -> memoryview:
-        """Return a writable view for a stream of unknown length, at most one byte over the limit.
-
-        The byte over the limit shows whether a stream just fits or does not; content that reaches
-        it is refused here, on the next call.
-
-        Raises
-        ------
-        InvalidRecordError
-            The batch exceeds `limit` already.
-        """
+        """Return a writable view for a stream of unknown length, one byte over the limit."""
         if self.length + count > self._ready:
             room = self.room()
             if room < 0:

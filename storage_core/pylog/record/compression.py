@@ -51,13 +51,6 @@ class Decompressor:
     """Appends decompressed batches to a `ByteBuffer`; keeps the codecs' contexts.
 
     One thread.
-
-    Parameters
-    ----------
-    max_decompressed_bytes
-        Most bytes one batch may have, decompressed.
-    advice
-        What the error for a larger batch says can be done.
     """
 
     def __init__(
@@ -70,29 +63,7 @@ class Decompressor:
         self._zstd = open_zstd_decompressor()
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
-        """Decompress ``payload`` after the content of `buffer`.
-
-        Parameters
-        ----------
-        codec
-            What the batch's attributes say.
-        payload
-            The compressed stream; one-dimensional bytes.
-        magic
-            Record format of the batch: the LZ4 rules depend on it.
-
-        Returns
-        -------
-        tuple of int
-            Start and end (exclusive) of the decompressed bytes in `buffer`.
-
-        Raises
-        ------
-        InvalidRecordError
-            The stream is damaged, cut short, or larger than the limit, which is for bytes without a
-            codec, too. A zstd stream cut short gives fewer bytes and no error where the library
-            for it is installed: the batch's record count says.
-        """
+        """Decompress ``payload`` after the content of `buffer`."""
         start = self.buffer.open_batch()
         match codec:
             case CompressionType.NONE:
@@ -238,24 +209,7 @@ class Compressor:
     def compress(
         self, codec: CompressionType, data: Bytes, *, magic: int, level: int | None = None
     ) -> Bytes:
-        """Return ``data`` compressed; with NONE ``data`` itself.
-
-        Parameters
-        ----------
-        codec
-            What the batch's attributes will say.
-        data
-            One-dimensional bytes, C-contiguous.
-        magic
-            Record format of the batch.
-        level
-            See the table above; None is the default.
-
-        Raises
-        ------
-        ValueError
-            The codec has no such level, or is not allowed in the format.
-        """
+        """Return ``data`` compressed; with NONE ``data`` itself."""
         ensure_level(codec, level)
         match codec:
             case CompressionType.NONE:

@@ -49,13 +49,7 @@ class EndTransactionMarker(NamedTuple):
 
 
 def parse_control_record_type(key: bytes | None) -> ControlRecordType:
-    """Return the type in a control record's key; unknown types become UNKNOWN.
-
-    Raises
-    ------
-    InvalidRecordError
-        The key is null, shorter than 4 bytes, or has a negative version.
-    """
+    """Return the type in a control record's key; unknown types become UNKNOWN."""
     if key is None or len(key) < _KEY.size:
         reason = f"control record key is {key!r}, expected at least {_KEY.size} bytes"
         raise InvalidRecordError(reason)
@@ -67,13 +61,7 @@ def parse_control_record_type(key: bytes | None) -> ControlRecordType:
 
 
 def parse_end_transaction_marker(key: bytes | None, value: bytes | None) -> EndTransactionMarker:
-    """Return the content of an ABORT or COMMIT record.
-
-    Raises
-    ------
-    InvalidRecordError
-        The key is of another type, or the value is null, short or of a negative version.
-    """
+    """Return the content of an ABORT or COMMIT record."""
     control_type = parse_control_record_type(key)
     if control_type not in _MARKER_TYPES:
         reason = f"control record is of type {control_type.name}, expected ABORT or COMMIT"
@@ -97,13 +85,7 @@ def encode_control_record_key(control_type: ControlRecordType) -> bytes:
 
 
 def encode_end_transaction_value(marker: EndTransactionMarker) -> bytes:
-    """Return the 6 bytes of an ABORT or COMMIT record's value.
-
-    Raises
-    ------
-    ValueError
-        The marker is of another type, or its coordinator epoch is not an int32.
-    """
+    """Return the 6 bytes of an ABORT or COMMIT record's value."""
     if marker.control_type not in _MARKER_TYPES:
         name = marker.control_type.name
         msg = f"a transaction ends with a marker of type ABORT or COMMIT, not {name}"
@@ -125,29 +107,7 @@ def end_transaction_marker(  # noqa: PLR0913 - keyword-only fields of the batch
     timestamp: int,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> bytes:
-    """Return the control batch that ends a producer's transaction in one partition.
-
-    Parameters
-    ----------
-    control_type
-        ABORT or COMMIT.
-    offset
-        The marker's own offset.
-    producer_id, producer_epoch
-        Whose transaction ends; both are needed.
-    coordinator_epoch
-        Epoch of the transaction coordinator that decided.
-    timestamp
-        In ms.
-    partition_leader_epoch
-        Epoch of the leader that appends the marker.
-
-    Raises
-    ------
-    ValueError
-        The type is not a marker's, producer id or epoch is missing, the timestamp is negative and
-        not `NO_TIMESTAMP`, or a number does not fit its width.
-    """
+    """Return the control batch that ends a producer's transaction in one partition."""
     value = encode_end_transaction_value(EndTransactionMarker(control_type, coordinator_epoch))
     if producer_id == NO_PRODUCER_ID or producer_epoch == NO_PRODUCER_EPOCH:
         msg = (

@@ -52,17 +52,7 @@ _INT32 = struct.Struct(">i")
 
 
 class StoredMessage(NamedTuple):
-    """A message as a record, and the checksum that it stores.
-
-    Attributes
-    ----------
-    record
-        With its absolute offset, and the timestamp that a consumer sees.
-    crc
-        As stored.
-    computed_crc
-        What it should be.
-    """
+    """A message as a record, and the checksum that it stores."""
 
     record: Record
     crc: int
@@ -112,15 +102,7 @@ def _key_and_value(entry: memoryview, magic: int) -> tuple[bytes | None, bytes |
 
 
 def wrapped_stream(entry: memoryview, magic: int) -> memoryview:
-    """Return the compressed stream in a wrapper: a view of its value.
-
-    Raises
-    ------
-    CorruptRecordError
-        The key or value does not fit into the entry.
-    InvalidRecordError
-        The value is null.
-    """
+    """Return the compressed stream in a wrapper: a view of its value."""
     at = KEY_SIZE_OFFSET_V1 if magic == MAGIC_VALUE_V1 else KEY_SIZE_OFFSET_V0
     start, after_key = _field_bounds(entry, at)
     start, end = _field_bounds(entry, after_key)
@@ -145,22 +127,7 @@ def _inner_entries(payload: memoryview) -> Iterator[memoryview]:
 
 
 def iter_legacy_records(entry: memoryview, decompressor: Decompressor) -> Iterator[Record]:
-    """Yield the records of one whole v0 or v1 entry, checking every CRC in it.
-
-    Parameters
-    ----------
-    entry
-        Exactly the bytes of the message or wrapper.
-    decompressor
-        Its buffer is cleared and used.
-
-    Raises
-    ------
-    CorruptRecordError
-        A CRC or a length is wrong.
-    InvalidRecordError
-        The wrapper breaks a rule above.
-    """
+    """Yield the records of one whole v0 or v1 entry, checking every CRC in it."""
     header = parse_batch_header(entry)
     if header.is_compressed:
         ensure_valid_crc(entry, header)
@@ -172,17 +139,7 @@ def iter_legacy_records(entry: memoryview, decompressor: Decompressor) -> Iterat
 
 
 def iter_stored_messages(entry: memoryview, decompressor: Decompressor) -> Iterator[StoredMessage]:
-    """Yield the messages of one whole v0 or v1 entry, whether or not their checksums are right.
-
-    Parameters as of `iter_legacy_records`.
-
-    Raises
-    ------
-    CorruptRecordError
-        A length is wrong.
-    InvalidRecordError
-        The wrapper breaks a rule above.
-    """
+    """Yield the messages of one whole v0 or v1 entry, whether or not their checksums are right."""
     header = parse_batch_header(entry)
     if not header.is_compressed:
         key, value = _key_and_value(entry, header.magic)
@@ -245,19 +202,7 @@ class BatchOffsets(NamedTuple):
 
 
 def batch_offsets(batch: memoryview) -> BatchOffsets:
-    """Return the offsets of the batch that ``batch`` begins with.
-
-    Parameters
-    ----------
-    batch
-        A whole batch; more may follow it.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        It is a compressed batch of v0 or v1, whose header does not have its first offset, and it
-        cannot be read.
-    """
+    """Return the offsets of the batch that ``batch`` begins with."""
     header = parse_batch_header(batch, 0)
     first = header.base_offset
     if first is None:

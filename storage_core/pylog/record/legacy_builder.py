@@ -57,21 +57,7 @@ def encode_message(
     attributes: int,
     timestamp: int,
 ) -> bytes:
-    """Return one entry: offset, size, and the message with its checksum.
-
-    Parameters
-    ----------
-    offset
-        As it is to be stored.
-    key, value
-        One-dimensional bytes, or None.
-    magic
-        0 or 1.
-    attributes
-        Codec and, in v1, timestamp type.
-    timestamp
-        In ms; not stored in v0.
-    """
+    """Return one entry: offset, size, and the message with its checksum."""
     if magic == MAGIC_VALUE_V0:
         start = _START_V0.pack(magic, attributes)
     else:

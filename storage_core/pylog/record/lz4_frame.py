@@ -71,22 +71,7 @@ def _parse_header(payload: memoryview, *, check_header_checksum: bool) -> tuple[
 
 
 def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
-    """Append the content of the frame at the head of ``payload`` to ``out``.
-
-    Parameters
-    ----------
-    payload
-        The frame, and possibly ignored bytes after it.
-    magic
-        Record format of the batch; 0 leaves the header checksum unchecked.
-    out
-        Its limit is respected.
-
-    Raises
-    ------
-    InvalidRecordError
-        The frame breaks a rule above, is cut short, or exceeds the limit.
-    """
+    """Append the content of the frame at the head of ``payload`` to ``out``."""
     position, block_size, has_checksums = _parse_header(payload, check_header_checksum=magic > 0)
     size = len(payload)
     while True:

@@ -119,39 +119,19 @@ def _decode_unsigned(
 
 
 def decode_unsigned_varint(buffer: memoryview | bytes, position: int, end: int) -> tuple[int, int]:
-    """Return the varint without zig-zag at ``position``, and the position after it.
-
-    It has up to 35 bits: an int32 and what surplus bits the last byte holds.
-
-    Raises
-    ------
-    InvalidRecordError
-        It has more than 5 bytes or reaches ``end``.
-    """
+    """Return the varint without zig-zag at ``position``, and the position after it."""
     return _decode_unsigned(buffer, position, end, 5)
 
 
 def decode_varint(buffer: memoryview | bytes, position: int, end: int) -> tuple[int, int]:
-    """Return the zig-zag int32 at ``position`` and the position after it.
-
-    Raises
-    ------
-    InvalidRecordError
-        It has more than 5 bytes or reaches ``end``.
-    """
+    """Return the zig-zag int32 at ``position`` and the position after it."""
     raw, after = _decode_unsigned(buffer, position, end, 5)
     raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), after
 
 
 def decode_varlong(buffer: memoryview | bytes, position: int, end: int) -> tuple[int, int]:
-    """Return the zig-zag int64 at ``position`` and the position after it.
-
-    Raises
-    ------
-    InvalidRecordError
-        It has more than 10 bytes or reaches ``end``.
-    """
+    """Return the zig-zag int64 at ``position`` and the position after it."""
     raw, after = _decode_unsigned(buffer, position, end, 10)
     raw &= 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), after
@@ -281,20 +261,7 @@ class RecordDeltas(NamedTuple):
 
 
 def decode_record(buffer: memoryview, position: int, end: int) -> tuple[RecordDeltas, int]:
-    """Return the record at ``position`` and the position after it.
-
-    Parameters
-    ----------
-    buffer
-        The decompressed records of one batch.
-    position, end
-        Where the record begins, and where the batch's records end.
-
-    Raises
-    ------
-    InvalidRecordError
-        A length does not fit, or the record's own length and its fields disagree.
-    """
+    """Return the record at ``position`` and the position after it."""
     length, start = decode_varint(buffer, position, end)
     if not 0 <= length <= end - start:
         reason = f"record length is {length}, with {end - start} bytes left in the batch"
@@ -334,24 +301,7 @@ def encode_record(
     value: Bytes | None,
     headers: Sequence[HeaderPair] = (),
 ) -> bytes:
-    """Return the record, its length in front.
-
-    Parameters
-    ----------
-    timestamp_delta
-        Minus the batch's base timestamp, int64, in ms.
-    offset_delta
-        Minus the batch's base offset, int32.
-    key, value
-        One-dimensional bytes, or None.
-    headers
-        Pairs of key and value; keys may repeat and keep their order.
-
-    Raises
-    ------
-    ValueError
-        A header key is None, or a number does not fit its width.
-    """
+    """Return the record, its length in front."""
     parts: list[Bytes] = [_ATTRIBUTES, encode_varlong(timestamp_delta), encode_varint(offset_delta)]
     _add_bytes(parts, key)
     _add_bytes(parts, value)

@@ -41,21 +41,7 @@ _MAX_CONTROL_BYTES = 1 << 20
 
 
 class RecordBatch:
-    """A read-only view of one whole batch; nothing is copied until records are asked for.
-
-    Parameters
-    ----------
-    data
-        Bytes that begin with the batch; what follows it is not looked at. Must stay unchanged
-        while the object is used.
-    decompressor
-        Shared between batches of one thread to keep its memory; a new one if None.
-
-    Raises
-    ------
-    CorruptRecordError
-        The header is impossible, or fewer bytes are there than it announces.
-    """
+    """A read-only view of one whole batch; nothing is copied until records are asked for."""
 
     __slots__ = ("_data", "_decompressor", "header")
 
@@ -84,19 +70,7 @@ class RecordBatch:
             raise CorruptRecordError(reason)
 
     def records(self) -> Iterator[Record]:
-        """Yield every record, control records included, in the order they are stored.
-
-        Raises
-        ------
-        InvalidRecordError
-            The records break the format, are not as many as the header counts, or have offsets
-            that do not go up or lie outside the batch's.
-
-        Notes
-        -----
-        Differs from Kafka: it returns such offsets as they are, and a consumer passes over those
-        that go back.
-        """
+        """Yield every record, control records included, in the order they are stored."""
         header = self.header
         lowest = _LOWEST_OFFSET if header.base_offset is None else header.base_offset
         for record in self.unassigned_records():
@@ -133,10 +107,7 @@ class RecordBatch:
         yield from self.records_in(payload)
 
     def records_in(self, payload: memoryview) -> Iterator[Record]:
-        """Yield the records of a v2 batch whose decompressed records are ``payload``.
-
-        As of `unassigned_records`, their offsets are not looked at.
-        """
+        """Yield the records of a v2 batch whose decompressed records are ``payload``."""
         header = self.header
         position = 0
         for _ in range(header.record_count):
@@ -161,13 +132,7 @@ class RecordBatch:
             raise InvalidRecordError(reason)
 
     def control_record(self) -> Record | None:
-        """Return the first record of a control batch; None for an empty or data batch.
-
-        Raises
-        ------
-        InvalidRecordError
-            It breaks the format, or the batch is far larger than control records are.
-        """
+        """Return the first record of a control batch; None for an empty or data batch."""
         if not self.header.is_control_batch:
             return None
         size = self.header.size_bytes
@@ -179,13 +144,7 @@ class RecordBatch:
         return next(iter(bounded.unassigned_records()), None)
 
     def control_type(self) -> ControlRecordType | None:
-        """Return the type of a control batch's first record; None for an empty or data batch.
-
-        Raises
-        ------
-        InvalidRecordError
-            As of `control_record`.
-        """
+        """Return the type of a control batch's first record; None for an empty or data batch."""
         record = self.control_record()
         return None if record is None else parse_control_record_type(record.key)
 

@@ -50,13 +50,7 @@ def _append_block(block: memoryview, out: ByteBuffer) -> None:
 
 
 def decompress_snappy(payload: memoryview, out: ByteBuffer) -> None:
-    """Append the content of ``payload``, a xerial stream or one raw block, to ``out``.
-
-    Raises
-    ------
-    InvalidRecordError
-        The stream breaks a rule above, is empty, or exceeds the limit of ``out``.
-    """
+    """Append the content of ``payload``, a xerial stream or one raw block, to ``out``."""
     size = len(payload)
     if size == 0:
         raise _refuse("is empty")

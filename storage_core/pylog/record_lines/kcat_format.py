@@ -53,25 +53,13 @@ _PART = re.compile(r"%(.?)|\\(x[0-9A-Fa-f]{1,2}|.?)|[^%\\]+", re.DOTALL)
 
 
 class KcatFormat(NamedTuple):
-    """A format that was read; `parse` makes it.
-
-    Attributes
-    ----------
-    parts
-        In order: bytes that stand in every line, and letters of fields.
-    """
+    """A format that was read; `parse` makes it."""
 
     parts: tuple[bytes | str, ...]
 
     @classmethod
     def parse(cls, text: str) -> KcatFormat:
-        """Return the format that ``text`` stands for.
-
-        Raises
-        ------
-        ValueError
-            It has a field that there is not.
-        """
+        """Return the format that ``text`` stands for."""
         parts: list[bytes | str] = []
         for found in _PART.finditer(text):
             field, escape = found[1], found[2]
@@ -97,10 +85,7 @@ class KcatFormat(NamedTuple):
         return tuple(dict.fromkeys(fields)) or ("offset",)
 
     def lines(self, batch: pa.RecordBatch, *, is_printable: bool = False) -> memoryview:
-        """Return the text of each record, one after the other.
-
-        With ``is_printable``, names, keys, values and headers have nothing that a terminal obeys.
-        """
+        """Return the text of each record, one after the other."""
         if not batch.num_rows:
             return memoryview(b"")
         parts: list[pa.Array | bytes] = []

@@ -120,15 +120,7 @@ def _lines(
 
 
 def headers_as_json(column: pa.Array, values: str) -> pa.Array:
-    """Return each record's headers as one JSON array, ``[]`` for none.
-
-    Parameters
-    ----------
-    column
-        The column ``headers``.
-    values
-        "base64" or "text".
-    """
+    """Return each record's headers as one JSON array, ``[]`` for none."""
     lists = _headers(column, *((_text, _text) if values == "text" else (_base64, _ascii)))
     if isinstance(lists, str):
         ends = np.arange(len(column) + 1, dtype=np.int64) * 2

@@ -30,15 +30,7 @@ def text_column(texts: Sequence[bytes]) -> pa.Array:
 
 
 def joined(*parts: pa.Array | str, null: str | None = None) -> pa.Array:
-    """Return a column whose rows are those of ``parts``, put together.
-
-    Parameters
-    ----------
-    parts
-        Columns of text or of integers, all of one length, and strings that stand in every row.
-    null
-        What stands in the place of a null. None: a row with a null in it is null.
-    """
+    """Return a column whose rows are those of ``parts``, put together."""
     strings = [part.encode() for part in parts if isinstance(part, str)]
     *scalars, separator = text_column([*strings, b""])
     unused = iter(scalars)
@@ -53,15 +45,7 @@ def joined(*parts: pa.Array | str, null: str | None = None) -> pa.Array:
 
 
 def joined_bytes(*parts: pa.Array | bytes, null: bytes = b"") -> pa.Array:
-    """Return a column of bytes whose rows are those of ``parts``, put together.
-
-    Parameters
-    ----------
-    parts
-        Columns of text or bytes, all of one length, and bytes that stand in every row.
-    null
-        What stands in the place of a null.
-    """
+    """Return a column of bytes whose rows are those of ``parts``, put together."""
     literals = [part for part in parts if isinstance(part, bytes)]
     *scalars, separator = text_column([*literals, b""]).cast(pa.large_binary())
     unused = iter(scalars)
@@ -74,10 +58,7 @@ def joined_bytes(*parts: pa.Array | bytes, null: bytes = b"") -> pa.Array:
 
 
 def joined_lists(ends: npt.NDArray[np.int32], entries: pa.Array) -> pa.Array:
-    """Return a column of lists of entries with commas between them.
-
-    Row i has the entries from ``ends[i]`` to ``ends[i + 1]``.
-    """
+    """Return a column of lists of entries with commas between them."""
     lists = pa.Array.from_buffers(
         pa.list_(entries.type),
         ends.size - 1,
@@ -117,13 +98,7 @@ _FILLINGS = pa.Array.from_buffers(
 
 
 def base64_column(column: pa.Array) -> pa.Array:
-    """Return the values of a binary column in base64 (standard alphabet, padded); nulls stay null.
-
-    Returns
-    -------
-    pa.Array
-        ``large_string``.
-    """
+    """Return the values of a binary column in base64 (padded); nulls stay null."""
     column = column.cast(pa.large_binary())
     ends = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: len(column) + 1]
     over = np.diff(ends) % 3
@@ -154,18 +129,7 @@ def escaped_column(
     of_printable: Callable[[pa.Array], pa.Array],
     of_value: Callable[[bytes], bytes],
 ) -> pa.Array:
-    """Return the text of each value; nulls stay null.
-
-    Parameters
-    ----------
-    column
-        Binary.
-    of_printable
-        Returns the text of a column of values that are UTF-8 and hold nothing that is
-        `UNPRINTABLE`, given as ``large_string``.
-    of_value
-        Returns the text, in UTF-8, of any one value; the same for those.
-    """
+    """Return the text of each value; nulls stay null."""
     try:
         text = column.cast(pa.large_string())
     except pa.ArrowInvalid:  # a value is not UTF-8, and which one is not said

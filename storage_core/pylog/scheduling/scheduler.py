@@ -199,10 +199,7 @@ class BackgroundScheduler(Scheduler):
             self._is_started = True
 
     def shutdown(self) -> None:
-        """Drop the tasks that wait, and return when those under way are done.
-
-        A task that calls this does not wait for itself.
-        """
+        """Drop the tasks that wait, and return when those under way are done."""
         with self._changed:
             self._is_shut_down = True
             self._queue.cancel_all()

@@ -65,11 +65,6 @@ class WorkerThreads:
 
     One thread gives work. A child that is forked meanwhile has the object but not its threads: what
     was given to them is then made by whoever asks for it.
-
-    Parameters
-    ----------
-    count
-        How many threads, 1 or more.
     """
 
     def __init__(self, count: int) -> None:
@@ -112,16 +107,6 @@ class WorkerThreads:
 
         Errors of a part are raised by its iterator, after the items before them. At any time one
         more part is in flight than there are threads.
-
-        Parameters
-        ----------
-        parts
-            Asked for one at a time, by the caller's thread.
-        make
-            Makes the items of a part; called by a thread, and again in a forked child.
-        most_bytes
-            A thread turns to another part when it has made so much of one that nobody has asked
-            for. So no thread ever waits for the caller.
         """
         waiting: deque[tuple[_Part, _Ahead[_Item]]] = deque()
         try:

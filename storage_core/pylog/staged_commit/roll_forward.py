@@ -103,30 +103,14 @@ class OwnedDirectory(Protocol):
 
 
 class RollForward:
-    """Completes the commit of a log directory that is under way, if there is one. One thread.
-
-    Parameters
-    ----------
-    directory
-        The log directory.
-    io
-        What everything is changed through.
-    """
+    """Completes the commit of a log directory that is under way, if there is one. One thread."""
 
     def __init__(self, directory: OwnedDirectory, io: DurableIO) -> None:
         self._directory = directory
         self._io = io
 
     def complete_pending(self) -> Manifest | None:
-        """Complete what another owner began; return its manifest, None if there was none.
-
-        Raises
-        ------
-        CorruptCheckpointError
-            The manifest or the ledger is malformed.
-        LogStorageError
-            The disk failed, or a staged file is gone or damaged; see `carry_out`.
-        """
+        """Complete what another owner began; return its manifest, None if there was none."""
         manifest = read_manifest(self._directory.path)
         if manifest is None:
             return None
@@ -142,14 +126,7 @@ class RollForward:
         return manifest
 
     def carry_out(self, manifest: Manifest) -> None:
-        """Append what a manifest announces that is not there yet, and enter the job in the ledger.
-
-        Raises
-        ------
-        LogStorageError
-            The disk failed, or a staged file that was not appended is gone or damaged. What has
-            been appended stays; the next owner completes it, or fails in the same way.
-        """
+        """Append what a manifest announces that is not there yet; enter the job in the ledger."""
         for topic in manifest.new_topics:
             self._directory.ensure_topic(topic)
         current = replace(

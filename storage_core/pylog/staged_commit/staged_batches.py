@@ -43,19 +43,7 @@ _put_start = struct.Struct(">qii").pack
 
 
 class Window(NamedTuple):
-    """Neighbouring batches of a staged file.
-
-    Attributes
-    ----------
-    first
-        Which batch of the file the first one is.
-    position
-        Where it begins in the file.
-    records
-        Their bytes, writable.
-    headers
-        Theirs, with positions in ``records``.
-    """
+    """Neighbouring batches of a staged file."""
 
     first: int
     position: int
@@ -64,27 +52,7 @@ class Window(NamedTuple):
 
 
 class StagedBatches:
-    """A staged file with its entries. One thread.
-
-    Parameters
-    ----------
-    log_directory
-        Where the files lie.
-    staged
-        What is known of them.
-
-    Attributes
-    ----------
-    staged, entries
-        The description, and a row for each batch.
-
-    Raises
-    ------
-    SegmentVanishedError
-        There are no entries.
-    CorruptRecordError
-        They are not those that were staged.
-    """
+    """A staged file with its entries. One thread."""
 
     def __init__(self, log_directory: str, staged: StagedFile) -> None:
         self.staged = staged
@@ -96,15 +64,7 @@ class StagedBatches:
         self._ends = np.cumsum(self.entries.sizes_bytes)
 
     def ensure_complete(self) -> None:
-        """Raise unless the file is there, as long as it was, with its first and last batch.
-
-        Raises
-        ------
-        SegmentVanishedError
-            It is not there.
-        CorruptRecordError
-            It is another one.
-        """
+        """Raise unless the file is there, as long as it was, with its first and last batch."""
         with open_file(self.path) as file:
             size = file.size()
             if size != self.staged.size_bytes:
@@ -114,13 +74,7 @@ class StagedBatches:
         self._window(len(self.entries) - 1, len(self.entries))
 
     def windows(self, first: int = 0) -> Iterator[Window]:
-        """Yield all batches from ``first`` on, checked, a few MiB at a time.
-
-        Raises
-        ------
-        CorruptRecordError
-            A batch is not the one that was staged.
-        """
+        """Yield all batches from ``first`` on, checked, a few MiB at a time."""
         count = len(self.entries)
         while first < count:
             start = int(self._ends[first] - self.entries.sizes_bytes[first])
@@ -156,33 +110,14 @@ class StagedBatches:
         return Window(first, start, view, headers)
 
     def placed(self, window: Window, base_offset: int, leader_epoch: int) -> BatchHeaders:
-        """Give the batches of a window their offsets; return their headers as they are then.
-
-        Parameters
-        ----------
-        window
-            Its records are changed.
-        base_offset
-            Of the first batch of the window.
-        leader_epoch
-            Of all.
-        """
+        """Give the batches of a window their offsets; return their headers as they are then."""
         headers = _with_offsets(window.headers.columns, base_offset, leader_epoch)
         set_base_offsets(window.records, headers.positions, headers.offsets)
         set_partition_leader_epochs(window.records, headers.positions, leader_epoch)
         return headers
 
     def place_in_file(self, io: DurableIO, base_offset: int, leader_epoch: int) -> BatchHeaders:
-        """Give all batches their offsets where they lie; return what the headers are then.
-
-        The file is on the disk with them when this returns. Nothing else of it is touched or read,
-        and no checksum covers what is: the cost grows with the batches, not with their bytes.
-
-        Raises
-        ------
-        KafkaStorageError
-            The disk failed; some batches may have their offsets. This can be repeated.
-        """
+        """Give all batches their offsets where they lie; return what the headers are then."""
         headers = self._headers(base_offset, leader_epoch)
         starts = zip(
             headers.positions.tolist(),
@@ -227,15 +162,7 @@ def _with_offsets(columns: Int64Array, base_offset: int, leader_epoch: int) -> B
 
 
 def stamp_append_time(batches: StagedBatches, io: DurableIO, time_ms: int) -> StagedFile:
-    """Stamp all batches of a staged file; return what is known of it then.
-
-    Raises
-    ------
-    CorruptRecordError
-        A batch is not the one that was staged.
-    KafkaStorageError
-        The disk failed; the file is of no use any more.
-    """
+    """Stamp all batches of a staged file; return what is known of it then."""
     crcs = []
     with io.open(batches.path) as file:
         for window in batches.windows():
@@ -272,20 +199,7 @@ def stamp_append_time(batches: StagedBatches, io: DurableIO, time_ms: int) -> St
 
 
 class AppliedBatches(NamedTuple):
-    """How much of what was announced for a partition its log holds.
-
-    Attributes
-    ----------
-    batch_count
-        How many batches, from the first one that is not skipped on.
-    next_offset
-        The offset after the last of them; the announced base offset if it holds none.
-    is_all
-        Whether the log holds nothing else from the announced base offset on.
-    is_rewritten
-        Whether a broker's cleaner has been where the next of them would be: a batch lacks records,
-        or offsets are missing, so that nobody can tell whether it was there.
-    """
+    """How much of what was announced for a partition its log holds."""
 
     batch_count: int
     next_offset: int
@@ -296,15 +210,7 @@ class AppliedBatches(NamedTuple):
 def find_applied_batches(
     log_directory: str, partition_directory: str, announced: AnnouncedPartition
 ) -> AppliedBatches:
-    """Return which announced batches a log holds from the announced base offset on, in order.
-
-    Raises
-    ------
-    SegmentVanishedError, CorruptRecordError
-        The entries of a staged file are gone, or are not those that were staged.
-    LogDirectoryError
-        The partition directory cannot be listed.
-    """
+    """Return which announced batches a log holds from the announced base offset on, in order."""
     expected = _expected(log_directory, announced)
     count, next_offset = 0, announced.base_offset
     try:

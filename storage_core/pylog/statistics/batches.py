@@ -80,12 +80,7 @@ class TimeCount(NamedTuple):
 
 
 class TimeHistogram:
-    """Batches by the hour of their largest timestamp.
-
-    Where timestamps are too far apart for so many hours, the intervals become longer.
-
-    `untimed`: what has no timestamp; its interval has no meaning.
-    """
+    """Batches by the hour of their largest timestamp."""
 
     def __init__(self) -> None:
         self.interval_ms = HOUR_MS  # how long they are
@@ -215,11 +210,7 @@ class TimestampOrder:
 
 @dataclass(slots=True)
 class BatchStatistics:
-    """What the headers of some batches add up to, of one partition or of a topic.
-
-    Control batches are counted by themselves: ``data``, the histograms, codecs and times are about
-    the others.
-    """
+    """What the headers of some batches add up to, of one partition or of a topic."""
 
     data: BatchSums = field(default_factory=BatchSums)
     control: BatchSums = field(default_factory=BatchSums)

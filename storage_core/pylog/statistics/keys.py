@@ -97,10 +97,7 @@ class FrequentKeys:
                 self._make_room()
 
     def entries(self) -> Int64Array:
-        """Return the entries, a row of `pylog.kernels.frequent_keys` each, the most frequent first.
-
-        By the records that are certain, then by log and offset.
-        """
+        """Return the entries, rows of `pylog.kernels.frequent_keys`, the most frequent first."""
         found = self._held()
         order = np.lexsort(
             (found[:, ENTRY_OFFSET], found[:, ENTRY_SOURCE], -found[:, ENTRY_RECORDS])

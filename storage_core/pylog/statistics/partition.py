@@ -68,11 +68,7 @@ class BatchRun(NamedTuple):
 
 
 class RunChoice:
-    """Chooses runs among the windows of one partition. One thread.
-
-    The windows with the largest ``u ** (1 / bytes)`` are kept, ``u`` random in (0, 1): each comes
-    in by its length (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
-    """
+    """Chooses runs among the windows of one partition. One thread."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self._random = random.Random(str(topic_partition))  # noqa: S311 - a sample, no secret
@@ -103,10 +99,7 @@ class RunChoice:
 
 
 def shared_budget(sizes_bytes: Sequence[int], budget_bytes: int, least_bytes: int) -> list[int]:
-    """Return how much of each of some logs to sample: by their sizes, no less than ``least_bytes``.
-
-    The largest ones come first; when nothing is left of the budget, the rest gets nothing.
-    """
+    """Return how much of each log to sample: by size, no less than ``least_bytes``."""
     shares = [0] * len(sizes_bytes)
     total, left = sum(sizes_bytes), budget_bytes
     for place in sorted(range(len(shares)), key=lambda each: -sizes_bytes[each]):
@@ -291,11 +284,7 @@ class CountedRecords:
 
 
 class TopicCounts:
-    """What is counted of a topic's partitions, added as each is done. Any number of threads.
-
-    Of the keys nothing is kept but the most frequent ones, once all partitions have been added: so
-    memory is bounded by how many topics are being read at a time.
-    """
+    """What is counted of a topic's partitions, added as each is done. Any number of threads."""
 
     def __init__(self, partitions: int, most: int) -> None:
         # What was found; empty before all partitions have been added
@@ -345,10 +334,7 @@ class PartitionWork:
     advance: Callable[[int], None]  # as of `walk_partition`
 
     def run(self, place: int, view: LogView) -> PartitionResult:
-        """Return what is found in a log; what cannot be read is in its problems.
-
-        ``place`` stands for it in what is counted of its topic.
-        """
+        """Return what is found in a log; what cannot be read is in its problems."""
         result, counted = self._run(place, view)
         if self.counts is not None:
             self.counts[view.topic].add(counted)

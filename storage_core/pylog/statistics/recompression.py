@@ -133,10 +133,7 @@ _KIB = 1 << 10
 
 
 class Variant(NamedTuple):
-    """A codec, its level (None for Kafka's default), and a batch size.
-
-    ``batch_size`` is in bytes before compression; None for batches as they are.
-    """
+    """A codec, its level (None for Kafka's default), and a batch size."""
 
     codec: CompressionType
     level: int | None

@@ -298,13 +298,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
 def find_live_records(
     view: LogView, *, stable_offset: int | None = None, map_bytes: int = _MAP_BYTES
 ) -> list[LiveRecords]:
-    """Return for every segment what is live in it.
-
-    Live is what consumers get, or will once it is decided, and a cleaning would keep: the last
-    record of each key among those below the last stable offset that are not aborted, everything
-    from there on, control batches, and batches without records, which stand for a producer.
-    ``stable_offset`` is used in the place of the last stable offset.
-    """
+    """Return for every segment what is live in it."""
     search = _Search(view, stable_offset, map_bytes)
     shares = 1
     while (found := search.run(shares)) is None:
@@ -361,10 +355,7 @@ class _Search:
     def _windows(
         self, index: int, whole: LiveRecords | None
     ) -> Iterator[tuple[Window, npt.NDArray[np.int64]]]:
-        """Yield the windows of a segment, and which of their batches have records to judge.
-
-        The other batches are added to ``whole``: they are live or not as headers say.
-        """
+        """Yield the windows of a segment, and which of their batches have records to judge."""
         for window in SegmentHeaders(self._view, index, verifies_checksums=True):
             headers = window.headers
             is_gone = (headers.last_offsets < self._start) | self._aborted.mask(headers)

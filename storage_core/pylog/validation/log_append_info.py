@@ -110,13 +110,7 @@ class AppendedBatches(NamedTuple):
 
 
 def batches_of(records: memoryview) -> list[PositionedHeader]:
-    """Return the headers of the whole batches in ``records``; one cut short at the end is left out.
-
-    Raises
-    ------
-    CorruptRecordError
-        A header is impossible.
-    """
+    """Return the headers of the whole batches in ``records``, without one cut short."""
     batches = []
     position = 0
     while len(records) - position >= HEADER_SIZE_UP_TO_MAGIC:
@@ -149,34 +143,7 @@ def analyze_records(
     *,
     leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> tuple[LogAppendInfo, list[PositionedHeader]]:
-    """Return what an append consists of, once every batch has been checked.
-
-    Parameters
-    ----------
-    records
-        Bytes of batches; a batch cut short at the end does not count.
-    config
-        Of the topic, for ``max.message.bytes``.
-    topic_partition
-        For errors.
-    origin
-        Followers accept any size.
-    leader_epoch
-        The epoch of the leader that a follower copies, or of a quorum's leader. From a follower's
-        first batch of a higher epoch on all is left out (KAFKA-18723).
-
-    Raises
-    ------
-    InvalidRecordError
-        A client's batch does not begin with offset 0, or a quorum leader's has another epoch. A
-        wrapper of v0/v1 whose offsets are to be kept cannot be read.
-    RecordTooLargeError
-        A batch is larger than ``max.message.bytes``.
-    CorruptRecordError
-        A header is impossible or a checksum wrong.
-    OffsetsOutOfOrderError
-        Offsets are to be kept, and a batch does not begin after the one before it ends.
-    """
+    """Return what an append consists of, once every batch has been checked."""
     info = LogAppendInfo()
     batches: list[PositionedHeader] = []
     keeps_offsets = origin in (AppendOrigin.REPLICATION, AppendOrigin.RAFT_LEADER)

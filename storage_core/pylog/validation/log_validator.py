@@ -48,21 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """Records as they are to be appended.
-
-    Attributes
-    ----------
-    records
-        The given buffer, changed, or a new one.
-    batches
-        Their headers.
-    next_offset
-        The offset after the last record.
-    max_timestamp
-        Largest timestamp, ms.
-    message_size_maybe_changed
-        Whether the records were rewritten.
-    """
+    """Records as they are to be appended."""
 
     records: memoryview
     batches: list[PositionedHeader]
@@ -72,23 +58,7 @@ class ValidationResult:
 
 
 class LogValidator:
-    """Validates one append and assigns offsets; made for one append.
-
-    Parameters
-    ----------
-    topic_partition
-        For errors.
-    config
-        Of the topic.
-    origin
-        Who appends.
-    now_ms
-        The time, for timestamps.
-    leader_epoch
-        Written into every batch.
-    decompressor
-        Kept between appends of one log, whose lock guards it.
-    """
+    """Validates one append and assigns offsets; made for one append."""
 
     def __init__(
         self,
@@ -111,24 +81,7 @@ class LogValidator:
     def validate_and_assign_offsets(
         self, records: memoryview, batches: Sequence[PositionedHeader], first_offset: int
     ) -> ValidationResult:
-        """Return the records with offsets from ``first_offset`` on.
-
-        Parameters
-        ----------
-        records
-            Writable bytes of whole batches, whose checksums are right. Changed in place.
-        batches
-            Their headers.
-        first_offset
-            Of the first record.
-
-        Raises
-        ------
-        InvalidRecordError
-            A batch cannot be appended.
-        InvalidTimestampError, RecordValidationError
-            Records cannot be; a wrong timestamp goes first.
-        """
+        """Return the records with offsets from ``first_offset`` on."""
         if not batches:
             msg = "there is no record batch"
             raise self._invalid(msg)

@@ -60,23 +60,7 @@ _NOT_WANTED = (
 
 
 class RecordSummary(NamedTuple):
-    """Facts about the records of one batch.
-
-    Attributes
-    ----------
-    record_count
-        How many there are.
-    is_consecutive
-        Whether their offsets are the batch's base offset, that plus 1, and so on.
-    null_keys
-        How many have no key.
-    lowest_timestamp
-        Of those that have one; None if none has.
-    highest_timestamp
-        Of all; `NO_TIMESTAMP` where none has one.
-    without_timestamp
-        How many have none.
-    """
+    """Facts about the records of one batch."""
 
     record_count: int
     is_consecutive: bool
@@ -87,22 +71,7 @@ class RecordSummary(NamedTuple):
 
 
 def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor) -> RecordSummary:
-    """Return the facts about a batch whose checksum is right; every record is looked at.
-
-    Parameters
-    ----------
-    batch
-        Exactly its bytes.
-    header
-        Its header.
-    decompressor
-        Its buffer is cleared and used.
-
-    Raises
-    ------
-    InvalidRecordError, CorruptRecordError
-        The records break their format, or are not as many as the header counts.
-    """
+    """Return the facts about a batch whose checksum is right; every record is looked at."""
     is_v2 = header.magic == MAGIC_VALUE_V2
     payload = _payload(batch, header, decompressor)
     if len(payload) > LARGE_BYTES or header.record_count > MANY_RECORDS:
@@ -214,20 +183,7 @@ def _summarize_by_kernel(payload: memoryview, header: BatchHeader) -> RecordSumm
 
 
 class WalkedRecords(NamedTuple):
-    """What a walk over the records of v2 batches gave, a row a record.
-
-    Attributes
-    ----------
-    sound_batches
-        How many of the batches, from the first one on, keep to the format.
-    offsets, timestamps
-        int64; minus what the table has as base offset and base timestamp 0. Of the sound batches'
-        records, and of some of the next batch.
-    null_keys
-        How many records of them have no key.
-    key_validity
-        Arrow bitmap: which ones have.
-    """
+    """What a walk over the records of v2 batches gave, a row a record."""
 
     sound_batches: int
     offsets: npt.NDArray[np.int64]
@@ -237,16 +193,7 @@ class WalkedRecords(NamedTuple):
 
 
 def walk_records(records: npt.NDArray[np.uint8], table: npt.NDArray[np.int64]) -> WalkedRecords:
-    """Look at every record of some v2 batches, decompressed.
-
-    Parameters
-    ----------
-    records
-        uint8, read-only, C-contiguous.
-    table
-        The batches as `pylog.kernels.decode_records` takes them; their bounds lie within
-        ``records``, and they count no more records than these bytes can hold.
-    """
+    """Look at every record of some v2 batches, decompressed."""
     count = int(table[:, kernel.BATCH_RECORD_COUNT].sum())
     offsets, timestamps = np.empty((2, count), dtype=np.int64)
     validity = np.full(count // 8 + 1, 0xFF, dtype=np.uint8)
@@ -284,15 +231,7 @@ _MOST_DECOMPRESSED_BYTES = 1 << 22
 
 
 class BatchSummaries(NamedTuple):
-    """Facts about the records of batches, a row a batch; int64.
-
-    Attributes
-    ----------
-    null_keys
-        How many records have no key.
-    lowest_timestamps, highest_timestamps
-        Of all records, ms, `NO_TIMESTAMP` included.
-    """
+    """Facts about the records of batches, a row a batch; int64."""
 
     null_keys: Int64Array
     lowest_timestamps: Int64Array
@@ -305,22 +244,7 @@ class BatchSummaries(NamedTuple):
 def summarize_batches(
     records: memoryview, headers: BatchHeaders, decompressor: Decompressor
 ) -> BatchSummaries:
-    """Return the facts about the first of some batches, every record of which is looked at.
-
-    They end before the first batch that is large, or whose records are not as many as it counts,
-    break their format, or do not have the offsets 0, 1, 2 … of the batch; and where many bytes have
-    been decompressed.
-
-    Parameters
-    ----------
-    records
-        The bytes.
-    headers
-        Of v2 create-time batches, at least one, with positions in ``records``, base offset 0, known
-        codecs, right checksums, and as many offsets as records, at least one.
-    decompressor
-        Its buffer is cleared and used.
-    """
+    """Return the facts about the first of some batches, every record of which is looked at."""
     starts = headers.positions + RECORDS_OFFSET
     ends = headers.positions + headers.sizes_bytes
     if headers.traits.any_has(COMPRESSION_CODEC_MASK):
@@ -394,15 +318,7 @@ def _decompressed(
 
 
 def may_stay_in_place(headers: BatchHeaders, config: LogConfig) -> BoolArray:
-    """Mask the batches whose headers say nothing against it.
-
-    Parameters
-    ----------
-    headers
-        As they came from the client.
-    config
-        Of the topic.
-    """
+    """Mask the batches whose headers say nothing against it."""
     counts = headers.record_counts
     most_bytes = min(config.max_message_bytes, config.segment_bytes)
     stays = np.zeros(COMPRESSION_CODEC_MASK + 1, dtype=np.bool_)
@@ -425,19 +341,7 @@ def may_stay_in_place(headers: BatchHeaders, config: LogConfig) -> BoolArray:
 def stays_in_place(
     headers: BatchHeaders, summaries: BatchSummaries, config: LogConfig, now_ms: int
 ) -> BoolArray:
-    """Mask the batches whose records, too, say nothing against it.
-
-    Parameters
-    ----------
-    headers
-        Of batches that `may_stay_in_place`, at least as many as are summarized.
-    summaries
-        What their records are like.
-    config
-        Of the topic.
-    now_ms
-        The time, for the bounds of timestamps.
-    """
+    """Mask the batches whose records, too, say nothing against it."""
     mask: BoolArray = np.ones(len(summaries), dtype=np.bool_)
     if config.is_compact:
         mask &= summaries.null_keys == 0

@@ -44,43 +44,14 @@ _ALL_BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
 
 
 class ClusterTopicConfig(NamedTuple):
-    """What the metadata say of a topic.
-
-    Attributes
-    ----------
-    properties
-        Its own; None if the metadata do not have this topic.
-    doubt
-        Why that may not be what a broker would go by; None if it is.
-    """
+    """What the metadata say of a topic."""
 
     properties: dict[str, str] | None
     doubt: str | None = None
 
 
 class ClusterConfigs:
-    """The configurations in a cluster's metadata, as one of its nodes takes them.
-
-    Parameters
-    ----------
-    metadata
-        What was read.
-    node_id
-        Of the node whose log directory it is; None if nothing tells.
-
-    Attributes
-    ----------
-    path
-        The directory of the metadata.
-    of_brokers
-        What holds for all topics, as properties of topics: what all brokers have, and what this one
-        has and goes first.
-
-    Raises
-    ------
-    InvalidRecordError
-        A broker's property has no such value.
-    """
+    """The configurations in a cluster's metadata, as one of its nodes takes them."""
 
     def __init__(self, metadata: CommittedMetadata, node_id: int | None) -> None:
         self.path = metadata.path
@@ -110,13 +81,7 @@ class ClusterConfigs:
             raise InvalidRecordError(reason, self.path) from error
 
     def topic(self, name: str, directories: Iterable[str]) -> ClusterTopicConfig:
-        """Return what is said of the topic that partition directories belong to.
-
-        Raises
-        ------
-        CorruptCheckpointError, LogDirectoryError
-            A ``partition.metadata`` file cannot be read.
-        """
+        """Return what is said of the topic that partition directories belong to."""
         image = self._topics.get(name)
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         undecided = {resource, *self._brokers} & self._metadata.undecided
@@ -143,13 +108,7 @@ class ClusterConfigs:
         )
 
     def is_only_replica(self, topic_partition: TopicPartition, directory: str) -> bool:
-        """Whether this node is certainly the only replica of the partition in a directory.
-
-        Raises
-        ------
-        CorruptCheckpointError, LogDirectoryError
-            Its ``partition.metadata`` cannot be read.
-        """
+        """Whether this node is certainly the only replica of the partition in a directory."""
         topic = self._topics.get(topic_partition.topic)
         partition = None if topic is None else topic.partitions.get(topic_partition.partition)
         return (
@@ -180,14 +139,7 @@ class ClusterConfigs:
 def find_cluster_configs(
     log_directory: str, server_properties: ServerProperties | None = None
 ) -> ClusterConfigs | None:
-    """Return what the metadata of a log directory's broker say, None if they are not to be found.
-
-    Raises
-    ------
-    LogStorageError
-        They cannot be read, are damaged, not whole or not understood, or are of another cluster or
-        node.
-    """
+    """Return what the metadata of a log directory's broker say, None if they are not found."""
     owner = _owner(log_directory)
     for candidate in _candidates(log_directory, server_properties):
         path = os.path.join(candidate, str(CLUSTER_METADATA))  # noqa: PTH118 - kept as text
@@ -206,24 +158,7 @@ def only_replica_rule(
     *,
     high_watermark: str = HIGH_WATERMARKS[0],
 ) -> IsOnlyReplica:
-    """Return what tells whether this node is the only replica of a partition in a directory.
-
-    The metadata are read when it is first asked. What cannot be read says nothing.
-
-    Parameters
-    ----------
-    log_directory
-        Local.
-    server_properties
-        Of the broker whose directory it is.
-    high_watermark
-        One of `HIGH_WATERMARKS`; ``log-end`` for a directory whose cluster is gone.
-
-    Raises
-    ------
-    ValueError
-        ``high_watermark`` is another word.
-    """
+    """Return what tells whether this node is the only replica of a partition in a directory."""
     if high_watermark not in HIGH_WATERMARKS:
         msg = f"high_watermark is {high_watermark!r}, expected one of {', '.join(HIGH_WATERMARKS)}"
         raise ValueError(msg)

@@ -244,28 +244,7 @@ def logs_to_compact(  # noqa: PLR0913 - all that an owner is told
     recover_as_broker: bool,
     is_dry_run: bool,
 ) -> Iterator[ChosenLogs]:
-    """Own a log directory within the block; or, for a dry run, only read it.
-
-    Parameters
-    ----------
-    path
-        Local.
-    configs
-        Of all topics that count; those of them that are compacted are chosen.
-    server_properties
-        A broker's file, if there is one.
-    context
-        The clock, the disk and the background work.
-    high_watermark, recover_as_broker
-        As for `own_log_directory`.
-    is_dry_run
-        Whether nothing is changed or locked.
-
-    Raises
-    ------
-    LogStorageError
-        See `own_log_directory` and `logs_for_a_dry_run`.
-    """
+    """Own a log directory within the block; or, for a dry run, only read it."""
     compacted = {topic: each for topic, each in configs.items() if each.is_compact}
     if not is_dry_run:
         with own_logs(
@@ -295,29 +274,7 @@ def logs_for_a_dry_run(
     watermarks: HighWatermarks,
     recovery_mode: RecoveryMode,
 ) -> Iterator[ChosenLogs]:
-    """Open the logs of some topics for as long as the block lasts.
-
-    Parameters
-    ----------
-    log_directory
-        Local; somebody may have it open.
-    configs
-        The topics, with their configuration.
-    clock
-        The time.
-    watermarks
-        Where the high watermarks start.
-    recovery_mode
-        What recovery may drop.
-
-    Raises
-    ------
-    UnexpectedFileError, CorruptRecordError
-        Something in a partition's directory can be neither used nor repaired; a file of the log is
-        a link, which its owner would refuse.
-    LogDirectoryError, KafkaStorageError, SegmentVanishedError
-        A file cannot be read, or its owner has removed it meanwhile.
-    """
+    """Open the logs of some topics for as long as the block lasts."""
     failures = LogDirFailureChannel(is_logged=False)
     context = LogContext(io=ForgettingIO(), clock=clock, failures=failures)
     logs: dict[TopicPartition, UnifiedLog] = {}

@@ -120,17 +120,7 @@ SMALL_SEGMENTS = 32
 
 @dataclass(slots=True)
 class SegmentAdoption:
-    """Decides for the staged files of one partition, one after the other.
-
-    Attributes
-    ----------
-    segment_bytes
-        Of the topic.
-    segments
-        How many the partition has, those included that the files so far will become.
-    size_bytes
-        Of the partition, the files so far included.
-    """
+    """Decides for the staged files of one partition, one after the other."""
 
     segment_bytes: int
     segments: int = 0
@@ -168,25 +158,14 @@ DEAD_MS = 7 * 24 * 3_600_000
 
 
 class StagedLeftovers:
-    """Removes staged files of a log directory.
-
-    Parameters
-    ----------
-    directory
-        The log directory.
-    context
-        Clock and disk.
-    """
+    """Removes staged files of a log directory."""
 
     def __init__(self, directory: str, context: LogContext) -> None:
         self._directory = directory
         self._context = context
 
     def _by_job(self) -> dict[str, list[str]]:
-        """Return the paths of all staged files, by the beginning of their names.
-
-        Those that a manifest needs are left out.
-        """
+        """Return the paths of all staged files, by the beginning of their names."""
         manifest = read_manifest(self._directory)
         needed = None if manifest is None else manifest.key.file_prefix
         by_job: dict[str, list[str]] = {}
@@ -197,15 +176,7 @@ class StagedLeftovers:
         return by_job
 
     def sweep_job(self, key: JobKey) -> None:
-        """Remove all staged files of a job, unless a commit of it is to be completed.
-
-        Raises
-        ------
-        LogDirectoryError, CorruptCheckpointError
-            The directory cannot be listed, or its manifest is malformed.
-        KafkaStorageError
-            A file cannot be removed.
-        """
+        """Remove all staged files of a job, unless a commit of it is to be completed."""
         for path in self._by_job().get(key.file_prefix, ()):
             self._context.io.remove(path, missing_ok=True)
 
@@ -321,19 +292,7 @@ def _kind_of_process(process_id: int | None) -> str:
 
 
 class JobCommit:
-    """One commit in a directory that is owned; used once.
-
-    Parameters
-    ----------
-    job
-        The job.
-    directory
-        Its log directory.
-    manager
-        Of that directory, open.
-    context
-        Clock and disk.
-    """
+    """One commit in a directory that is owned; used once."""
 
     def __init__(
         self, job: JobDescription, directory: str, manager: LogManager, context: LogContext

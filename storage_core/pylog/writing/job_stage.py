@@ -39,15 +39,7 @@ _WAITING_BYTES = 64 << 20
 
 
 class JobStage:
-    """Takes the rows of one attempt; see `WriteJob.stage`. One thread.
-
-    Attributes
-    ----------
-    job, attempt
-        Whose rows these are.
-    row_count
-        How many rows have been taken.
-    """
+    """Takes the rows of one attempt; see `WriteJob.stage`. One thread."""
 
     def __init__(
         self, job: JobDescription, attempt: str, context: LogContext | None = None
@@ -64,35 +56,14 @@ class JobStage:
 
     @property
     def staged(self) -> StagedRecords:
-        """What has been staged, for `WriteJob.commit`; known after the ``with`` block.
-
-        Raises
-        ------
-        ValueError
-            The block has not ended, or failed.
-        """
+        """What has been staged, for `WriteJob.commit`; known after the ``with`` block."""
         if self._staged is None:
             msg = f"nothing was staged by attempt {self.attempt!r}: its block has not ended well"
             raise ValueError(msg)
         return self._staged
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Take rows; columns and types as of `pylog.write_topic`, by their usual names.
-
-        Parameters
-        ----------
-        batch
-            With column ``value``, perhaps ``key``, ``timestamp``, ``headers``, ``partition``, and
-            ``topic`` unless the job names one. Other columns are left out.
-
-        Raises
-        ------
-        ValueError
-            A column is missing or of a wrong type, or a row's content impossible.
-        LogStorageError
-            The topic does not allow a row, or the disk failed. Texts name the row, which counts
-            from 0 in this attempt.
-        """
+        """Take rows; columns and types as of `pylog.write_topic`, by their usual names."""
         first_row = self.row_count
         columns = find_columns(batch.schema, _names_in(batch.schema))
         parts = {name: batch.column(found) for name, found in columns.items()}

@@ -118,17 +118,7 @@ def _ensure_some_open(
 
 
 class ChosenLogs(NamedTuple):
-    """The logs of some topics, and what their cleaner asks beside them.
-
-    Attributes
-    ----------
-    logs
-        Those that are open, sorted.
-    closed
-        Those that stay closed, and why.
-    checkpoints, failures
-        Of their manager.
-    """
+    """The logs of some topics, and what their cleaner asks beside them."""
 
     logs: dict[TopicPartition, UnifiedLog]
     closed: ClosedLogs
@@ -157,19 +147,7 @@ def own_logs(
     high_watermark: str,
     recover_as_broker: bool,
 ) -> Iterator[ChosenLogs]:
-    """Own a log directory within the block, for work on the logs of some topics.
-
-    Where all of them stay closed, the directory is left as it was.
-
-    Parameters
-    ----------
-    path
-        Local.
-    topic_configs
-        The topics, with their configuration.
-    server_properties, context, high_watermark, recover_as_broker
-        As for `own_log_directory`.
-    """
+    """Own a log directory within the block, for work on the logs of some topics."""
     chosen = {
         name.topic_partition
         for _, name in partition_directories(path)

@@ -65,25 +65,7 @@ def partition_of_key(key: bytes, partition_count: int) -> int:
 
 
 def partitions_of_keys(keys: pa.Array, partition_count: int) -> npt.NDArray[np.int32]:
-    """Return the partition of each key, -1 where it is null.
-
-    Parameters
-    ----------
-    keys
-        Binary or text of any width, sliced or not; text is hashed as UTF-8.
-    partition_count
-        At least 1.
-
-    Returns
-    -------
-    numpy.ndarray
-        int32, shape (rows,).
-
-    Raises
-    ------
-    ValueError
-        The column is of another type, or its offsets do not lie within its bytes.
-    """
+    """Return the partition of each key, -1 where it is null."""
     _ensure_count(partition_count)
     partitions = np.empty(len(keys), dtype=np.int32)
     status, row = kernel.murmur2_partitions(
@@ -108,17 +90,6 @@ class DefaultPartitioner:
     is drawn, uniformly over all partitions, the old one included. A producer also
     postpones the switch while its batch is not full and prefers partitions with short queues; a
     log on disk has neither. State: the sticky partition and the bytes it got. One thread.
-
-    Parameters
-    ----------
-    partition_count
-        Partitions of the topic.
-    random_source
-        Draws the sticky partitions.
-    sticky_batch_bytes
-        See above; at least 1.
-    ignore_keys
-        Whether all records are spread like those without a key (``partitioner.ignore.keys``).
     """
 
     def __init__(
@@ -154,20 +125,7 @@ class DefaultPartitioner:
     def partition_column(
         self, keys: pa.Array, sizes_bytes: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int32]:
-        """Return the partitions of many records, the same that `partition` gives one by one.
-
-        Parameters
-        ----------
-        keys
-            Binary or text, null where there is no key.
-        sizes_bytes
-            Encoded size of each record; only those of records without keys matter.
-
-        Returns
-        -------
-        numpy.ndarray
-            int32, shape (rows,).
-        """
+        """Return the partitions of many records, the same that `partition` gives one by one."""
         if self._ignore_keys:
             partitions = np.full(len(keys), kernel.NULL_KEY, dtype=np.int32)
         else:
@@ -216,11 +174,6 @@ class RoundRobinPartitioner:
     """One record after the other to one partition after the other, from 0; keys do not matter.
 
     State: how many records there were, modulo 2^32 as Kafka counts. One thread.
-
-    Parameters
-    ----------
-    partition_count
-        Partitions of the topic.
     """
 
     def __init__(self, partition_count: int) -> None:
@@ -248,11 +201,6 @@ class IntegerKeyPartitioner:
     partition here. No hash is taken, so consecutive keys go to consecutive partitions; Kafka's
     clients send the same bytes elsewhere, so a topic that they write to, too, needs
     `DefaultPartitioner`.
-
-    Parameters
-    ----------
-    partition_count
-        Partitions of the topic.
     """
 
     def __init__(self, partition_count: int) -> None:
@@ -265,25 +213,7 @@ class IntegerKeyPartitioner:
         return number % self._partition_count
 
     def partition_column(self, keys: pa.Array) -> npt.NDArray[np.int32]:
-        """Return the partitions of many records.
-
-        Parameters
-        ----------
-        keys
-            Of an integer type, or bytes or text of decimal numbers; without nulls. Integers take
-            no time to speak of, numbers in text about a microsecond each.
-
-        Returns
-        -------
-        numpy.ndarray
-            int32, shape (rows,).
-
-        Raises
-        ------
-        ValueError
-            A key is null or not a decimal number (the error names the row), or the column is of
-            another type.
-        """
+        """Return the partitions of many records."""
         if keys.null_count:
             row = keys.is_valid().to_pylist().index(False)
             msg = f"row {row}: the key is null, an integer is needed"
@@ -341,17 +271,7 @@ class ByKey:
 
 
 class PartitionAssignment:
-    """Assigns rows to the partitions of one topic. One thread.
-
-    Parameters
-    ----------
-    topic
-        Its name, for errors.
-    partitions
-        The numbers of its partitions, ascending; more may be added meanwhile.
-    partitioner
-        A function that returns the partition of each row of a record batch; `ByKey` if None.
-    """
+    """Assigns rows to the partitions of one topic. One thread."""
 
     def __init__(
         self, topic: str, partitions: Collection[int], partitioner: Partitioner | None = None
@@ -367,22 +287,7 @@ class PartitionAssignment:
         named: npt.NDArray[np.integer[Any]] | None,
         rows: npt.NDArray[np.int64] | None = None,
     ) -> npt.NDArray[np.int64]:
-        """Return the partition of each row.
-
-        Parameters
-        ----------
-        batch
-            With columns ``key`` and ``value``.
-        named
-            The partition that each row names; `UNASSIGNED` where it names none. None: no row does.
-        rows
-            What errors call each row; its place in the batch if None.
-
-        Raises
-        ------
-        ValueError
-            A partition is not there, or the partitioner's result is not a partition for each row.
-        """
+        """Return the partition of each row."""
         if named is None:
             assigned = self._chosen(batch)
         else:
@@ -485,15 +390,7 @@ def partitioner_for(chosen: str | Partitioner, count: int) -> Partitioner | None
 
 
 class NamedPartitioner:
-    """A partitioner by name, over as many partitions as a topic has at each call. One thread.
-
-    Parameters
-    ----------
-    name
-        A known one: see `ensure_known_partitioner`.
-    partitions
-        The topic's partitions; others may be added.
-    """
+    """A partitioner by name, over as many partitions as a topic has at each call. One thread."""
 
     def __init__(self, name: str, partitions: Sized) -> None:
         self._name = name

@@ -65,21 +65,7 @@ class ParsedLine(NamedTuple):
 
 
 def parse_json_line(line: bytes, values: str = "base64") -> ParsedLine | None:
-    """Return the record of one JSON line, None if the line is blank.
-
-    Parameters
-    ----------
-    line
-        Without its end.
-    values
-        ``base64`` or ``text``: how key, value and headers' values are written in a line that does
-        not say so itself.
-
-    Raises
-    ------
-    ValueError
-        It is not one; the text says why.
-    """
+    """Return the record of one JSON line, None if the line is blank."""
     if not line.strip():
         return None
     try:
@@ -197,13 +183,7 @@ def _headers(
 
 
 def parse_text_line(line: bytes) -> ParsedLine:
-    """Return the record of one text line.
-
-    Raises
-    ------
-    ValueError
-        It has no tab, or a backslash that means nothing.
-    """
+    """Return the record of one text line."""
     key, tab, value = line.partition(b"\t")
     if not tab:
         msg = "no tab between key and value"
@@ -247,15 +227,7 @@ _MOST_BYTES = 1 << 30
 
 
 class LineRun(NamedTuple):
-    """Records of neighbouring lines that belong to one partition, or are to be given one each.
-
-    Attributes
-    ----------
-    topic, partition
-        What all the lines say; None where they do not.
-    rows
-        The records; see `pylog.writing.record_rows.rows_to_batch`.
-    """
+    """Records of neighbouring lines that belong to one partition, or are to be given one each."""
 
     topic: str | None
     partition: int | None
@@ -263,15 +235,7 @@ class LineRun(NamedTuple):
 
 
 class LineRuns:
-    """Finds runs in some lines. One thread.
-
-    Parameters
-    ----------
-    lines
-        Without their ends.
-    is_text
-        Whether keys and values are text, in lines that do not say.
-    """
+    """Finds runs in some lines. One thread."""
 
     def __init__(self, lines: Sequence[bytes], *, is_text: bool) -> None:
         self._is_text = is_text

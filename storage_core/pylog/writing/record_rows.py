@@ -77,13 +77,7 @@ def rows_to_batch(rows: Iterable[RecordRow]) -> pa.RecordBatch:
 def batches_of_objects(
     records: Iterable[object], names: ColumnNames
 ) -> Iterator[tuple[pa.RecordBatch, list[int] | None]]:
-    """Yield record batches of some thousand rows, and the rows' partitions if they have any.
-
-    Raises
-    ------
-    ValueError
-        An object is not a record; it is counted from 0. What came before it has been yielded.
-    """
+    """Yield record batches of some thousand rows, and the rows' partitions if they have any."""
     rows: list[RecordRow] = []
     partitions: list[int] = []
     size = 0
@@ -199,21 +193,7 @@ _TYPES: dict[str, tuple[Callable[[pa.DataType], bool], str, str]] = {
 
 
 def find_columns(schema: pa.Schema, names: ColumnNames) -> dict[str, str]:
-    """Return the column of each part of a record that ``schema`` has.
-
-    Parameters
-    ----------
-    schema
-        Of the user's table.
-    names
-        The columns named; those that are not default to the one of the part's name, if any.
-
-    Raises
-    ------
-    ValueError
-        A column that was named is not there, or there twice, or one is of a type that cannot be
-        stored as that part.
-    """
+    """Return the column of each part of a record that ``schema`` has."""
     columns = {}
     for part, (is_type, expected, cast) in _TYPES.items():
         name = getattr(names, part)

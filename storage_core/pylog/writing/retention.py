@@ -158,18 +158,7 @@ class RetentionSummary:
 def plan_retention(
     view: LogView, config: LogConfig, watermarks: HighWatermarks, now_ms: int
 ) -> PartitionRetention:
-    """Return what `UnifiedLog.delete_old_segments` would remove.
-
-    Where the log was not closed in order, its owner recovers it first: a batch that recovery finds
-    damaged, and all after it, is counted here as if it stayed.
-
-    Raises
-    ------
-    CorruptRecordError
-        A segment may be younger than its time index says, or is the last one, and is damaged.
-    UnreadableFileError, SegmentVanishedError, LogDirectoryError
-        A file cannot be read.
-    """
+    """Return what `UnifiedLog.delete_old_segments` would remove."""
     segments = dated_segments(view)
     start, end = view.log_start_offset, view.log_end_offset
     high_watermark = watermarks.start_of(view.topic_partition, start, end)

@@ -67,17 +67,7 @@ _LEAST_BYTES_FOR_THREADS = 256 << 10
 
 
 class StageFiles:
-    """Makes and writes the staged files of one attempt. One thread.
-
-    Parameters
-    ----------
-    directory
-        The log directory.
-    io
-        What the files are written through.
-    key
-        Of the job; names of files hold it.
-    """
+    """Makes and writes the staged files of one attempt. One thread."""
 
     def __init__(self, directory: str, io: DurableIO, key: JobKey) -> None:
         self.directory = directory
@@ -100,13 +90,7 @@ class StageFiles:
         return name
 
     def write(self, name: str, position: int, data: memoryview) -> None:
-        """Write ``data`` at the end of a file, which is made if there is none.
-
-        Raises
-        ------
-        KafkaStorageError
-            The disk failed.
-        """
+        """Write ``data`` at the end of a file, which is made if there is none."""
         file = self._open.get(name)
         if file is not None:
             file.write_at(position, data)
@@ -132,13 +116,7 @@ class StageFiles:
         self.io.write_file(self.path(entries_name(name)), content)
 
     def sync(self) -> None:
-        """Return when all files, their entries and their names are on the disk.
-
-        Raises
-        ------
-        KafkaStorageError
-            One of them is not.
-        """
+        """Return when all files, their entries and their names are on the disk."""
         if not self._names:
             return
         names = [each for name in self._names for each in (name, entries_name(name))]
@@ -168,19 +146,7 @@ class StageFiles:
 
 
 class StagedPartition:
-    """Encodes rows of one partition and writes their batches. One thread.
-
-    Parameters
-    ----------
-    topic_partition
-        Which.
-    config
-        Of the topic.
-    encoder
-        Of the topic; partitions take turns.
-    files
-        Where the batches go.
-    """
+    """Encodes rows of one partition and writes their batches. One thread."""
 
     def __init__(
         self,
@@ -208,24 +174,7 @@ class StagedPartition:
     def add(
         self, columns: Columns, chosen: npt.NDArray[np.intp], rows: npt.NDArray[np.int64]
     ) -> None:
-        """Take rows, and write the batches that they fill.
-
-        Parameters
-        ----------
-        columns
-            Of rows of any partition.
-        chosen
-            Which of them are of this one.
-        rows
-            What errors call each of those.
-
-        Raises
-        ------
-        RecordTooLargeError
-            A batch is above the topic's ``max.message.bytes``; the error names its first row.
-        KafkaStorageError
-            The disk failed.
-        """
+        """Take rows, and write the batches that they fill."""
         self._write_chunks(self._encoder.encode_selected(columns, chosen, self._open), rows)
         opened = self._open.record_count
         if 0 < opened <= rows.size:
@@ -355,13 +304,6 @@ class TopicState:
 
     A topic that a commit is making has all its partitions from the manifest on: of those that were
     made already some may be missing, and after a crash for long.
-
-    Attributes
-    ----------
-    rules
-        What rows are held against.
-    config
-        The topic's configuration.
     """
 
     def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
@@ -428,19 +370,7 @@ class StagedTopic:
         rows: npt.NDArray[np.int64],
         now_ms: int,
     ) -> None:
-        """Take rows of the topic, all of which have a timestamp.
-
-        Parameters
-        ----------
-        batch, columns
-            The rows, and the same rows as the encoder takes them.
-        named
-            The partition that each row names; None: no row does.
-        rows
-            What errors call each row.
-        now_ms
-            The time.
-        """
+        """Take rows of the topic, all of which have a timestamp."""
         self._ensure_allowed(batch, rows, now_ms)
         assigned = self._assignment.assign(batch, named, rows)
         for number, chosen in rows_by_partition(assigned):

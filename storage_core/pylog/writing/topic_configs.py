@@ -51,34 +51,14 @@ _UNLIMITED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class ConfigGap(NamedTuple):
-    """That something is not known which decides over a topic's records.
-
-    Attributes
-    ----------
-    reason
-        Why; None if there is nothing that could say it.
-    is_closed_by_some
-        Whether any properties that are given for a run are enough to go by, without other limits;
-        else all that decides has to be given.
-    """
+    """That something is not known which decides over a topic's records."""
 
     reason: str | None
     is_closed_by_some: bool = True
 
 
 class FoundTopicConfig(NamedTuple):
-    """The configuration of a topic, as far as it is known.
-
-    Attributes
-    ----------
-    config
-        With Kafka's defaults where nobody says anything; with a gap, without limits that are not of
-        the topic's own.
-    entries
-        Those properties that decide over its records, and where they come from.
-    gap
-        What is not known; None if all that decides is.
-    """
+    """The configuration of a topic, as far as it is known."""
 
     config: LogConfig
     entries: tuple[ConfigEntry, ...]
@@ -86,19 +66,7 @@ class FoundTopicConfig(NamedTuple):
 
 
 class TopicConfigSources:
-    """All that says what the topics of a log directory are configured to.
-
-    Parameters
-    ----------
-    cleanup
-        What is to be done to the topics, as a word of ``cleanup.policy``.
-    server_properties
-        A broker's file.
-    stored
-        What is stored beside the logs.
-    cluster
-        What the cluster's metadata say; None if there are none.
-    """
+    """All that says what the topics of a log directory are configured to."""
 
     def __init__(
         self,
@@ -126,26 +94,7 @@ class TopicConfigSources:
     def find(
         self, topic: str, directories: Iterable[str], given: Mapping[str, str]
     ) -> FoundTopicConfig:
-        """Return the configuration of a topic.
-
-        Parameters
-        ----------
-        topic
-            Its name.
-        directories
-            Of its partitions.
-        given
-            What is given for this run.
-
-        Raises
-        ------
-        InvalidRecordError
-            A property in the cluster's metadata has no such value.
-        ValueError
-            What is given does not go together with the rest.
-        CorruptCheckpointError, LogDirectoryError
-            A ``partition.metadata`` file cannot be read.
-        """
+        """Return the configuration of a topic."""
         stored = self._stored.stored_properties(topic)
         of_cluster = None if self._cluster is None else self._cluster.topic(topic, directories)
         layers: Layers = dict(self._of_all)
@@ -250,17 +199,7 @@ _SHOWN_REASONS = 3
 
 @dataclass(frozen=True, slots=True)
 class KnownTopicConfigs:
-    """The configurations of some topics of a log directory.
-
-    Attributes
-    ----------
-    configs
-        By topic, sorted.
-    entries
-        By topic: the properties that decide what is removed, and where they come from.
-    cluster_metadata
-        The directory of the cluster's metadata, None if there are none.
-    """
+    """The configurations of some topics of a log directory."""
 
     configs: dict[str, LogConfig]
     entries: dict[str, tuple[ConfigEntry, ...]]
@@ -275,37 +214,7 @@ def known_topic_configs(
     server_properties: ServerProperties | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> KnownTopicConfigs:
-    """Return the configuration of each topic; nothing is locked or changed.
-
-    Parameters
-    ----------
-    log_directory
-        Local.
-    topics
-        Which; all of the directory if None.
-    cleanup
-        What it is wanted for, as a word of ``cleanup.policy``: ``delete`` or ``compact``.
-    server_properties
-        A broker's file: what topics are configured to that have no properties of their own.
-    properties
-        Win over all others. Of the topics that are named; if none is, of all but Kafka's internal
-        ones. A topic of which nothing else is known has no other limits than these: Kafka's default
-        of 7 days is not assumed.
-
-    Raises
-    ------
-    UnknownTopicConfigError
-        Of some topics nobody says what decides; what is said contradicts itself; or the cluster's
-        metadata are there and cannot be relied upon.
-    UnknownTopicOrPartitionError
-        The directory has no such topic.
-    ValueError
-        A property is unknown or has no such value.
-    TypeError
-        ``topics`` is one name.
-    CorruptCheckpointError, UnexpectedFileError, LogDirectoryError
-        What is stored cannot be read, or the directory is not a log directory.
-    """
+    """Return the configuration of each topic; nothing is locked or changed."""
     if isinstance(topics, str):
         msg = f"topics is one name, expected several: [{topics!r}]"
         raise TypeError(msg)

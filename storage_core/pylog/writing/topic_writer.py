@@ -36,13 +36,7 @@ if TYPE_CHECKING:
 
 
 def parse_compression(name: str | CompressionType) -> CompressionType:
-    """Return the codec that ``name`` stands for, in any case.
-
-    Raises
-    ------
-    ValueError
-        There is no codec of that name.
-    """
+    """Return the codec that ``name`` stands for, in any case."""
     if isinstance(name, CompressionType):
         return name
     for codec in CompressionType:
@@ -56,20 +50,7 @@ def parse_compression(name: str | CompressionType) -> CompressionType:
 def encoder_for(
     config: LogConfig, compression: CompressionType, level: int | None, batch_size_bytes: int
 ) -> RecordEncoder:
-    """Return what makes batches as a topic wants them: in its codec, and not above its limits.
-
-    Parameters
-    ----------
-    config
-        Of the topic.
-    compression, level, batch_size_bytes
-        What is wanted, as of `TopicWriter`.
-
-    Raises
-    ------
-    ValueError
-        The codec has no such level, or the size is out of range.
-    """
+    """Return what makes batches as a topic wants them: in its codec, and not above its limits."""
     target = config.target_compression_type(compression)
     if target is not compression:  # the log would decompress, and compress with this
         level = config.target_compression_level
@@ -81,33 +62,7 @@ def encoder_for(
 
 
 class TopicWriter:
-    """Appends rows to the logs of one topic. One thread.
-
-    Parameters
-    ----------
-    topic
-        The name of the topic, for errors.
-    logs
-        The logs by partition; more may be added while the writer is used.
-    config
-        The configuration of the topic. If it demands a codec, records are compressed with that one.
-    compression, level
-        The codec of the batches, and its level; None for Kafka's default.
-    batch_size_bytes
-        See `RecordEncoder`; never more than the topic allows.
-    partitioner
-        A function that returns the partition of each row of a record batch; `ByKey` if None.
-
-    Attributes
-    ----------
-    summaries
-        What has been appended, by partition.
-
-    Raises
-    ------
-    ValueError
-        The codec has no such level, or the size is out of range.
-    """
+    """Appends rows to the logs of one topic. One thread."""
 
     def __init__(  # noqa: PLR0913 - keyword-only options
         self,
@@ -133,25 +88,7 @@ class TopicWriter:
         timestamp_ms: int,
         partitions: npt.NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        """Append all rows.
-
-        Parameters
-        ----------
-        batch
-            With columns ``key`` and ``value``, perhaps ``timestamp`` and ``headers``, as
-            `pylog.columnar.encode` describes.
-        timestamp_ms
-            Of the rows that have none.
-        partitions
-            Of each row; `UNASSIGNED` where the partitioner shall choose. None: of all rows.
-
-        Raises
-        ------
-        ValueError
-            A column is of a wrong type, a row's content impossible, or its partition not there.
-        LogStorageError
-            The log refuses a batch: see `UnifiedLog.append_batches_as_leader`.
-        """
+        """Append all rows."""
         if batch.num_rows == 0:
             return
         assigned = self._assignment.assign(batch, partitions)
@@ -186,32 +123,7 @@ class TopicWriter:
 
 
 class TopicDestination:
-    """One topic: its logs, and the rows that are about to be appended to them.
-
-    A topic that is not there, and its partitions, are made when rows of theirs are appended. So
-    options and rows that are wrong leave nothing of it.
-
-    Parameters
-    ----------
-    manager
-        Open.
-    topic
-        Its name.
-    make_writer
-        `TopicWriter` with all arguments but topic, logs and configuration.
-    partitions
-        How many partitions a new topic gets if no row names one.
-
-    Attributes
-    ----------
-    is_new
-        Whether the topic did not exist when this was made.
-
-    Raises
-    ------
-    ValueError
-        Kafka allows no topic of that name, or the writer's options are wrong.
-    """
+    """One topic: its logs, and the rows that are about to be appended to them."""
 
     def __init__(
         self,
@@ -246,32 +158,13 @@ class TopicDestination:
         return sorted(self._logs)
 
     def add(self, partition: int | None, row: RecordRow) -> None:
-        """Take a row; a topic that is new gets the partitions that its rows name.
-
-        Raises
-        ------
-        ValueError
-            The topic was there before and has no such partition.
-        LogStorageError
-            The log of the partition was left closed; or, where no partition is given, that of any.
-        """
+        """Take a row; a topic that is new gets the partitions that its rows name."""
         self._ensure_some_partition(partition)
         self._rows.append(row)
         self._partitions.append(UNASSIGNED if partition is None else partition)
 
     def add_batch(self, partition: int | None, rows: pa.RecordBatch) -> None:
-        """Take many rows of one partition, or of whichever each is given; see `add`.
-
-        Parameters
-        ----------
-        rows
-            As of `rows_to_batch`, one or more.
-
-        Raises
-        ------
-        ValueError
-            The topic was there before and has no such partition.
-        """
+        """Take many rows of one partition, or of whichever each is given; see `add`."""
         self._ensure_some_partition(partition)
         self._end_rows()
         number = UNASSIGNED if partition is None else partition

@@ -46,13 +46,7 @@ def closed_logs_of_topic(manager: LogManager, topic: str) -> dict[int, LogStorag
 
 
 def logs_of_topic(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
-    """Return the logs of a topic by partition, sorted; none if the topic is not there.
-
-    Raises
-    ------
-    LogStorageError
-        One of them was left closed, and this is why.
-    """
+    """Return the logs of a topic by partition, sorted; none if the topic is not there."""
     for error in closed_logs_of_topic(manager, topic).values():
         raise error
     return open_logs_of_topic(manager, topic)
@@ -68,13 +62,7 @@ def open_logs_of_topic(manager: LogManager, topic: str) -> dict[int, UnifiedLog]
 
 
 def existing_logs(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
-    """Return the logs of a topic by partition, sorted.
-
-    Raises
-    ------
-    UnknownTopicOrPartitionError
-        No partition of the topic exists.
-    """
+    """Return the logs of a topic by partition, sorted."""
     logs = logs_of_topic(manager, topic)
     if not logs:
         near = nearest_topic(topic, {topic_partition.topic for topic_partition in manager.logs})
@@ -85,13 +73,7 @@ def existing_logs(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
 
 
 def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
-    """Return the id that a topic's logs have; None if they are from before there were any.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        A ``partition.metadata`` is malformed.
-    """
+    """Return the id that a topic's logs have; None if they are from before there were any."""
     for log in logs.values():
         path = os.path.join(log.directory, PARTITION_METADATA)  # noqa: PTH118 - kept as text
         if os.path.exists(path):  # noqa: PTH110 - kept as text
@@ -103,10 +85,7 @@ def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
 def opened(
     directory: str | os.PathLike[str] | LogManager, topic: str, *, must_exist: bool
 ) -> Iterator[LogManager]:
-    """Give the manager that was given, or one of a directory for as long as the block lasts.
-
-    Where a log of the topic would stay closed, the directory is left as it was.
-    """
+    """Give the manager that was given, or one of a directory for as long as the block lasts."""
     if isinstance(directory, log_manager.LogManager):
         yield directory
         return
@@ -211,15 +190,7 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
 
 
 def add_partition(manager: LogManager, topic: str, partition: int) -> UnifiedLog:
-    """Return the log of a partition, made under its topic's id if it is not there.
-
-    Raises
-    ------
-    ValueError
-        Kafka allows no such topic or partition.
-    KafkaStorageError
-        The disk failed.
-    """
+    """Return the log of a partition, made under its topic's id if it is not there."""
     topic_id = topic_id_of(logs_of_topic(manager, topic))
     return manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
 

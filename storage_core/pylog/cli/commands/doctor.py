@@ -307,10 +307,7 @@ def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
 
 
 def _losses(partitions: Sequence[PartitionReport]) -> Iterator[Paragraph]:
-    """Yield what a broker's start would cost, once for all partitions in which something is wrong.
-
-    Damage at the end of a log is cut off as well, but no record that can be read goes with it.
-    """
+    """Yield what a broker's start would cost for all partitions with something wrong."""
     bad = [each for each in partitions if _is_wrong(each.findings)]
     losing = [each for each in bad if each.start and each.start.loses_records]
     cut = [each for each in bad if each.start and each.start.cut_path and each not in losing]

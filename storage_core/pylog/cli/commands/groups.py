@@ -132,10 +132,7 @@ def _lines(
     is_past: bool = False,
     width: int | None = None,
 ) -> Iterator[str]:
-    """Yield for each group a line about it, and a table of its offsets or members.
-
-    ``width`` is that of the terminal, None where the lines go elsewhere.
-    """
+    """Yield for each group a line about it, and a table of its offsets or members."""
     for group in listing.groups:
         epoch = "" if group.epoch is None else f", epoch {group.epoch}"
         protocol = f", {group.protocol}" if group.protocol else ""

@@ -124,10 +124,7 @@ def transaction_lines(listing: TransactionListing, width: int | None = None) -> 
 
 
 def _least_needed(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the columns that a narrow terminal does without, the least needed first.
-
-    Place, owner, for how long and the note stay; the owner of one that has ended may go.
-    """
+    """Return the columns that a narrow terminal does without, the least needed first."""
     least_needed = ["COORDINATOR", "LAST", "MARKER"]
     if "OPEN FOR" in columns:
         least_needed.append("STARTED")
