@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parents[2]
 BUILD = REPOSITORY / "build" / "fuzz"
 SECONDS_BETWEEN_NEWS = 10
-SECONDS_OF_ONE_INPUT = 10
+SECONDS_OF_ONE_INPUT = 60
 MEMORY_MEGABYTES = 2048
 # atheris keeps the result of every comparison of NumPy arrays in instrumented code, 1 to 2 KB a
 # segment; without it nothing grows. So a process ends before it has taken too much memory.

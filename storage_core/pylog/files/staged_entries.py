@@ -20,24 +20,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pylog.errors import CorruptRecordError
 from pylog.files.storage import open_file
+from pylog.lazy_modules import LazyModule
 from pylog.native.checksum import crc32c
 
 if TYPE_CHECKING:
     import os
+
+    import numpy as np
 
     import numpy.typing as npt
 
     from pylog.files.staged_files import StagedFile
 
     Int64Array = npt.NDArray[np.int64]
+else:
+    np = LazyModule("numpy")
 
-_ROW = np.dtype(
-    [("size_bytes", ">i4"), ("record_count", ">i4"), ("max_timestamp", ">i8"), ("crc", ">u4")]
-)
+_ROW = [("size_bytes", ">i4"), ("record_count", ">i4"), ("max_timestamp", ">i8"), ("crc", ">u4")]
 _LEAST_BATCH_BYTES = 61
 
 
