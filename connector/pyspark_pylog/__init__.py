@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark_pylog.spark_workarounds import import_name as import_name
+from pyspark_pylog.spark_workarounds import worker_process as import_name
 
 if TYPE_CHECKING or import_name.IS_OURS:
     from pyspark_pylog.data_source import PylogDataSource as DefaultSource

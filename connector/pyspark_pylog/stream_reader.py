@@ -19,10 +19,10 @@ from pyspark_pylog.batch_reader import (
     TaskPartition,
     arrow_schema,
     check_read_schema,
+    pack,
     read_task_partition,
 )
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.packing import pack
 from pyspark_pylog.spark_workarounds.stand_ins import (
     HAS_ADMISSION_CONTROL,
     ReadAllAvailable,

@@ -10,9 +10,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 import pylog
 from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.results import DamageReport
-from pyspark_pylog.batch_reader import warn_if_no_topic_matches
+from pyspark_pylog.batch_reader import pack, warn_if_no_topic_matches
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.packing import pack
 from pyspark_pylog.schemas import arrow_table_schema, check_table_schema
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 

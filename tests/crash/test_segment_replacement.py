@@ -13,7 +13,7 @@ from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
 from pylog.log.log_context import LogContext
 from pylog.log.segment_replacement import replace_segments
-from pylog.log_file.leftover_files import tidy_directory
+from pylog.log_file.file_records import tidy_directory
 from pylog.testing import ManualClock
 from tests.support.batches import Stored, batch_v2
 from tests.support.crash_replay import Names, replay

@@ -6,7 +6,7 @@ import pytest
 
 import pylog
 from pylog import kernel_compilation
-from pylog.native.kernel_cache import LEVELS
+from pylog.native.code_image import LEVELS
 from tests.unit.kernels.conftest import KERNELS
 from tests.unit.native.sample_kernels import clear
 from tests.unit.native.test_kernel import only_images

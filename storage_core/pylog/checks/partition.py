@@ -27,9 +27,8 @@ from pylog.checks.files import (
 )
 from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
 from pylog.checks.offsets import OffsetAccount
+from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import Finding, OffsetTotals, Severity
-from pylog.checks.sequences import SequenceFindings
-from pylog.checks.snapshots import SnapshotFindings
 from pylog.checks.transactions import TransactionFindings
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT

@@ -1,6 +1,6 @@
 """Opening a partition directory as its owner: what a broker's start-up does.
 
-1. Leftovers are tidied (`pylog.log_file.leftover_files`).
+1. Leftovers are tidied (`pylog.log_file.file_records`).
 2. Every ``.log`` becomes a segment. Without an offset index, or with a transaction index that
    cannot be, the segment is recovered, also after a clean stop. A missing time index stays empty.
    A segment with offsets beyond 32 bits is split, and loading begins again.
@@ -58,7 +58,7 @@ from pylog.log.segment_recovery import (
 from pylog.log.segment_replacement import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 from pylog.log_file.batch_walk import is_zero
-from pylog.log_file.leftover_files import tidy_directory
+from pylog.log_file.file_records import tidy_directory
 from pylog.producers.producer_state_manager import ProducerStateManager
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ none           are the log's
 ============== =====================================================================================
 
 `replace_segments` puts *new* segments in the place of *old* ones. Start-up
-(`pylog.log_file.leftover_files`) starts over or completes what was begun:
+(`pylog.log_file.file_records`) starts over or completes what was begun:
 
 ==== ======================================== =====================================================
 step what is done                             a crash after it

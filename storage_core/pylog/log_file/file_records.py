@@ -8,19 +8,32 @@ Source: FileRecords (Kafka 4.3).
 
 from __future__ import annotations
 
+import itertools
+import logging
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError, SegmentVanishedError
+from pylog.errors import KafkaStorageError, SegmentVanishedError, UnexpectedFileError
 from pylog.files.byte_source import ByteSource
 from pylog.files.durable_io import OwnedFile
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    DELETED_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+)
+from pylog.files.owned_directories import file_names
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.durable_io import DurableIO
+
+
+_LOGGER = logging.getLogger(__name__)
+
 
 MAX_FILE_BYTES = 2**31 - 1
 
@@ -141,3 +154,138 @@ def _size_of(path: str) -> int:
     except OSError as error:
         reason = f"cannot stat file: {error.strerror}"
         raise KafkaStorageError(reason, path, errno=error.errno) from error
+
+
+# What an interrupted roll, deletion, compaction or split leaves in a partition directory.
+#
+# ==================== ============================================= ===========================
+# left                 by a crash                                    start-up
+# ==================== ============================================= ===========================
+# ``….deleted``        between renaming and removing                 removes it
+# ``….cleaned``        while segments were rewritten                 removes it, and ``.swap``
+#                                                                    files at or above its offset
+# ``….log.swap``       while the rewritten took the old ones' place  removes the old ones in its
+#                                                                    range, drops the suffix
+# other ``….swap``     the same, its ``.log`` renamed already        drops the suffix
+# index without log    while a segment was removed                   removes it
+# ==================== ============================================= ===========================
+#
+# What ``.cleaned`` and ``.swap`` mean, and when ``.swap`` files count, stands in
+# `pylog.log.segment_replacement`. The order of removals counts, since a crash may come in between,
+# and a power loss may keep a later one and undo an earlier one unless the directory was synced in
+# between:
+#
+# * ``.swap`` files that do not count go before the ``.cleaned`` files that say so; * the names
+# of ``.swap`` files that count are forced to disk before what they replace goes; * what they
+# replace is gone from the disk before the first of them gets its name: an old index that
+# keeps its own would be taken for that of a new segment, which may have none; * segments drop
+# ``.swap`` one after the other, by offset: one that has its name already and lies   between two
+# ``.swap`` files would be taken for one that they replace.
+#
+# Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-6264,
+# KAFKA-10471), which syncs nothing here.
+
+
+_CHECKPOINT_DELETED = ".checkpoint" + DELETED_FILE_SUFFIX
+
+
+def find_offset_of(name: str) -> int | None:
+    """Return the offset that a file's name begins with, None if it begins with none."""
+    digits, dot, _ = name.partition(".")
+    return int(digits) if dot and digits.isascii() and digits.isdecimal() else None
+
+
+def tidy_directory(directory: str, io: DurableIO) -> None:
+    """Finish or take back whatever was interrupted; afterwards only whole segments remain."""
+    swaps = _without_temporary_files(directory, io)
+    _remove_replaced(directory, swaps, io)
+    for _, group in itertools.groupby(swaps, key=find_offset_of):
+        for name in group:
+            path = os.path.join(directory, name)  # noqa: PTH118
+            _LOGGER.info("completing a swap: %s takes its place", path)
+            io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+        io.sync_directory(directory)
+    _remove_orphaned_indexes(directory, io)
+
+
+def _without_temporary_files(directory: str, io: DurableIO) -> list[str]:
+    """Remove ``.deleted`` and ``.cleaned`` files; return the ``.swap`` files that count."""
+    names = file_names(directory)
+    cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
+    swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
+    deleted = [
+        name
+        for name in names
+        if name.endswith(DELETED_FILE_SUFFIX) and not name.endswith(_CHECKPOINT_DELETED)
+    ]
+    lowest_cleaned = min((_offset(directory, name) for name in cleaned), default=None)
+    incomplete = [
+        name
+        for name in swaps
+        if lowest_cleaned is not None and _offset(directory, name) >= lowest_cleaned
+    ]
+    if incomplete:
+        _LOGGER.info("removing %s in %s: not all was rewritten", incomplete, directory)
+        _remove_all(directory, incomplete, io)
+        io.sync_directory(directory)
+    _remove_all(directory, [*cleaned, *deleted], io)
+    return [name for name in swaps if name not in incomplete]
+
+
+def _remove_all(directory: str, names: list[str], io: DurableIO) -> None:
+    for name in names:
+        io.remove(os.path.join(directory, name))  # noqa: PTH118
+
+
+def _offset(directory: str, name: str) -> int:
+    offset = find_offset_of(name)
+    if offset is None:
+        reason = "file name does not begin with an offset; move the file out of the directory"
+        raise UnexpectedFileError(reason, os.path.join(directory, name))  # noqa: PTH118
+    return offset
+
+
+def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
+    """Remove the segments that ``.log.swap`` files have been made of."""
+    ranges = []
+    for name in swaps:
+        if name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
+            base_offset = _offset(directory, name)
+            ranges.append((base_offset, _next_offset(directory, name, base_offset, io)))
+    if not ranges:
+        return
+    io.sync_directory(directory)
+    lowest = min(base for base, _ in ranges)
+    limit = max(end for _, end in ranges)
+    for name in file_names(directory):
+        offset = find_offset_of(name)
+        is_inside = offset is not None and lowest <= offset < limit
+        if is_inside and not name.endswith(SWAP_FILE_SUFFIX):
+            path = os.path.join(directory, name)  # noqa: PTH118
+            _LOGGER.info("removing %s: offsets %d to %d have been rewritten", path, lowest, limit)
+            io.remove(path)
+    io.sync_directory(directory)
+
+
+def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> int:
+    records = FileRecords(io, os.path.join(directory, name))  # noqa: PTH118
+    try:
+        next_offset = base_offset
+        for batch in records.batches_from(0):
+            next_offset = batch.header.next_offset
+        return next_offset
+    finally:
+        records.close()
+
+
+def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
+    names = file_names(directory)
+    logs = {name.partition(".")[0] for name in names if name.endswith(LOG_FILE_SUFFIX)}
+    for name in names:
+        stem, _, suffix = name.partition(".")
+        is_index = suffix in {"index", "timeindex", "txnindex"} and find_offset_of(name) is not None
+        if is_index and stem not in logs:
+            path = os.path.join(directory, name)  # noqa: PTH118
+            # Not what is done about it: in a dry run nothing is.
+            _LOGGER.warning("%s is an index without a .log of its name, and does not count", path)
+            io.remove(path)

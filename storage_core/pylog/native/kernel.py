@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
-from pylog.native.code_image import LoadedImage, UnsupportedObjectError
-from pylog.native.kernel_cache import KernelCache, this_level
+from pylog.native.code_image import KernelCache, LoadedImage, UnsupportedObjectError, this_level
 from pylog.native.signature import Signature
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "error_mode
 # For what Python does not call; and no reference counts, since the caller owns all arrays.
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "_nrt": False}
 
-# Beside those of the level itself; see `pylog.native.kernel_cache`.
+# Beside those of the level itself; see `pylog.native.code_image`.
 _FEATURES = {"x86-64-v3": "+pclmul"}
 
 _njit: Any = numba.njit  # whose types know only some of its options

@@ -10,7 +10,7 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError
 from pylog.files.file_names import LOG_FILE_SUFFIX, find_segment_file_name
-from pylog.files.staged_entries import StagedEntries, read_staged_entries
+from pylog.files.staged_files import StagedEntries, read_staged_entries
 from pylog.files.storage import list_directory, open_file
 from pylog.kernels import decode_headers as fields
 from pylog.log_file.batch_walk import walk_headers

@@ -25,8 +25,8 @@ from pylog.files.high_watermarks import HighWatermarks
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
 from pylog.reading.damage import Attempts
-from pylog.reading.dated_segments import dated_segments
 from pylog.reading.headers import SegmentHeaders
+from pylog.reading.offset_resolution import dated_segments
 from pylog.reading.transactions import (
     AbortedTransactions,
     find_aborted_transactions,

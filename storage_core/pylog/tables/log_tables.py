@@ -10,7 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.indexes import read_offset_index, read_time_index
+from pylog.checks.log_directory import check_log_directories, findings_between
+from pylog.checks.partition import check_partition
+from pylog.checks.report import FINDINGS
 from pylog.columnar.rows import TableText, none_if
+from pylog.columnar.rows import table_of_rows as arrow_table
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptIndexError,
@@ -35,15 +39,21 @@ from pylog.reading.headers import HeaderSums, SegmentHeaders, codec_label
 from pylog.reading.log_view import first_timestamp
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.tables.metadata_table import table_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from pylog.checks.indexes import IndexColumns
+    from pylog.checks.report import Finding
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_header import BatchHeader
+
 
 _SEGMENTS = TableText.of_partitions("""\
 The files of each segment and what the headers in it add up to.
@@ -365,3 +375,35 @@ SEGMENTS = table_of_rows("segments", _SEGMENTS, _segments)
 TRANSACTIONS = table_of_rows("transactions", _TRANSACTIONS, find_transactions)
 PRODUCERS = table_of_rows("producers", _PRODUCERS, _producers)
 LEADER_EPOCHS = table_of_rows("leader_epochs", _LEADER_EPOCHS, _leader_epochs)
+
+
+_TEXT = TableText.of_partitions(FINDINGS)
+
+
+def _rows(
+    view: LogView, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Iterator[tuple[object, ...]]:
+    """Yield the findings about one partition: its ``.log`` files, indexes, then all else."""
+    for finding in check_partition(view, max_decompressed_bytes=max_decompressed_bytes).findings:
+        yield finding.row()
+
+
+def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
+    """Yield the findings about the log directories themselves, each directory's together."""
+    checks = check_log_directories(directory)
+    between: dict[str, list[Finding]] = {}
+    if checks:
+        for path, finding in findings_between(checks, directory):
+            between.setdefault(path, []).append(finding)
+    rows: list[tuple[object, ...]] = [
+        (None, None, *finding.row())
+        for check in checks
+        for finding in [*check.findings, *between.get(check.path, ())]
+    ]
+    if rows:
+        yield from arrow_table(rows, _TEXT.schema).to_batches()
+
+
+FINDINGS_TABLE = table_of_rows(
+    "findings", _TEXT, _rows, _directory_batches, max_decompressed_bytes=""
+)

@@ -16,9 +16,15 @@ from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
-from pylog.tables.findings import FINDINGS_TABLE
 from pylog.tables.index_entries import INDEX_ENTRIES
-from pylog.tables.log_tables import LEADER_EPOCHS, PARTITIONS, PRODUCERS, SEGMENTS, TRANSACTIONS
+from pylog.tables.log_tables import (
+    FINDINGS_TABLE,
+    LEADER_EPOCHS,
+    PARTITIONS,
+    PRODUCERS,
+    SEGMENTS,
+    TRANSACTIONS,
+)
 from pylog.tables.names import unknown_table
 from pylog.text.names import names_nearest_keyword
 

@@ -18,8 +18,8 @@ from pylog.log.retention import (
     held_back_segments,
     offsets_of,
 )
-from pylog.reading.dated_segments import dated_segments
 from pylog.reading.log_directory import open_directory
+from pylog.reading.offset_resolution import dated_segments
 from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock

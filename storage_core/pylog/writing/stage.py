@@ -21,10 +21,10 @@ from pylog.errors import (
 from pylog.files.commit_manifest import read_manifest
 from pylog.files.file_names import ensure_valid_topic
 from pylog.files.owned_directories import partition_directories
-from pylog.files.staged_entries import StagedEntries
 from pylog.files.staged_files import (
     MAX_STAGED_BYTES,
     JobKey,
+    StagedEntries,
     StagedFile,
     TopicRules,
     entries_name,

@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 import pyspark_pylog
-from pyspark_pylog.spark_workarounds import import_name
+from pyspark_pylog.spark_workarounds import worker_process
 
 
 def run(code: str, first_on_path: Path) -> subprocess.CompletedProcess[str]:
@@ -36,7 +36,7 @@ def script_folder(tmp_path: Path) -> Path:
 
 
 def test_here_it_is_ours() -> None:
-    assert import_name.IS_OURS
+    assert worker_process.IS_OURS
 
 
 def test_spark_finds_a_source_that_says_what_hides_ours(script_folder: Path) -> None:

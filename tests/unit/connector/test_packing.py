@@ -12,9 +12,8 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from pylog.errors import CorruptRecordError
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.batch_reader import TaskPartition
+from pyspark_pylog.batch_reader import TaskPartition, pack
 from pyspark_pylog.options import ReadOptions
-from pyspark_pylog.packing import pack
 from pyspark_pylog.table_reader import ViewPartition
 from tests.support.batches import Built, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition

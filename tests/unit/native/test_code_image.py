@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.native.code_image import CodeImage, LoadedImage
-from pylog.native.kernel_cache import this_level
+from pylog.native.code_image import CodeImage, LoadedImage, this_level
 
 KEY = b"12345678"
 IMAGE = CodeImage(bytes(range(200)), 16, ((32, "memcpy"), (192, "pread")))

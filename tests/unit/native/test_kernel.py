@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from pylog.native.code_image import this_level
 from pylog.native.kernel import kernel
-from pylog.native.kernel_cache import this_level
 from tests.conftest import NUMBA_IS_OFF
 from tests.unit.native.sample_kernels import clear, double_all, is_positive
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.native import kernel_cache
-from pylog.native.code_image import CodeImage
-from pylog.native.kernel_cache import KernelCache, machine_level
+from pylog.native import code_image
+from pylog.native.code_image import CodeImage, KernelCache, machine_level
 from tests.unit.native import sample_kernels
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def test_code_made_from_another_source_or_by_another_compiler_is_not_read(
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     (path,) = kept_in(FUNCTION)
-    source_of = kernel_cache._source_of
+    source_of = code_image._source_of
     asked = []
 
     def other_source(module: str, beside: str = "") -> bytes:
@@ -126,7 +125,7 @@ def test_code_made_from_another_source_or_by_another_compiler_is_not_read(
         return source_of(module, beside) + b"\n" * ((module, beside) == changed)
 
     assert len(source_of(*changed)) > 100
-    monkeypatch.setattr(kernel_cache, "_source_of", other_source)
+    monkeypatch.setattr(code_image, "_source_of", other_source)
     cache = KernelCache(FUNCTION, "x86-64")
     assert changed in asked
     assert cache.read() is None

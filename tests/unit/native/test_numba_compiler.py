@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.kernels import decode_legacy
-from pylog.native.code_image import UnsupportedObjectError
-from pylog.native.kernel_cache import this_level
+from pylog.native.code_image import UnsupportedObjectError, this_level
 from tests.conftest import NUMBA_IS_OFF
 from tests.unit.kernels.conftest import KERNELS
 from tests.unit.native import sample_kernels

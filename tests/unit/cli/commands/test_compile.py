@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from pylog import kernel_compilation
-from pylog.native.kernel_cache import this_level
+from pylog.native.code_image import this_level
 from tests.unit.native.sample_kernels import clear, is_positive
 from tests.unit.native.test_kernel import only_images
 

@@ -1,29 +1,24 @@
-"""Findings about sequence numbers: the batches of an idempotent producer follow each other.
-
-A leader accepts a batch of a producer that it knows only if its first sequence number is one more
-than the last one, or 0 in a new epoch. So in a log there is no gap, unless
-
-* the batches in between have left the log, by compaction, damage or the loss of a file: then
-  offsets are missing, too, at least as many, and `pylog.checks.offsets` has them;
-* the broker had forgotten the producer: after ``producer.id.expiration.ms`` (a day by default)
-  without a record of it, by the records' timestamps, or, before Kafka 2.4, once retention had
-  removed all of its records. It then accepts any number.
-
-Whatever is before the first batch of a producer that is left is not judged. Nor are Kafka's own
-topics: what a coordinator writes for a producer always has 0.
-
-Source: ProducerAppendInfo.checkSequence, ProducerStateManager.isProducerExpired (Kafka 4.3).
-"""
+"""What is wrong with producers: sequences in batches, and snapshots of their state."""
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.report import Finding, Severity
-from pylog.errors import CorruptCheckpointError, UnreadableFileError
+from pylog.checks.indexes import LIVE_PAUSES
+from pylog.checks.report import Finding, Severity, info, warning
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptSnapshotError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
+from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.locations import join
 from pylog.model import INTERNAL_TOPICS, NO_PRODUCER_ID, NO_SEQUENCE
 
 if TYPE_CHECKING:
@@ -36,6 +31,24 @@ if TYPE_CHECKING:
     from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
+    from pylog.files.producer_snapshot import ProducerStateEntry
+
+
+# Findings about sequence numbers: the batches of an idempotent producer follow each other.
+#
+# A leader accepts a batch of a producer that it knows only if its first sequence number is one more
+# than the last one, or 0 in a new epoch. So in a log there is no gap, unless
+#
+# * the batches in between have left the log, by compaction, damage or the loss of a file: then
+#   offsets are missing, too, at least as many, and `pylog.checks.offsets` has them;
+# * the broker had forgotten the producer: after ``producer.id.expiration.ms`` (a day by default)
+#   without a record of it, by the records' timestamps, or, before Kafka 2.4, once retention had
+#   removed all of its records. It then accepts any number.
+#
+# Whatever is before the first batch of a producer that is left is not judged. Nor are Kafka's own
+# topics: what a coordinator writes for a producer always has 0.
+#
+# Source: ProducerAppendInfo.checkSequence, ProducerStateManager.isProducerExpired (Kafka 4.3).
 
 
 SEQUENCE_GAP = "sequence_gap"
@@ -223,3 +236,102 @@ def _log_start_offset(view: LogView) -> int:
         return view.log_start_offset
     except (CorruptCheckpointError, UnreadableFileError):
         return view.local_log_start_offset  # a finding by itself
+
+
+_MOST_CLAIMS = 1 << 18
+"""How many entries of snapshots are held against the log, the oldest first."""
+
+
+class _Claim(NamedTuple):
+    """What one snapshot says of one producer: which batch was its last."""
+
+    path: str
+    entry: ProducerStateEntry
+
+
+class SnapshotFindings:
+    """Holds producer snapshots against the headers of batches, window by window. One thread."""
+
+    def __init__(self, view: LogView) -> None:
+        self._found: list[Finding] = []
+        self._snapshots: list[tuple[int, str]] = []
+        self._claims: list[_Claim] = []
+        self._contradicted: dict[str, str] = {}
+        newest = max(view.producer_snapshot_offsets, default=None)
+        for offset in sorted(view.producer_snapshot_offsets):
+            name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+            self._read(offset, join(view.directory.path, name), is_newest=offset == newest)
+        self._claims.sort(key=lambda claim: claim.entry.last_offset)
+        self._offsets = np.array(
+            [claim.entry.last_offset for claim in self._claims], dtype=np.int64
+        )
+
+    def _read(self, offset: int, path: str, *, is_newest: bool) -> None:
+        try:
+            entries = _read_once_written(path) if is_newest else read_producer_snapshot(path)
+        except (CorruptSnapshotError, UnreadableFileError) as error:
+            self._found.append(warning("damaged_snapshot", path, str(error.reason)))
+            return
+        except SegmentVanishedError:
+            return  # a broker deletes old ones
+        self._snapshots.append((offset, path))
+        for entry in entries:
+            if entry.last_offset >= offset or entry.current_txn_first_offset >= offset:
+                message = (
+                    f"producer {entry.producer_id} has last offset {entry.last_offset} and a "
+                    f"transaction from {entry.current_txn_first_offset} on (-1: none), expected "
+                    f"both below {offset}, the offset of the snapshot"
+                )
+                self._contradicted.setdefault(path, message)
+            elif entry.last_offset >= 0 and len(self._claims) < _MOST_CLAIMS:
+                self._claims.append(_Claim(path, entry))
+
+    def add(self, window: Window) -> None:
+        """Hold what is said of these batches against them."""
+        if not self._offsets.size:
+            return
+        headers = window.headers
+        lasts = headers.last_offsets
+        first, end = np.searchsorted(self._offsets, (headers.offsets[0], lasts[-1] + 1)).tolist()
+        if first == end:
+            return
+        places = np.searchsorted(lasts, self._offsets[first:end])
+        is_there = lasts[places] == self._offsets[first:end]
+        for claim, place, there in zip(
+            self._claims[first:end], places.tolist(), is_there.tolist(), strict=True
+        ):
+            if not there:
+                continue
+            entry = claim.entry
+            stored = (entry.producer_id, entry.producer_epoch)
+            held = (int(headers.producer_ids[place]), int(headers.producer_epochs[place]))
+            if stored != held:
+                message = (
+                    f"the batch that ends at offset {entry.last_offset} is the last one of "
+                    f"producer {stored[0]}, epoch {stored[1]}, according to the snapshot, but it "
+                    f"has producer {held[0]}, epoch {held[1]}"
+                )
+                self._contradicted.setdefault(claim.path, message)
+
+    def findings(self, end_offset: int) -> Iterator[Finding]:
+        """Yield what is wrong, once all windows have been added; ``end_offset`` is the log's."""
+        yield from self._found
+        for offset, path in self._snapshots:
+            if path in self._contradicted:
+                yield warning("wrong_snapshot", path, self._contradicted[path])
+            elif offset > end_offset:
+                message = f"the log ends at offset {end_offset}, before that of the snapshot"
+                yield info("snapshot_above_log_end", path, message)
+
+
+def _read_once_written(path: str) -> list[ProducerStateEntry]:
+    """Return what a snapshot holds; of one that a broker is just writing, once it is whole.
+
+    A broker makes the file and writes into it then.
+    """
+    for pause in LIVE_PAUSES:
+        try:
+            return read_producer_snapshot(path)
+        except CorruptSnapshotError:
+            time.sleep(pause)
+    return read_producer_snapshot(path)
