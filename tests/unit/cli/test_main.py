@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 import subprocess
 import sys
@@ -188,7 +189,8 @@ def test_options_that_a_command_passes_on_are_parameters_of_the_library(name: st
     callback: Any = inspect.unwrap(command.callback)
     accepted = {each.name for kind in (ChosenRecords, WayOfReading) for each in fields(kind)}
     accepted |= set(inspect.signature(callback).parameters)
-    for function in re.findall(r"pylog\.(\w+)\(", inspect.getsource(callback)):
-        accepted |= set(inspect.signature(inspect.unwrap(getattr(pylog, function))).parameters)
+    for function in re.findall(r"\bpylog\.([\w.]+)\(", inspect.getsource(callback)):
+        called = inspect.unwrap(operator.attrgetter(function)(pylog))
+        accepted |= set(inspect.signature(called).parameters)
     given = {each.name or "" for each in command.params if each.expose_value}
     assert {each for each in given - accepted if not each.endswith("_decoder")} == set()

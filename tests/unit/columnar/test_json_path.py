@@ -117,6 +117,7 @@ def test_what_is_nested_deeply_is_json_as_a_whole_or_not_at_all(end: bytes) -> N
     assert not JsonPath.parse("$.deep").holds(DEEP + end)
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_number_of_values() -> None:
     value = LONG + b'"id":7}'
     path = JsonPath.parse("$.id=7")

@@ -120,6 +120,7 @@ def read_all(path: Path, **options: str) -> tuple[int, list[dict[str, object]]]:
     return len(partitions), rows
 
 
+@pytest.mark.thorough(one_in=2)
 @pytest.mark.parametrize(
     "options",
     [

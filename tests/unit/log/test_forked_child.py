@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 PREPARATION = """
 import os, pathlib, sys, threading, traceback
 import pylog
-from pylog import LogManager, RecordBatchBuilder, TopicPartition
+from pylog import TopicPartition
+from pylog.logs import LogManager, RecordBatchBuilder
 from pylog.errors import LogLockedError
 
 DIRECTORY = sys.argv[1]

@@ -115,6 +115,7 @@ def check_batches(data: bytes, offset: int) -> int:
     return offset
 
 
+@pytest.mark.thorough
 def test_eight_threads_append_a_million_records_each_of_which_is_there_once(
     tmp_path: Path,
 ) -> None:

@@ -149,6 +149,7 @@ def test_several_malformed_batches_in_one_window_raise_nothing(
     assert spans(scan.damage.ranges) == [(at[0], at[1], 0, 1), (at[2], at[3], 2, 3)]
 
 
+@pytest.mark.thorough
 def test_many_refused_batches_in_one_window_cost_no_more_than_their_share(tmp_path: Path) -> None:
     payload = compress("zstd", b"\xff" * 20_000)
     batches = []

@@ -292,6 +292,7 @@ def fill(directory: Path, drawn: RandomLog, config: LogConfig) -> None:
             pylog.compact(directory, config=config.properties(), now_ms=START_MS)
 
 
+@pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_logs_are_cleaned_by_tasks_and_engine_as_by_compact(
     first: int, memory_path: Path

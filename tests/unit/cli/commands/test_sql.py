@@ -139,7 +139,7 @@ def test_without_duckdb_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.delitem(sys.modules, "pylog.duckdb", raising=False)
-    monkeypatch.delitem(vars(pylog), "LogDatabase", raising=False)
+    monkeypatch.delitem(vars(pylog), "duckdb", raising=False)
     done = pylog_run("sql", logs, "SELECT 1")
     assert done.status == 2
     assert "pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'" in done.error
