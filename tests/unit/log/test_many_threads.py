@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import pylog
 from pylog.columnar.encode import RecordEncoder
