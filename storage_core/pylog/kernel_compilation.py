@@ -28,8 +28,8 @@ from pylog.kernels import (
     split_batch,
     write_lines,
 )
-from pylog.native.code_image import LEVELS, this_level
 from pylog.native.kernel import KeptCode, Kernel
+from pylog.native.kernel_cache import LEVELS, this_level
 
 _MODULES = (
     *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
@@ -47,7 +47,7 @@ KERNELS = tuple(
 def compile_kernels(*, all_levels: bool = False) -> list[KeptCode]:
     """Compile all kernels and keep their machine code, but for those that are kept already.
 
-    Where the code is kept, `pylog.native.code_image` says: in the directory that the environment
+    Where the code is kept, `pylog.native.kernel_cache` says: in the directory that the environment
     variable ``NUMBA_CACHE_DIR`` names if it is set, else beside the package or, where that cannot
     be written, in the user's cache directory. Whoever runs pylog later has to be told the same
     directory, and needs only to read it.
@@ -68,12 +68,12 @@ def compile_kernels(*, all_levels: bool = False) -> list[KeptCode]:
     PermissionError
         There is no directory that takes the code.
     NotImplementedError
-        Not on Linux on x86-64: there Numba keeps code by its own means, for one processor and one
-        user, and it is of no use to compile ahead.
+        Neither on x86-64 nor on 64-bit ARM: there Numba keeps code by its own means, for one
+        processor and one user, and it is of no use to compile ahead.
     """
     own = this_level()
     if own is None:
-        msg = "kernels are compiled ahead on Linux on x86-64 only; elsewhere Numba keeps its own"
+        msg = "kernels are compiled ahead on x86-64 and ARM only; elsewhere Numba keeps its own"
         raise NotImplementedError(msg)
-    levels = LEVELS if all_levels else (own,)
+    levels = LEVELS if all_levels and own in LEVELS else (own,)
     return [kernel.keep_code(level) for level in levels for kernel in KERNELS]

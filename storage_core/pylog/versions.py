@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pylog.native.code_image import this_level
+from pylog.native.kernel_cache import this_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

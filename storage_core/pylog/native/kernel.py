@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
-from pylog.native.code_image import KernelCache, LoadedImage, UnsupportedObjectError, this_level
+from pylog.native.kernel_cache import KernelCache, this_level
+from pylog.native.machine_code import LoadedCode, UnsupportedObjectError, load
 from pylog.native.signature import Signature
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.native import numba_compiler  # Numba
-    from pylog.native.code_image import CodeImage
 else:
     numba_compiler = LazyModule("pylog.native.numba_compiler")
 
@@ -63,7 +63,7 @@ class Kernel:
         self.function = function
         self.signature = Signature(function, writes, tables)
         self._call: Callable[..., object] = self._first_call
-        self._code: LoadedImage | None = None  # keeps the memory
+        self._code: LoadedCode | None = None  # keeps the memory
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: object) -> Any:  # noqa: ANN401 - as the function says
@@ -83,16 +83,16 @@ class Kernel:
         if level is None:
             return numba_compiler.run_by_numba(self.function, self.signature)
         cache = KernelCache(self.function, level)
-        image = cache.read()
-        if image is None:
+        object_file = cache.read()
+        if object_file is None:
             try:
-                image, _ = self._compile(cache, level)
+                object_file, _ = self._compile(cache, level)
             except UnsupportedObjectError:  # of a version of Numba or LLVM that we do not know
                 return numba_compiler.run_by_numba(self.function, self.signature)
-        self._code = LoadedImage(image)
+        self._code = load(object_file)
         return self.signature.caller(_ENTRY(self._code.entry))
 
-    def _compile(self, cache: KernelCache, level: str) -> tuple[CodeImage, Path | None]:
+    def _compile(self, cache: KernelCache, level: str) -> tuple[bytes, Path | None]:
         """Compile, keep the code if there is a directory for it, and return both."""
         directory = cache.writable_directory()
         _log.info(
@@ -100,9 +100,9 @@ class Kernel:
             *(self.signature.name, directory or "no directory"),
             extra={"kept_in": directory},
         )
-        image = numba_compiler.compile_image(self.function, self.signature, level)
-        is_kept = directory is not None and cache.write(directory, image)
-        return image, directory if is_kept else None
+        object_file = numba_compiler.compile_kernel(self.function, self.signature, level)
+        is_kept = directory is not None and cache.write(directory, object_file)
+        return object_file, directory if is_kept else None
 
     def keep_code(self, level: str) -> KeptCode:
         """Compile the kernel for a level of x86-64, unless its code is kept already."""

@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from pylog.native import intrinsics
-from pylog.native.code_image import UnsupportedObjectError, link
+from pylog.native.kernel_cache import LEVELS
+from pylog.native.machine_code import ENTRY, HAS_LINKER, UnsupportedObjectError, link
 from pylog.native.signature import SCRATCH_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.native.code_image import CodeImage
     from pylog.native.signature import Parameter, Signature
 
 # Division as in C: a kernel that could raise ZeroDivisionError would be refused.
@@ -31,14 +31,14 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "error_mode
 # For what Python does not call; and no reference counts, since the caller owns all arrays.
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "_nrt": False}
 
-# Beside those of the level itself; see `pylog.native.code_image`.
+# Beside those of the level itself; see `pylog.native.kernel_cache`.
 _FEATURES = {"x86-64-v3": "+pclmul"}
 
 _njit: Any = numba.njit  # whose types know only some of its options
 
 
-def compile_image(function: Callable[..., object], signature: Signature, level: str) -> CodeImage:
-    """Compile a kernel for a level of x86-64."""
+def compile_kernel(function: Callable[..., object], signature: Signature, level: str) -> bytes:
+    """Return the object file of a kernel, compiled for a level of this kind of processor."""
     namespace = _with_helpers(function, _INNER, level, checks_bounds=False)
     kernel = _njit(**_INNER)(_moved(function, namespace))
     entry = _njit(types.void(types.CPointer(types.int64)), **_INNER)(_entry(kernel, signature))
@@ -49,9 +49,17 @@ def compile_image(function: Callable[..., object], signature: Signature, level: 
         msg = f"Numba {numba.__version__} keeps its code elsewhere: {error}"
         raise UnsupportedObjectError(msg) from error
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=level, features=_FEATURES.get(level, ""), opt=3, reloc="pic", codemodel="small"
+        cpu=level if level in LEVELS else "generic",
+        features=_FEATURES.get(level, ""),
+        opt=3,
+        reloc="pic",
+        codemodel="small",
     )
-    return link(machine.emit_object(module), name)
+    module.get_function(name).name = ENTRY
+    object_file: bytes = machine.emit_object(module)
+    if HAS_LINKER:
+        link(object_file)  # refuses what could raise an exception
+    return object_file
 
 
 def run_by_numba(function: Callable[..., object], signature: Signature) -> Callable[..., object]:

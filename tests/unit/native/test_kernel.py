@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pylog.native.code_image import this_level
 from pylog.native.kernel import kernel
+from pylog.native.kernel_cache import this_level
 from tests.conftest import NUMBA_IS_OFF
 from tests.unit.native.sample_kernels import clear, double_all, is_positive
 
@@ -41,10 +41,10 @@ only_images = pytest.mark.skipif(
 )
 
 
-def run(cache: Path | str) -> str:
+def run(cache: Path | str, first: str = "") -> str:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
-        [sys.executable, "-c", CODE],
+        [sys.executable, "-c", first + CODE],
         cwd=REPOSITORY,
         env=environment,
         capture_output=True,
@@ -83,6 +83,13 @@ def cache(kept: Path, tmp_path: Path) -> Path:
 def test_a_process_that_finds_its_kernels_imports_neither_numba_nor_llvm(kept: Path) -> None:
     assert len(list(kept.iterdir())) == 2
     assert run(kept) == LOADED
+
+
+BY_LLVM = "from pylog.native import machine_code; machine_code.HAS_LINKER = False\n"
+
+
+def test_where_code_is_not_linked_here_llvm_loads_the_same_file_without_numba(kept: Path) -> None:
+    assert run(kept, BY_LLVM) == "['llvmlite']"
 
 
 @only_images

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog.native.code_image import (
+from pylog.native.kernel_cache import (
     is_private_directory,
     make_private_directory,
     read_private_file,

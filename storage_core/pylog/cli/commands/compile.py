@@ -40,7 +40,7 @@ def compile(  # noqa: A001 - the command's name
     that the processes will have. Nobody but that user or root may be able to write to the directory
     or its parents. What is compiled already is left as it is.
 
-    On Linux on x86-64 alone; elsewhere Numba keeps what it compiles by its own means.
+    On x86-64 and 64-bit ARM; elsewhere Numba keeps what it compiles by its own means.
 
     Exit status: 0 all kernels are kept, 2 there is no directory to keep them in, or this is another
     platform.

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from pylog import kernel_compilation
-from pylog.native.code_image import this_level
+from pylog.native.kernel_cache import this_level
 from tests.unit.native.sample_kernels import clear, is_positive
 from tests.unit.native.test_kernel import only_images
 
@@ -64,6 +64,6 @@ def test_elsewhere_than_on_linux_on_x86_64_it_refuses(
     done = pylog_run("compile")
     assert done.status == 2
     assert done.error == (
-        "pylog: error: kernels are compiled ahead on Linux on x86-64 only; elsewhere Numba keeps "
+        "pylog: error: kernels are compiled ahead on x86-64 and ARM only; elsewhere Numba keeps "
         "its own\n"
     )
