@@ -74,6 +74,7 @@ _PUBLIC = LazyNames(
         "pylog.tables.tables": ("read_table",),
         "pylog.versions": ("show_versions",),
         "pylog.writing.compaction": ("compact",),
+        "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": (
             "delete_records",
             "truncate_log",
@@ -84,7 +85,6 @@ _PUBLIC = LazyNames(
             "create_topic",
             "delete_topic",
         ),
-        "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.write_topic": ("write_topic",),
     },
     modules=("duckdb", "errors", "jobs", "logs", "polars", "results", "testing"),

@@ -37,7 +37,7 @@ _PUBLIC = LazyNames(
         ),
         "pylog.reading.log_directory": ("choose_partitions",),
         "pylog.reading.scan_task": ("ScanTask",),
-        "pylog.reading.scanned_bytes": (
+        "pylog.reading.slicing": (
             "ends_within_bytes",
             "PlannedBytes",
         ),

@@ -19,8 +19,8 @@ from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
 from pylog.reading.log_directory import choose_partitions as choose_partitions
 from pylog.reading.scan_task import ScanTask as ScanTask
-from pylog.reading.scanned_bytes import PlannedBytes as PlannedBytes
-from pylog.reading.scanned_bytes import ends_within_bytes as ends_within_bytes
+from pylog.reading.slicing import PlannedBytes as PlannedBytes
+from pylog.reading.slicing import ends_within_bytes as ends_within_bytes
 from pylog.record_lines.line_format import LineFormat as LineFormat
 from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
 from pylog.tables.tables import metadata_table as metadata_table

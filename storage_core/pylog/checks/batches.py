@@ -21,9 +21,8 @@ from pylog.locations import join
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.model import NO_PARTITION_LEADER_EPOCH
-from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.checked_windows import CheckedWindows, ReadOptions
 from pylog.reading.damage import DamageReport
-from pylog.reading.read_options import ReadOptions
 from pylog.reading.reader import RefusedBatches, SoundDecode
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, codec_of

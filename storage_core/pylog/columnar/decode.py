@@ -14,11 +14,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import CORRUPT_RECORD, int64_values, record_schema
+from pylog.columnar.arrow_schema import (
+    CORRUPT_RECORD,
+    ConstantColumns,
+    batch_array,
+    int64_values,
+    record_schema,
+)
 from pylog.columnar.decode_legacy import LegacyGroupDecoder
-from pylog.columnar.decode_v2 import V2GroupDecoder
-from pylog.columnar.group_decoder import BATCH_END, BATCH_START, DecodeLimits, GroupRequest
-from pylog.columnar.record_columns import ConstantColumns, batch_array
+from pylog.columnar.group_decoder import (
+    BATCH_END,
+    BATCH_START,
+    DecodeLimits,
+    GroupRequest,
+    V2GroupDecoder,
+)
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
@@ -32,8 +42,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.columnar.arrow_schema import RecordColumns
     from pylog.columnar.group_decoder import GroupDecoder
-    from pylog.columnar.record_columns import RecordColumns
     from pylog.record.batch_scan import BatchHeaders, Window
 
 

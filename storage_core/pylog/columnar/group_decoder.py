@@ -28,16 +28,31 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from pylog.columnar.arrow_schema import RecordColumns, headers_array
 from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
-from pylog.kernels.split_batch import PIECE_FIELDS, split_batch
-from pylog.record.batch_header import MIN_RECORD_SIZE_V2
+from pylog.kernels import decode_headers as fields
+from pylog.kernels import decode_records as kernel
+from pylog.kernels import header_keys
+from pylog.kernels.split_batch import (
+    PIECE_END,
+    PIECE_FIELDS,
+    PIECE_RECORDS,
+    PIECE_START,
+    split_batch,
+)
+from pylog.record.batch_header import (
+    MIN_RECORD_SIZE_V2,
+    RECORDS_OFFSET,
+    TIMESTAMP_TYPE_MASK,
+)
 from pylog.record.byte_buffer import over_limit
+from pylog.record.record import decode_record, decode_varint, decode_varlong
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.columnar.record_columns import RecordColumns
+    from pylog.errors import LogStorageError
     from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
 
@@ -198,3 +213,233 @@ class GroupDecoder(Protocol):
         limits: DecodeLimits,
     ) -> npt.NDArray[np.int64]:
         """Return the table's one large batch as several rows, each for a piece of its records."""
+
+
+LARGE_RECORD_BYTES = 1 << 21
+"""A record from here on is measured before it is decoded."""
+
+_END_BYTES = 4
+_INT32_MAX = 2**31 - 1
+
+
+class RecordMeasures(NamedTuple):
+    """Bytes of one record, by where they go."""
+
+    key_and_value: tuple[int, int]
+    header_count: int
+    header_keys_and_values: tuple[int, int]
+    replaced_header_keys: int
+
+    @property
+    def column_bytes(self) -> int:
+        """Memory that the columns of key, value and headers take while they are made."""
+        ends = self.header_count * 2 * _END_BYTES + self.header_count // 8  # and a bit for null
+        if self.replaced_header_keys:
+            ends += self.header_count * _END_BYTES + self.replaced_header_keys
+        return sum(self.key_and_value) + sum(self.header_keys_and_values) + ends
+
+    @property
+    def fits_arrow(self) -> bool:
+        """Whether the header keys can be addressed by Arrow's int32 offsets."""
+        return self.replaced_header_keys <= _INT32_MAX
+
+
+def measure_record(buffer: npt.NDArray[np.uint8], start: int, end: int) -> RecordMeasures:
+    """Return the measures of the record in ``[start, end)``, which has been found sound."""
+    data = buffer.data
+    _, at = decode_varint(data, start, end)
+    _, at = decode_varlong(data, at + 1, end)  # after one byte of attributes
+    _, at = decode_varint(data, at, end)
+    key_bytes, at = decode_varint(data, at, end)
+    at += max(0, key_bytes)
+    value_bytes, at = decode_varint(data, at, end)
+    at += max(0, value_bytes)
+    header_count, at = decode_varint(data, at, end)
+    measures = np.zeros(header_keys.MEASURES, dtype=np.int64)
+    header_keys.measure_headers(buffer, at, header_count, measures)
+    return RecordMeasures(
+        (max(0, key_bytes), max(0, value_bytes)),
+        header_count,
+        (int(measures[header_keys.KEY_BYTES]), int(measures[header_keys.VALUE_BYTES])),
+        int(measures[header_keys.REPLACED_KEY_BYTES]),
+    )
+
+
+_EXPLAINED_RECORDS = 100_000
+"""How many records of a batch are looked at one by one to say which of them is wrong."""
+
+_REASONS = {
+    kernel.STATUS_BAD_VARINT: "a number runs past the end of the record",
+    kernel.STATUS_BAD_RECORD_LENGTH: "the record's length does not fit into the batch",
+    kernel.STATUS_BAD_KEY_LENGTH: "the key's length does not fit into the record",
+    kernel.STATUS_BAD_VALUE_LENGTH: "the value's length does not fit into the record",
+    kernel.STATUS_BAD_HEADER: "a header does not fit into the record",
+    kernel.STATUS_LENGTH_MISMATCH: "the record's fields and its length disagree",
+    kernel.STATUS_BYTES_REMAIN: "bytes remain after the last record that the batch counts",
+}
+
+# Rows of the headers that fill the columns of the kernel's table, some of them only for a moment.
+_SOURCES = np.empty(kernel.BATCH_FIELDS, dtype=np.int64)
+_SOURCES[kernel.BATCH_START] = fields.POSITION
+_SOURCES[kernel.BATCH_END] = fields.POSITION
+_SOURCES[kernel.BATCH_BASE_OFFSET] = fields.OFFSET
+_SOURCES[kernel.BATCH_BASE_TIMESTAMP] = fields.BASE_TIMESTAMP
+_SOURCES[kernel.BATCH_APPEND_TIME] = fields.ATTRIBUTES
+_SOURCES[kernel.BATCH_MAX_TIMESTAMP] = fields.MAX_TIMESTAMP
+_SOURCES[kernel.BATCH_RECORD_COUNT] = fields.RECORD_COUNT
+_SOURCES[kernel.BATCH_LAST_OFFSET] = fields.LAST_OFFSET
+
+
+class V2GroupDecoder:
+    """See `pylog.columnar.group_decoder.GroupDecoder`."""
+
+    __slots__ = ()
+
+    def describe_batches(self, run: BatchHeaders) -> npt.NDArray[np.int64]:
+        """Return the kernel's input table."""
+        table = np.ascontiguousarray(run.columns[_SOURCES].T)
+        table[:, kernel.BATCH_START] += RECORDS_OFFSET
+        table[:, kernel.BATCH_END] += run.sizes_bytes
+        table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
+        counts = run.record_counts
+        if not counts.all():
+            # As in Kafka, which opens the stream of an empty batch that is compressed. Differs from
+            # Kafka: there has to be nothing in it.
+            unseen = (counts == 0) & (run.codec_ids == 0)
+            table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
+        return table
+
+    def stream_of(self, records: memoryview, _codec: CompressionType, _magic: int) -> memoryview:
+        """Return the bytes to decompress of a batch: all of its records."""
+        return records
+
+    def most_rows(self, _run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many records each batch says it has."""
+        return table[:, kernel.BATCH_RECORD_COUNT]
+
+    def decode(
+        self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
+    ) -> RecordColumns:
+        """Return the columns of the group's records; see `GroupDecoder.decode` for the errors."""
+        sizes = table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]
+        counts = table[:, kernel.BATCH_RECORD_COUNT]
+        # Counts that the bytes cannot hold are refused before memory is made for them.
+        if (counts * MIN_RECORD_SIZE_V2 > sizes).any() or counts.min() < 0:
+            raise _count_error(request, run, counts, sizes // MIN_RECORD_SIZE_V2)
+        most = 0 if request.is_empty else int(counts.sum())
+        key_and_value_bytes, header_bytes = _data_bytes(request, table, int(sizes.sum()))
+        columns = RecordColumns(most, key_and_value_bytes, request.want, run.offsets)
+        with_headers = bool(request.want & kernel.WANT_HEADERS)
+        header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
+        header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
+        totals = np.zeros(kernel.TOTALS, dtype=np.int64)
+        rows, status, at = kernel.decode_records(
+            request.buffer,
+            table,
+            request.start_offset,
+            request.end_offset,
+            request.want,
+            request.timestamp_scale,
+            *columns.outputs,
+            header_positions,
+            header_counts,
+            columns.batch_rows,
+            totals,
+        )
+        if status != kernel.STATUS_OK:
+            index = int(totals[kernel.TOTAL_BAD_BATCH])
+            raise _error(Refusal.at(request, run, table, index, int(at)), table, status)
+        columns.finish(int(rows), totals, request.timestamp_type)
+        if with_headers:
+            columns.arrays["headers"] = headers_array(
+                request.buffer, header_positions[:rows], header_counts[:rows], header_bytes
+            )
+        return columns
+
+    def cut_into_pieces(
+        self,
+        request: GroupRequest,
+        run: BatchHeaders,
+        table: npt.NDArray[np.int64],
+        limits: DecodeLimits,
+    ) -> npt.NDArray[np.int64]:
+        """Return the table's one large batch as several rows, each for a piece of its records."""
+        self.decode(request.of_nothing(), run, table)
+        start, end = table[0, : kernel.BATCH_END + 1].tolist()
+        count = int(table[0, kernel.BATCH_RECORD_COUNT])
+        cuts = limits.pieces(request.buffer, start, end, count, is_v2=True)
+        pieces = np.repeat(table, len(cuts), axis=0)
+        pieces[:, kernel.BATCH_START] = cuts[:, PIECE_START]
+        pieces[:, kernel.BATCH_END] = cuts[:, PIECE_END]
+        pieces[:, kernel.BATCH_RECORD_COUNT] = cuts[:, PIECE_RECORDS]
+        if request.want & kernel.WANT_HEADERS:
+            _check_headers(request, run, cuts, limits)
+        return pieces
+
+
+def _data_bytes(
+    request: GroupRequest, table: npt.NDArray[np.int64], size_bytes: int
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return what keys and values, and header keys and header values, have at the most."""
+    if size_bytes > LARGE_RECORD_BYTES and request.large_batch_start is not None:
+        start, end = table[0, : kernel.BATCH_END + 1].tolist()
+        if table[0, kernel.BATCH_RECORD_COUNT] == 1:
+            measures = measure_record(request.buffer, start, end)
+            return measures.key_and_value, measures.header_keys_and_values
+    return (size_bytes, size_bytes), (size_bytes, size_bytes)
+
+
+def _check_headers(
+    request: GroupRequest, run: BatchHeaders, cuts: npt.NDArray[np.int64], limits: DecodeLimits
+) -> None:
+    """Refuse a batch in which one record's headers take more memory than there may be."""
+    batch_bytes = int(cuts[-1, PIECE_END] - cuts[0, PIECE_START])
+    for piece in cuts[cuts[:, PIECE_END] - cuts[:, PIECE_START] > limits.piece_bytes]:
+        measures = measure_record(request.buffer, int(piece[PIECE_START]), int(piece[PIECE_END]))
+        size_bytes = batch_bytes + measures.column_bytes
+        if size_bytes > limits.record_bytes or not measures.fits_arrow:
+            reason = limits.too_many_headers(measures.header_count, size_bytes)
+            raise request.error(InvalidRecordError, reason, run, 0)
+
+
+def _count_error(
+    request: GroupRequest,
+    run: BatchHeaders,
+    counts: npt.NDArray[np.int64],
+    room: npt.NDArray[np.int64],
+) -> InvalidRecordError:
+    index = int(np.argmax((counts < 0) | (counts > room)))
+    reason = f"batch counts {counts[index]} records, its bytes have room for {room[index]}"
+    return request.error(InvalidRecordError, reason, run, index)
+
+
+def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
+    """Return which record of a batch has an offset that it cannot have."""
+    base, last = int(run.offsets[index]), int(run.last_offsets[index])
+    lowest, at = base, 0
+    for _ in range(_EXPLAINED_RECORDS):
+        if at == len(records):
+            break
+        inside = at
+        record, at = decode_record(records, at, len(records))
+        offset = base + record.offset_delta
+        if not lowest <= offset <= last:
+            return (
+                f"the record has offset {offset}, expected {lowest} to {last} "
+                f"({inside} bytes into the batch's records)"
+            )
+        lowest = offset + 1
+    return f"the records' offsets do not go up, or are not within {base} to {last}"
+
+
+def _error(refusal: Refusal, table: npt.NDArray[np.int64], status: int) -> LogStorageError:
+    if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
+        return refusal.timestamp_overflow()
+    if status == kernel.STATUS_BAD_OFFSET:
+        start, end = table[refusal.batch_index, : kernel.BATCH_END + 1].tolist()
+        records = refusal.request.buffer[start:end].data
+        return refusal.error(
+            InvalidRecordError, _disorder(records, refusal.run, refusal.batch_index)
+        )
+    reason = f"{_REASONS[status]} ({refusal.inside} bytes into the batch's records)"
+    return refusal.error(InvalidRecordError, reason)

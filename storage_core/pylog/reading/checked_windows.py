@@ -25,11 +25,14 @@ from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
     FIRST_WINDOW_BYTES,
     SegmentWindows,
+    WindowMemory,
 )
 from pylog.model import ControlRecordType
-from pylog.reading.damage import DamagedRange
+from pylog.reading.damage import DamagedRange, ReadMode
 from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_bad_checksum
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
 
@@ -40,11 +43,27 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
-    from pylog.reading.read_options import ReadOptions
     from pylog.reading.scan_task import SegmentSlice
     from pylog.record.batch_scan import Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """The arguments of `pylog.scan` that every reader of one scan takes."""
+
+    mode: ReadMode = ReadMode.FAILFAST
+    window_bytes: int = DEFAULT_WINDOW_BYTES
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    threads: int = 1
+
+
+class ReadMemory:
+    """What readers use one after the other: fresh memory would cost more than small tasks do."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.windows = WindowMemory()
+        self.decompressor = Decompressor(options.max_decompressed_bytes)
 
 
 _HIGHEST_OFFSET = 2**63 - 1

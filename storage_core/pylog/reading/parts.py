@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pylog.errors import LogStorageError, SegmentVanishedError
+from pylog.reading.checked_windows import ReadMemory
 from pylog.reading.damage import DamageReport
-from pylog.reading.read_options import ReadMemory
 from pylog.reading.slicing import cut_task, late_part
 from pylog.scheduling.worker_threads import WorkerThreads
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.reading.checked_windows import ReadOptions
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.read_options import ReadOptions
     from pylog.reading.reader import TaskReader
     from pylog.reading.scan_task import ScanTask
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import damaged_row, record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.record_columns import damaged_row
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -30,11 +29,10 @@ from pylog.errors import (
     SegmentReplacedError,
     SegmentVanishedError,
 )
-from pylog.reading.checked_windows import CheckedWindows, check_some
+from pylog.reading.checked_windows import CheckedWindows, ReadMemory, ReadOptions, check_some
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.filtered_decode import FilteredDecoder, SearchDecoder, is_past
 from pylog.reading.log_view import LogView
-from pylog.reading.read_options import ReadMemory, ReadOptions
 from pylog.reading.slicing import open_slice, segment_slices, without_early_batches
 from pylog.reading.transactions import AbortedTransactions, AbortWatch
 from pylog.record.batch_header import CONTROL_FLAG_MASK
@@ -47,8 +45,8 @@ if TYPE_CHECKING:
 
     from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.scan_task import ScanTask, SegmentSlice
-    from pylog.reading.scanned_bytes import ScannedBytes
     from pylog.reading.segments import LogSegmentView
+    from pylog.reading.slicing import ScannedBytes
     from pylog.record.batch_scan import Window
 
     Decoder = RecordDecoder | FilteredDecoder | SearchDecoder

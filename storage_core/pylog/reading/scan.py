@@ -6,18 +6,17 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pylog.columnar.arrow_schema import record_schema, schema_like
-from pylog.columnar.record_columns import PLACE_COLUMNS, place_rows
+from pylog.columnar.arrow_schema import PLACE_COLUMNS, place_rows, record_schema, schema_like
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading import parts
+from pylog.reading.checked_windows import ReadMemory, ReadOptions
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
-from pylog.reading.read_options import ReadMemory, ReadOptions
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
 from pylog.reading.record_stream import (
@@ -27,7 +26,7 @@ from pylog.reading.record_stream import (
     limited,
     limited_count,
 )
-from pylog.reading.scanned_bytes import ScannedBytes
+from pylog.reading.slicing import ScannedBytes
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
 from pylog.text.names import names_nearest_keyword

@@ -1,7 +1,7 @@
 """The segments of a log that is being read: which there are, their files, and look-ups inside one.
 
 Indexes are hints: an entry is used once the batches around it have proved it
-(`pylog.log_file.proved_position`), so a missing, stale, zero-tailed or lying index costs time and
+(`pylog.log_file.batch_walk`), so a missing, stale, zero-tailed or lying index costs time and
 never rows.
 
 Compaction replaces segments in steps: the new one is written as ``.cleaned``, renamed to ``.swap``,
@@ -36,10 +36,11 @@ from pylog.files.storage import list_directory, open_file, settled_since, stat_f
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
     PositionedHeader,
+    ProvedPosition,
+    ProvedPositions,
     find_whole_batches,
     walk_headers,
 )
-from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource

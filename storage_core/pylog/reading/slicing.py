@@ -11,11 +11,12 @@ after the other: the time index is not needed, so it cannot mislead.
 from __future__ import annotations
 
 import heapq
+import threading
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 from pylog.errors import (
     CorruptRecordError,
@@ -27,26 +28,35 @@ from pylog.files.byte_source import LocalFile
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.lazy_modules import LazyModule
-from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
-from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
+from pylog.locations import name_of
+from pylog.log_file.batch_walk import (
+    ProvedPosition,
+    ProvedPositions,
+    has_valid_checksum,
+    read_header,
+    walk_headers,
+)
 from pylog.reading.damage import DamagedRange
 from pylog.reading.scan_task import SegmentSlice
 from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     import numpy as np
+    import pyarrow as pa
 
     from pylog.files.byte_source import ByteSource
     from pylog.kernels import skip_headers  # compiles
     from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.model import TopicPartition
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+    from pylog.record.batch_scan import Window
     from pylog.record.record import Record
 else:
     np = LazyModule("numpy")
@@ -481,3 +491,111 @@ def _records(source: ByteSource, batch: PositionedHeader) -> list[Record]:
         raise InvalidRecordError(reason, source.path, batch.position)
     data = source.read_at(batch.position, batch.header.size_bytes)
     return list(RecordBatch(memoryview(data)).records())
+
+
+def ends_within_bytes(tasks: Iterable[ScanTask], max_bytes: int) -> dict[TopicPartition, int]:
+    """Return where each partition's range ends if about ``max_bytes`` are read of all together.
+
+    Each gets a share in proportion to its bytes. A range ends after a whole batch that the offset
+    index knows, and holds one batch at least: that much there may be more than ``max_bytes``.
+
+    Parameters
+    ----------
+    tasks
+        Of `Scan.plan`, one for each partition.
+    max_bytes
+        Bytes of ``.log`` files, 1 or more.
+
+    Returns
+    -------
+    dict
+        The offset after the last one, by partition.
+    """
+    tasks = list(tasks)
+    total = sum(task.size_bytes for task in tasks)
+    if total <= max_bytes:
+        return {task.topic_partition: task.end_offset for task in tasks}
+    return {
+        task.topic_partition: first_part(
+            task, max(1, max_bytes * task.size_bytes // total)
+        ).end_offset
+        for task in tasks
+    }
+
+
+class PlannedBytes:
+    """How many of the bytes to be read lie before the end of a record batch.
+
+    Parameters
+    ----------
+    tasks
+        Of the scan: `Scan.plan`.
+
+    Attributes
+    ----------
+    COLUMNS
+        What the scan must read for `before_end_of`.
+    total
+        Bytes of ``.log`` files that the tasks read.
+    """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ("topic", "partition", "batch")
+
+    def __init__(self, tasks: Iterable[ScanTask]) -> None:
+        self.total = 0
+        # By topic, partition and segment: what position 0 of the file would have been preceded by.
+        self._bases: dict[tuple[str, int, str], int] = {}
+        for task in tasks:
+            for each in task.slices:
+                key = (*task.topic_partition, name_of(each.path))
+                self._bases[key] = self.total - each.start_position
+                self.total += each.size_bytes
+
+    def before_end_of(self, batch: pa.RecordBatch) -> int:
+        """Return the bytes up to the end of the batch on disk that gave the last row."""
+        last = batch.slice(batch.num_rows - 1)
+        origin = last.column("batch")[0].as_py()
+        key = (
+            last.column("topic")[0].as_py(),
+            last.column("partition")[0].as_py(),
+            origin["segment"],
+        )
+        return self._bases[key] + int(origin["position"]) + int(origin["sizeInBytes"])
+
+
+class PlannedTask(Protocol):
+    """A part of a read."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of ``.log`` files it reads."""
+
+
+class ScannedBytes:
+    """Sums over the windows of some reads. Any number of threads may add to them."""
+
+    def __init__(self) -> None:
+        self.size_bytes = self.batches = self.records = self.uncounted_batches = 0
+        self.on_change: Callable[[int], None] | None = None
+        self._lock = threading.Lock()
+
+    def report_to(
+        self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[PlannedTask]]
+    ) -> None:
+        """Call ``progress``, if there is one, with the bytes scanned and those planned."""
+        if progress is not None:
+            total_bytes = sum(task.size_bytes for task in plan())
+            self.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
+
+    def add(self, window: Window) -> None:
+        """Count the batches of a window."""
+        counts = window.headers.record_counts
+        is_known = counts >= 0
+        with self._lock:
+            self.size_bytes += window.size_bytes
+            self.batches += counts.size
+            self.records += int(counts[is_known].sum())
+            self.uncounted_batches += counts.size - int(is_known.sum())
+            size_bytes = self.size_bytes
+        if self.on_change is not None:
+            self.on_change(size_bytes)

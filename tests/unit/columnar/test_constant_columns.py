@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.columnar.record_columns import ConstantColumns
+from pylog.columnar.arrow_schema import ConstantColumns
 from pylog.model import TopicPartition
 
 

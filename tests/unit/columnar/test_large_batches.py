@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pylog.columnar import decode_legacy, decode_v2
-from pylog.columnar import group_decoder as decode_limits
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar import decode_legacy, group_decoder
+from pylog.columnar.arrow_schema import RecordColumns, record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import Window, find_batches
@@ -46,10 +44,10 @@ KEY_AND_VALUE = record_schema(("offset", "key", "value"))
 @pytest.fixture(params=[(64, 1 << 18), (1 << 24, 1), (1 << 24, 3), (300, 4)])
 def small_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     most_bytes, most_rows = request.param
-    monkeypatch.setattr(decode_limits, "_LEAST_PIECE_BYTES", most_bytes)
-    monkeypatch.setattr(decode_limits, "_MOST_PIECE_BYTES", most_bytes)
-    monkeypatch.setattr(decode_limits, "_LEAST_PIECE_ROWS", most_rows)
-    monkeypatch.setattr(decode_limits, "_MOST_PIECE_ROWS", most_rows)
+    monkeypatch.setattr(group_decoder, "_LEAST_PIECE_BYTES", most_bytes)
+    monkeypatch.setattr(group_decoder, "_MOST_PIECE_BYTES", most_bytes)
+    monkeypatch.setattr(group_decoder, "_LEAST_PIECE_ROWS", most_rows)
+    monkeypatch.setattr(group_decoder, "_MOST_PIECE_ROWS", most_rows)
 
 
 def decoded(
@@ -304,7 +302,7 @@ def test_columns_have_room_for_the_records_that_fit_and_no_more(
             most_rows.append(most)
             super().__init__(most, *arguments)
 
-    module = decode_v2 if magic == 2 else decode_legacy
+    module = group_decoder if magic == 2 else decode_legacy
     monkeypatch.setattr(module, "RecordColumns", Noted)
     records = [Stored(offset, -1 if magic == 0 else 5, None, b"v" * 30) for offset in range(10)]
     if magic == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pylog.columnar.record_columns import place_rows
+from pylog.columnar.arrow_schema import place_rows
 from pylog.model import TopicPartition
 
 TOPIC, PARTITION = pa.field("topic", pa.string()), pa.field("partition", pa.int32())

@@ -12,8 +12,8 @@ import zstandard
 
 import pylog
 from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.reading.checked_windows import ReadOptions
 from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.read_options import ReadOptions
 from pylog.reading.reader import TaskReader
 from tests.support.batches import (
     Built,
