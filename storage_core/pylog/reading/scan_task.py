@@ -180,6 +180,6 @@ class ScanTask:
         damage: DamageReport | None = None,
         **options: Any,  # noqa: ANN401 - of `ReadOptions`
     ) -> Any:  # noqa: ANN401 - a `TaskReader`, whose module imports this one
-        read_options = load_name(f"{__package__}.read_options", "ReadOptions")(**options)
+        read_options = load_name(f"{__package__}.checked_windows", "ReadOptions")(**options)
         task_reader = load_name(f"{__package__}.reader", "TaskReader")
         return task_reader(self, schema, read_options, damage=damage)

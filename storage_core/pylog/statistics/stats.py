@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import pyarrow as pa
-
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.statistics.partition import PartitionResult
