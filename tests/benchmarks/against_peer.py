@@ -23,9 +23,10 @@ from pylog.columnar.encode import RecordEncoder
 LOOK_UPS = 200
 FIRST_TIMESTAMP_MS = 1_700_000_000_000
 _ANY_TIME_MS = 2**62
+_LOGS = getattr(pylog, "logs", pylog)  # older revisions have the names at the top
 
 
-def _drain(scan: pylog.results.Scan) -> int:
+def _drain(scan: "pylog.results.Scan") -> int:
     return sum(batch.num_rows for batch in scan.to_reader())
 
 
@@ -125,7 +126,7 @@ def _append(directory: Path, batch_bytes: int) -> Callable[[], int]:
         shutil.rmtree(target, ignore_errors=True)
         for batch in batches:
             batch[:8] = bytes(8)  # appending writes the base offset into the batch
-        with pylog.logs.LogManager([target], settings) as manager:
+        with _LOGS.LogManager([target], settings) as manager:
             log = manager.get_or_create_log(pylog.TopicPartition("against", 0))
             for batch in batches:
                 log.append_as_leader(batch)
