@@ -102,6 +102,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     name = config.option.hypothesis_profile or _profile_name()
     settings.load_profile(name)
+    if name in {"dev", "ci"} and not (config.option.all or config.option.soak):
+        settings.register_profile(f"{name}, some", settings.get_profile(name), max_examples=40)
+        settings.load_profile(f"{name}, some")
     if config.option.hypothesis_seed is None and not settings.get_profile(name).derandomize:
         config.option.hypothesis_seed = str(random.randrange(2**32))
     # Of each Spark that a test starts, in its own process or in another one.

@@ -79,7 +79,7 @@ def test_a_crash_leaves_each_group_old_or_new(
     lose_unsynced, names = CRASHES[kind]
     reached, seen = set(), set()  # directories that look the same are looked at once
     count = len(recorded.operations)
-    for done in some_of(range(count + 1), one_in=3):
+    for done in some_of(range(count + 1), one_in=7):
         directory = memory_path / "crashed"
         shutil.copytree(recorded.begun, directory)
         replay(recorded.operations[:done], directory, lose_unsynced=lose_unsynced, names=names)
@@ -118,7 +118,7 @@ def test_an_owner_that_is_killed_leaves_each_group_old_or_new(
     how_many: HowMany,
 ) -> None:
     steps = range(1, len(recorded.operations) + 1)
-    kills = min(how_many(10, KILLS), len(steps))
+    kills = min(how_many(5, KILLS), len(steps))
     replacing = [
         number
         for number, each in enumerate(recorded.operations, 1)

@@ -157,7 +157,7 @@ def test_a_crash_at_any_point_leaves_a_log_without_some_of_its_oldest_segments(
 ) -> None:
     known = recorded.checked
     failures: list[str] = []
-    for count in some_of(recorded.of_retention, one_in=3):
+    for count in some_of(recorded.of_retention, one_in=5):
         operations = recorded.operations[:count]
         if loss.is_torn:
             if not operations or operations[-1].kind is not Kind.WRITE:

@@ -256,7 +256,7 @@ class CleanedLog:
     "first",
     [
         pytest.param(
-            first, marks=[pytest.mark.slow, pytest.mark.thorough(one_in=4)] if first else []
+            first, marks=[pytest.mark.slow, pytest.mark.thorough(one_in=10)] if first else []
         )
         for first in range(0, LOGS, LOGS_A_TEST)
     ],

@@ -121,7 +121,7 @@ def table(path: object, assign: Mapping[str, list[int]]) -> pa.Table:
     return scan.to_table()
 
 
-@pytest.mark.thorough(one_in=3)
+@pytest.mark.thorough(one_in=5)
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_rows_and_offsets_are_those_of_the_local_copy(
     store: Store, golden_root: GoldenRoot, partition_id: str

@@ -82,7 +82,7 @@ def view_of(path: object, partition: GoldenPartition) -> LogView:
     return pylog.open_directory(path)[partition.topic, partition.partition]  # type: ignore[arg-type]
 
 
-@pytest.mark.thorough(one_in=3)
+@pytest.mark.thorough(one_in=5)
 @pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_a_scan_of_the_bucket_gives_the_rows_of_the_local_copy(
