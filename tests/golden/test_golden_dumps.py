@@ -1,7 +1,7 @@
 """`pylog.dump` prints of golden partitions what the tool of each broker's version printed.
 
-Of 4.3.0 and 3.9.1 every line is equal. Older tools had other texts: `OLDER` states what of their
-lines is compared, field by field.
+Of 4.4.0, 4.3.0 and 3.9.1 every line is equal. Older tools had other texts: `OLDER` states what of
+their lines is compared, field by field.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenPartition, GoldenRoot
     from tests.support.kafka_dump import Fields
 
-TEXTS = {"4.3.0": "4.3", "3.9.1": "3.9"}
+TEXTS = {"4.4.0": "4.4", "4.3.0": "4.3", "3.9.1": "3.9"}
 EXACT = [each for each in golden_partitions() if each.partition("/")[0] in TEXTS]
 OLDER = [each for each in golden_partitions() if each not in EXACT]
 INTERNAL = {
     "__consumer_offsets": "offsets",
     "__transaction_state": "transaction-log",
     "__cluster_metadata": "cluster-metadata",
+    "__share_group_state": "share-group-state",
 }
 DECODED = [
     each
@@ -143,4 +144,4 @@ def test_of_older_tools_every_field_that_both_print_is_the_same(
 def test_there_are_dumps_of_all_versions() -> None:
     assert {each.partition("/")[0] for each in golden_cases()} >= set(TEXTS)
     assert len(EXACT) > 60
-    assert len(DECODED) == 5
+    assert len(DECODED) == 13

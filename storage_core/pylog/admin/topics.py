@@ -211,6 +211,10 @@ def _apply(image: MetadataImage, value: bytes | None, view: LogView) -> None:
 
 
 def _ensure_whole(image: MetadataImage, view: LogView) -> None:
+    if image.unknown_types:
+        found = ", ".join(f"{n} of type {each}" for each, n in sorted(image.unknown_types.items()))
+        reason = f"records that a later version of Kafka wrote are left out: {found}"
+        raise InvalidRecordError(reason, view.directory.path)
     unknown = sorted(map(format_uuid, image.unknown_topic_ids))
     if unknown:
         shown = ", ".join(unknown[:_SHOWN_IDS]) + (", …" if len(unknown) > _SHOWN_IDS else "")

@@ -149,6 +149,8 @@ _MESSAGES = parse_messages("""
       features []Feature
     ClearElrRecord 0 flexible=0
       topicName string
+    UnregisterControllerRecord 0 flexible=0
+      controllerId int32
 """)
 
 _TYPE_IDS = {
@@ -178,11 +180,12 @@ _TYPE_IDS = {
     26: "RemoveDelegationTokenRecord",
     27: "RegisterControllerRecord",
     28: "ClearElrRecord",
+    29: "UnregisterControllerRecord",
 }
 
 METADATA_MESSAGES = {type_id: _MESSAGES[name] for type_id, name in _TYPE_IDS.items()}
 
-FIRST_VERSION_WITH = {28: KafkaVersion.V4_0}
+FIRST_VERSION_WITH = {28: KafkaVersion.V4_0, 29: KafkaVersion.V4_4}
 """Types that earlier versions do not know."""
 
 

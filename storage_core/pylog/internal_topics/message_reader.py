@@ -407,6 +407,17 @@ _FRAME_VERSION = 1
 _MAX_INT16 = 0x7FFF
 
 
+class UnknownTypeError(InvalidRecordError):
+    """A message of a type that is not known, such as one of a later version of Kafka."""
+
+    def __init__(self, type_id: int) -> None:
+        super().__init__(
+            "org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id "
+            f"{type_id}"
+        )
+        self.type_id = type_id
+
+
 class ApiMessage(NamedTuple):
     """A message that has been read: its schema, its version and its fields."""
 
@@ -437,11 +448,7 @@ def read_api_message(
     version = _read_number(readable, "version")
     message = messages.get(type_id)
     if message is None:
-        reason = (
-            "org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id "
-            f"{type_id}"
-        )
-        raise InvalidRecordError(reason)
+        raise UnknownTypeError(type_id)
     try:
         fields = read_message(message, readable, version, kafka_version)
     except InvalidRecordError as error:

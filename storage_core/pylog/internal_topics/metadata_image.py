@@ -1,7 +1,8 @@
 """Topics, their partitions and configurations as the records of ``__cluster_metadata`` leave them.
 
 Records between the beginning and the end of a metadata transaction count when it ends, and not at
-all if it is aborted or has not ended.
+all if it is aborted or has not ended. Records of a type that is not known are left out and counted:
+a new version of Kafka brings new types, which say nothing of topics and their configurations.
 
 Source: TopicsDelta, PartitionRegistration.merge, ConfigurationsDelta, MetadataBatchLoader
 (Kafka 4.3); KIP-631, KIP-868, KIP-966.
@@ -9,11 +10,13 @@ Source: TopicsDelta, PartitionRegistration.merge, ConfigurationsDelta, MetadataB
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.internal_topics.cluster_metadata import read_metadata_record
+from pylog.internal_topics.message_reader import UnknownTypeError
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -74,6 +77,8 @@ class MetadataImage:
     def __init__(self) -> None:
         self.deleted: list[TopicImage] = []
         self.unknown_topic_ids: set[uuid.UUID] = set()
+        self.unknown_types: Counter[int] = Counter()
+        """How many records of types that a later version of Kafka has brought: left out."""
         self.changed: set[ConfigResource] = set()
         self.moved: set[TopicPartition] = set()
         self._topics: dict[uuid.UUID, TopicImage] = {}
@@ -101,7 +106,11 @@ class MetadataImage:
 
     def apply(self, value: bytes | None) -> None:
         """Take in the next record's value."""
-        record = read_metadata_record(value)
+        try:
+            record = read_metadata_record(value)
+        except UnknownTypeError as error:
+            self.unknown_types[error.type_id] += 1
+            return
         match record.message.name:
             case "BeginTransactionRecord":
                 self._in_transaction = []

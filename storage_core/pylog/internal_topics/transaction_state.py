@@ -8,6 +8,7 @@ from pylog.errors import InvalidRecordError
 from pylog.internal_topics.coordinator_record import (
     TOMBSTONE_TEXT,
     CoordinatorDecoder,
+    CoordinatorRecord,
     CoordinatorRecords,
     CoordinatorRecordType,
     missing_key,
@@ -127,7 +128,18 @@ def transaction_state_decoder(
     """Return the decoder behind ``--transaction-log-decoder``."""
     if kafka_version < KafkaVersion.V4_1:
         return TransactionTextDecoder(kafka_version)
-    return CoordinatorDecoder(transaction_records(kafka_version))
+    records = transaction_records(kafka_version)
+    if kafka_version < KafkaVersion.V4_4:
+        return CoordinatorDecoder(records)
+    return CoordinatorDecoder(records, value_fields=_with_state_name)
+
+
+def _with_state_name(record: CoordinatorRecord) -> dict[str, Any]:
+    fields = dict(record.value or {})
+    status = fields["transactionStatus"]
+    if 0 <= status < len(TRANSACTION_STATES):
+        fields["transactionStatus"] = TRANSACTION_STATES[status]
+    return fields
 
 
 class TransactionTextDecoder:

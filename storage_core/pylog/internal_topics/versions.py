@@ -14,6 +14,7 @@ class KafkaVersion(IntEnum):
     V4_1 = 401
     V4_2 = 402
     V4_3 = 403
+    V4_4 = 404
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -38,5 +39,5 @@ class KafkaVersion(IntEnum):
 FIRST_KAFKA_VERSION = KafkaVersion.V3_9
 """The earliest one that is told apart from the others."""
 
-LATEST_KAFKA_VERSION = KafkaVersion.V4_3
+LATEST_KAFKA_VERSION = KafkaVersion.V4_4
 """What is meant where no version is given."""

@@ -21,6 +21,7 @@ RecordsSnapshotReader (Kafka 4.3); KIP-595, KIP-630, KIP-853.
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,6 +87,7 @@ def coordinator_records(view: LogView) -> Iterator[StoredRecord]:
 
 CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
 
+_LOGGER = logging.getLogger(__name__)
 _SNAPSHOT_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
@@ -201,6 +203,12 @@ def read_committed_metadata(view: LogView) -> CommittedMetadata:
     if len(reading.voters() or ()) == 1:
         committed_end_offset = end_offset
         reading.forget_changes()
+    if reading.image.unknown_types:
+        types = ", ".join(map(str, sorted(reading.image.unknown_types)))
+        _LOGGER.warning(
+            "%s: records of types that are not known here are left out: %s",
+            *(printable_location(view.directory.path), types),
+        )
     if reading.image.unknown_topic_ids:
         ids = ", ".join(sorted(map(format_uuid, reading.image.unknown_topic_ids)))
         reason = f"records name topics that no record has introduced (ids {ids}): a part is missing"

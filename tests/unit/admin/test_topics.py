@@ -183,11 +183,12 @@ def test_a_change_replaces_what_it_names_alone(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_later_version_is_left_out_and_named(tmp_path: Path) -> None:
-    written(tmp_path, [topic_record("orders"), b"\x01\x63\x00\x00", partition_record(0, 2, (2,))])
+    later = b"\x01\x63\x00\x00"
+    written(tmp_path, [topic_record("orders"), later, partition_record(0, 2, (2,)), later])
     described = pylog.topics(tmp_path)
     assert len(described.topics[0].partitions) == 1
     (error,) = described.errors
-    assert "Unknown metadata id 99" in str(error)
+    assert "a later version of Kafka wrote are left out: 2 of type 99" in str(error)
     assert METADATA in str(error)
 
 

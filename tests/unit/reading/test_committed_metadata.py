@@ -174,8 +174,18 @@ def test_a_snapshot_without_its_last_batches_is_an_error(tmp_path: Path) -> None
         metadata_of(tmp_path)
 
 
-def test_a_record_of_a_later_version_is_an_error(tmp_path: Path) -> None:
-    write_metadata_log(tmp_path, [b"\x01\x63\x00\x00"])
+def test_a_record_of_a_later_version_spoils_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_metadata_log(tmp_path, [topic_record("orders"), b"\x01\x63\x00\x00", retention("1")])
+    found = metadata_of(tmp_path)
+    assert [topic.name for topic in found.image.topics] == ["orders"]
+    assert found.image.topics[0].configs == {"retention.ms": "1"}
+    assert "of types that are not known here are left out: 99" in caplog.text
+
+
+def test_a_later_form_of_a_known_record_is_an_error(tmp_path: Path) -> None:
+    write_metadata_log(tmp_path, [b"\x01\x02\x07\x00"])
     with pytest.raises(InvalidRecordError, match="offset 1 is not understood"):
         metadata_of(tmp_path)
 
