@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.broker.acceptance import BROKER_PROPERTIES, Acceptance
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.broker.dumps import INDEX_SANITY, INDEXES, RECORDS, record_line
 from tests.broker.server_log import lines_of_logs
 from tests.support.kafka_broker import KafkaBroker
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.kafka_broker_tools import console_line, segment_files
 from tests.support.partition_account import ISOLATIONS
 from tests.support.written_partitions import WRITTEN_TOPICS
@@ -44,7 +44,7 @@ of_reading_stages = pytest.mark.parametrize("stage_name", READING_STAGES)
 of_isolations = pytest.mark.parametrize("isolation", ISOLATIONS)
 
 
-@pytest.fixture(scope="module", params=[NEWEST_VERSION, LAST_VERSION_3])
+@pytest.fixture(scope="module", params=BROKER_VERSIONS)
 def acceptance(
     request: pytest.FixtureRequest, kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Acceptance]:

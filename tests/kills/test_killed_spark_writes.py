@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Counted
 
-pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow, pytest.mark.thorough]
 
 SEED = 1_513
 MICRO_BATCHES_A_QUERY = 25

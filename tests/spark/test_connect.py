@@ -238,6 +238,7 @@ spark.stop()
 """
 
 
+@pytest.mark.thorough
 @needs_connect
 def test_random_predicates_give_the_rows_that_python_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how_many: HowMany

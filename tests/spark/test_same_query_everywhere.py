@@ -150,6 +150,7 @@ spark.stop()
 """
 
 
+@pytest.mark.thorough
 @needs_connect
 def test_connect_gives_the_rows_that_were_written_and_reads_no_more_than_it_needs(
     logs: Logs, monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,7 @@ def submit(
     return cluster.submit(COUNT_RECORDS, arguments, python=way.python, options=way.options)
 
 
+@pytest.mark.thorough(one_in=2)
 @pytest.mark.parametrize("name", ["wheel", "py-files"])
 def test_two_executors_read_a_topic_however_the_package_reached_them(
     cluster: StandaloneCluster, ways: dict[str, Delivery], log_directory: Path, name: str

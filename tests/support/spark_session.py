@@ -29,6 +29,8 @@ PLANS_ONCE = SPARK_VERSION >= (4, 1)
 """Whether Spark asks once for the input partitions of a ``load()``; 4.0 asks at each action."""
 
 _SETTINGS = {
+    # A worker on a busy machine may need more than 15 s to connect.
+    "spark.python.authenticate.socketTimeout": "60s",
     # Not the machine's and not UTC, on purpose: no value read may depend on it.
     "spark.sql.session.timeZone": "America/New_York",
     "spark.sql.shuffle.partitions": "2",
