@@ -54,7 +54,7 @@ def dumped(
     return printed, [error for report in result.reports for error in report.errors]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("partition_id", EXACT)
 def test_a_dump_is_line_for_line_that_of_kafkas_tool(
     golden_root: GoldenRoot, partition_id: str, threads: int, monkeypatch: pytest.MonkeyPatch

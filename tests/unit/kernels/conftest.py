@@ -21,10 +21,13 @@ MODULES = tuple(
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
 
+# Numba itself runs kernels in its other modes, and where its insides are not known here.
+_WAYS = ["machine code", pytest.param("Numba", marks=pytest.mark.thorough)]
+
 _by_numba: dict[Kernel, Callable[..., object]] = {}
 
 
-@pytest.fixture(autouse=True, scope="module", params=["machine code", "Numba"])
+@pytest.fixture(autouse=True, scope="module", params=_WAYS)
 def way_to_run(request: pytest.FixtureRequest) -> Iterator[str]:
     """Have all kernels run in one way, and in their own again afterwards."""
     if request.param == "machine code":

@@ -25,7 +25,9 @@ SEGMENTS = {
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-@pytest.mark.parametrize("flip", [0x01, pytest.param(0x80, marks=pytest.mark.slow), 0xFF])
+@pytest.mark.parametrize(
+    "flip", [0x01, pytest.param(0x80, marks=[pytest.mark.slow, pytest.mark.thorough]), 0xFF]
+)
 @pytest.mark.parametrize("base", SEGMENTS)
 def test_no_wrong_byte_changes_what_is_read_in_silence(
     tmp_path: Path, base: int, flip: int, *, with_index: bool
