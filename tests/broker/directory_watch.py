@@ -69,8 +69,10 @@ class DirectoryWatch(BackgroundThread):
         names: dict[str, set[str]] = {each.name: set() for each in self._directories}
         while not self.has_to_end.wait(_POLL_SECONDS):
             for directory in self._directories:
-                now = set(os.listdir(directory))  # noqa: PTH208 - names only
                 before = names[directory.name]
+                if not before and not directory.exists():
+                    continue  # a partition's directory comes a moment after its topic
+                now = set(os.listdir(directory))  # noqa: PTH208 - names only
                 if now != before:
                     names[directory.name] = now
                     self._note(directory.name, came=now - before, went=before - now)
