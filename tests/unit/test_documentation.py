@@ -158,3 +158,7 @@ def test_every_source_that_the_architecture_names_exists() -> None:
         *(ROOT / each for each in ("storage_core", "storage_core/pylog", "connector", "jobs")),
     )
     assert [name for name in named if not any((root / name).is_file() for root in roots)] == []
+
+
+def test_no_page_has_marks_of_a_merge() -> None:
+    assert re.findall(r"^(?:<{7}|>{7}) .*", text_of(PAGES), re.MULTILINE) == []
