@@ -8,9 +8,7 @@ past its end is short, not an error.
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import mmap
 import os
 import sys
 import threading
@@ -29,11 +27,16 @@ from pylog.files.system_calls import open_regular_file
 from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
+    import ctypes
+    import mmap
     from types import TracebackType
 
     import numpy as np
     import numpy.typing as npt
 else:
+    # Few reads keep the page cache as it is, and ctypes takes milliseconds to import.
+    ctypes = LazyModule("ctypes")
+    mmap = LazyModule("mmap")
     np = LazyModule("numpy")
 
 
@@ -291,7 +294,7 @@ class UncachedFile(LocalFile):
             return np.empty((0, 2), dtype=np.int64)
         with mapping:
             address = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
-            if _process.mincore(address, end - start, is_cached.ctypes.data) != 0:
+            if _mincore(address, end - start, is_cached.ctypes.data) != 0:
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
         edges = np.flatnonzero(np.diff(is_cached & 1, prepend=1, append=1))
@@ -303,6 +306,10 @@ class UncachedFile(LocalFile):
 
 
 _PROT_NONE = 0
-_process = ctypes.CDLL(None, use_errno=True)
-if sys.platform == "linux":
-    _process.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+
+
+def _mincore(address: int, length: int, flags: int) -> int:
+    function = ctypes.CDLL(None, use_errno=True).mincore
+    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    result: int = function(address, length, flags)
+    return result

@@ -31,7 +31,6 @@ from pylog.files.file_names import ensure_valid_topic_partition
 from pylog.files.storage import open_file
 from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
-from pylog.native.checksum import crc32c
 
 if TYPE_CHECKING:
     import os
@@ -40,8 +39,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from pylog.native import checksum
+
     Int64Array = npt.NDArray[np.int64]
 else:
+    checksum = LazyModule("pylog.native.checksum")
     np = LazyModule("numpy")
 
 
@@ -287,7 +289,7 @@ def read_staged_entries(path: str | os.PathLike[str], staged: StagedFile) -> Sta
             reason = f"staged entries have {size} bytes, expected {expected}"
             raise CorruptRecordError(reason, path)
         content = file.read_at(0, expected)
-    computed = crc32c(content)
+    computed = checksum.crc32c(content)
     if computed != staged.entries_crc:
         reason = f"staged entries have checksum {computed:#x}, expected {staged.entries_crc:#x}"
         raise CorruptRecordError(reason, path)
