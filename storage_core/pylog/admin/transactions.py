@@ -40,7 +40,7 @@ class ListedTransaction:
     topic, partition
         Where its records are.
     producer_id, producer_epoch, first_offset, last_offset, state, marker_offset, size_bytes
-        As in table ``transactions``, see `pylog.tables.transactions`.
+        As in table ``transactions``, see `pylog.tables.log_tables`.
     records
         How many there are.
     started_ms

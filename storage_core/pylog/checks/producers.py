@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.files.producer_snapshot import ProducerStateEntry
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
-    from pylog.files.producer_snapshot import ProducerStateEntry
 
 
 # Findings about sequence numbers: the batches of an idempotent producer follow each other.

@@ -38,14 +38,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.cleaner.offset_map import HashKey
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.producers.producer_state_entry import LastRecord
     from pylog.record.batch_scan import BatchHeaders, Window
 
     BoolArray = npt.NDArray[np.bool_]
-    from pylog.cleaner.keyed_records import KeyedRecords
-    from pylog.cleaner.offset_map import HashKey
-
     Int64Array = npt.NDArray[np.int64]
 
 

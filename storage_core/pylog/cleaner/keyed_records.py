@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.cleaner.offset_map import HashKey
     from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
-    from pylog.cleaner.offset_map import HashKey
 
 
 # Batches of any format and codec as uncompressed v2, in one buffer.

@@ -16,13 +16,14 @@ from pylog.locations import is_remote, join, name_of, parent_of, parse_location,
 from pylog.reading.log_directory import choose_partitions, open_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     import numpy.typing as npt
 
     from pylog.internal_topics.decoders import DumpDecoder
     from pylog.internal_topics.versions import KafkaVersion
 
     Int64Array = npt.NDArray[np.int64]
-    from collections.abc import Iterable, Iterator, Sequence
 
 
 DEFAULT_MAX_MESSAGE_BYTES = 5 << 20

@@ -27,14 +27,12 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.record.record import decode_unsigned_varint, decode_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from pylog.internal_topics.schema import Field, Message
     from pylog.internal_topics.versions import KafkaVersion
 
     ReadValue = Callable[["Readable"], Any]
-    from collections.abc import Callable, Mapping, Sequence
-
     JsonValue = (
         None
         | bool
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
         | Sequence["JsonValue"]
         | Mapping[str, "JsonValue"]
     )
-    from collections.abc import Mapping
 
 
 ENDS_EARLY = "the message ends before its last field"

@@ -37,15 +37,16 @@ from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Int64Array = npt.NDArray[np.int64]
     from collections.abc import Generator
+
+    import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
     from pylog.reading.damage import DamageReport
     from pylog.reading.scan_task import SegmentSlice
     from pylog.record.batch_scan import Window
+
+    Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,18 +24,17 @@ from pylog.lazy_modules import LazyModule
 from pylog.record.batch_header import MAGIC_VALUE_V2
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import numpy.typing as npt
     import pyarrow.compute as pc
 
+    from pylog.model import TopicPartition
     from pylog.reading.record_filter import RecordFilter
-    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.batch_scan import BatchHeaders, Window
     from pylog.record.compression import Decompressor
 
     BoolArray = npt.NDArray[np.bool_]
-    from collections.abc import Iterable, Iterator
-
-    from pylog.model import TopicPartition
-    from pylog.record.batch_scan import Window
 else:
     pc = LazyModule("pyarrow.compute")  # an eighth of the start-up of what reads without a filter
 

@@ -27,7 +27,9 @@ from pylog.reading.slicing import late_part, offset_ranges, segment_slices, spli
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
@@ -35,10 +37,6 @@ if TYPE_CHECKING:
 
     Ranges = dict[str, tuple[int, int]]
     """By partition directory: the first offset, and the one before which to stop."""
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
-
     OffsetReader = Callable[[ScanTask], Iterator[pa.RecordBatch]]
 
 

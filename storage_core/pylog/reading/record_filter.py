@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
-    Headers = list[dict[str, object]] | None
     from pylog.model import TopicPartition
+
+    Headers = list[dict[str, object]] | None
 
 
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")

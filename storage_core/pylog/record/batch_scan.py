@@ -31,12 +31,12 @@ from pylog.record.batch_header import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     Int64Array = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
-    from collections.abc import Callable
-
     Chosen = npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice
 
 

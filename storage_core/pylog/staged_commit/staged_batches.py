@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.files.commit_manifest import AnnouncedPartition
     from pylog.files.durable_io import DurableIO
     from pylog.files.staged_files import StagedFile
+    from pylog.log_file.batch_walk import PositionedHeader
 
     Int64Array = npt.NDArray[np.int64]
-    from pylog.files.commit_manifest import AnnouncedPartition
-    from pylog.log_file.batch_walk import PositionedHeader
 
 
 _WINDOW_BYTES = 4 << 20

@@ -30,13 +30,12 @@ from pylog.record.record_batch import RecordBatch
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.config import LogConfig
     from pylog.record.batch_header import BatchHeader
     from pylog.record.batch_scan import BatchHeaders
     from pylog.record.compression import Decompressor
 
     Int64Array = npt.NDArray[np.int64]
-    from pylog.config import LogConfig
-
     BoolArray = npt.NDArray[np.bool_]
 
 

@@ -24,12 +24,11 @@ from pylog.kernels import murmur2 as kernel
 from pylog.writing.partitioner_names import PARTITIONER_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 
     import numpy.typing as npt
 
     Partitioner = Callable[[pa.RecordBatch], npt.ArrayLike]
-    from collections.abc import Callable, Sized
 
 
 STICKY_BATCH_BYTES = 16_384

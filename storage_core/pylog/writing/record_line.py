@@ -26,12 +26,11 @@ from pylog.model import NO_TIMESTAMP
 from pylog.writing.record_rows import ROW_SCHEMA, RecordRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _ValueParser = Callable[[str, object], bytes | None]
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
+
+    _ValueParser = Callable[[str, object], bytes | None]
 
 
 _KNOWN = frozenset(
