@@ -29,14 +29,13 @@ _PUBLIC = LazyNames(
             "ListedTransaction",
             "TransactionListing",
         ),
+        "pylog.checks.findings": ("Finding", "Severity"),
         "pylog.checks.report": (
             "DoctorReport",
-            "Finding",
             "LogDirectoryReport",
             "PartitionReport",
             "RepairedPartition",
             "RepairSummary",
-            "Severity",
         ),
         "pylog.config.config_property": (
             "ConfigEntry",

@@ -12,13 +12,13 @@ from pylog.admin.topics import DescribedTopic as DescribedTopic
 from pylog.admin.topics import TopicDescription as TopicDescription
 from pylog.admin.transactions import ListedTransaction as ListedTransaction
 from pylog.admin.transactions import TransactionListing as TransactionListing
+from pylog.checks.findings import Finding as Finding
+from pylog.checks.findings import Severity as Severity
 from pylog.checks.report import DoctorReport as DoctorReport
-from pylog.checks.report import Finding as Finding
 from pylog.checks.report import LogDirectoryReport as LogDirectoryReport
 from pylog.checks.report import PartitionReport as PartitionReport
 from pylog.checks.report import RepairSummary as RepairSummary
 from pylog.checks.report import RepairedPartition as RepairedPartition
-from pylog.checks.report import Severity as Severity
 from pylog.config.config_property import ConfigEntry as ConfigEntry
 from pylog.config.config_property import ConfigSource as ConfigSource
 from pylog.dump_log.dump import Dump as Dump

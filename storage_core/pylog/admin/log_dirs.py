@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import directory_findings
-from pylog.checks.report import Severity
+from pylog.checks.findings import Severity
 from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.partition_metadata import format_uuid
 from pylog.locations import printable_location

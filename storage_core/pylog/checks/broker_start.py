@@ -1,6 +1,6 @@
 """What a broker makes of a log when it starts on its directory, and what is lost then.
 
-See `pylog.checks.codes` for the rule. A broker looks at sizes, checksums and
+See `pylog.checks.findings` for the rule. A broker looks at sizes, checksums and
 offsets, not into records.
 
 Source: LogLoader.recoverLog, LogSegment.recover (Kafka 4.3).

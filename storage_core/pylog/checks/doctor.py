@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
+    from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
     from pylog.checks.partition import PartitionCheck
-    from pylog.checks.report import Finding
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.report import Finding, Severity, info, warning
+from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pylog.checks.report import Finding, Severity, info, missing_index, warning
+from pylog.checks.findings import Finding, Severity, info, missing_index, warning
 from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndexEntries

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.broker_start import has_clean_shutdown
-from pylog.checks.report import Finding, Severity, info, warning
+from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.report import Finding, OffsetTotals, Severity
+from pylog.checks.findings import Finding, Severity
+from pylog.checks.report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 

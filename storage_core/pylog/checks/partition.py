@@ -25,10 +25,11 @@ from pylog.checks.files import (
     leftover_findings,
     read_checkpoints,
 )
+from pylog.checks.findings import Finding, Severity
 from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
-from pylog.checks.report import Finding, OffsetTotals, Severity
+from pylog.checks.report import OffsetTotals
 from pylog.checks.transactions import TransactionFindings
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.checks.indexes import LIVE_PAUSES
-from pylog.checks.report import Finding, Severity, info, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptSnapshotError,

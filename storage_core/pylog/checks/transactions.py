@@ -6,8 +6,8 @@ import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from pylog.checks.findings import warning
 from pylog.checks.indexes import LIVE_PAUSES
-from pylog.checks.report import warning
 from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
 from pylog.files.transaction_index import read_transaction_index
@@ -16,7 +16,7 @@ from pylog.reading.producer_transactions import TransactionsInOrder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pylog.checks.report import Finding
+    from pylog.checks.findings import Finding
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.reading.log_view import LogView
     from pylog.reading.producer_transactions import Transaction

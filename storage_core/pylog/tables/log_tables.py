@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.findings import FINDINGS
 from pylog.checks.indexes import read_offset_index, read_time_index
 from pylog.checks.log_directory import check_log_directories, findings_between
 from pylog.checks.partition import check_partition
-from pylog.checks.report import FINDINGS
 from pylog.columnar.rows import TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
 from pylog.errors import (
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.checks.findings import Finding
     from pylog.checks.indexes import IndexColumns
-    from pylog.checks.report import Finding
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView

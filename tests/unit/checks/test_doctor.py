@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import pylog
-from pylog.checks.codes import FINDING_CODES
 from pylog.checks.files import read_checkpoints
+from pylog.checks.findings import FINDING_CODES
 from pylog.errors import LogDirectoryError
 from tests.support.batches import (
     COMMIT,

@@ -1,4 +1,4 @@
-"""What each kind of finding means, what a broker does about it at its start, what to do about it.
+"""A finding, and for each kind what it means, what a broker does about it, and what to do.
 
 What a broker does is that of Kafka 4.3. It depends on how the last one ended: after a clean stop
 (``.kafka_cleanshutdown`` is in the log directory) no batch is read. Otherwise every segment from
@@ -11,7 +11,132 @@ Source: LogManager, LogLoader, LogSegment.recover, ReplicaManager, MetaPropertie
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
+
+from pylog.locations import printable_location
+
+FINDINGS = """\
+What is wrong with a log, and what is worth knowing; no row if nothing is.
+
+severity      string  ``error``: records are lost or cannot be read, or a broker does not start;
+                      ``warning``: a side file that a broker would rebuild, delete or ignore;
+                      ``info``: worth knowing, and nothing is wrong
+code          string  what it is, in one word; docs/operators.md lists all
+path          string  the file
+position      int64   bytes from here on, where that has a meaning
+end_position  int64   up to here, exclusive
+next_offset   int64   offsets from here on, where that has a meaning
+end_offset    int64   up to here, exclusive; null where nothing sound follows
+message       string  what is wrong, with stored and expected values
+broker_action string  what a broker does about it when it starts on the directory
+advice        string  what to do
+
+All is read, in one walk: checksums are verified and records decoded, headers held against indexes.
+Memory is that of one window, of the indexes of two segments, and of what snapshots say. A file that
+cannot be read at all (a FIFO, a link that leads nowhere) is a damaged one.
+
+Rows about log directories come first, and have neither topic nor partition: what lies beside the
+partitions, and what these contradict each other in. They are of all partitions, whichever are
+chosen, and there are none where partition directories are given.
+"""
+"""The text of table ``findings``, see `pylog.columnar.rows`; the order is that of `Finding.row`."""
+
+
+class Severity(StrEnum):
+    """How bad a finding is, the worst first.
+
+    Attributes
+    ----------
+    ERROR
+        Records are lost or cannot be read, or a broker does not start on the directory.
+    WARNING
+        Side files and batches do not agree, or bytes stand where none should. All records that the
+        log still holds can be read.
+    INFO
+        Worth knowing, and nothing is wrong: what a crash, compaction, an older broker or remote
+        storage leaves.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+    def is_at_least(self, other: Severity) -> bool:
+        """Whether this is as bad as ``other``, or worse."""
+        return self.rank <= other.rank
+
+
+class Finding(NamedTuple):
+    """One row of table ``findings``, without topic and partition.
+
+    Attributes
+    ----------
+    severity, code
+        How bad, and what it is in one word: a key of `FINDING_CODES`.
+    path
+        The file, or the directory.
+    message
+        A line that suffices by itself next to the path.
+    position, end_position
+        Bytes ``[position, end_position)`` of the file; None where that has no meaning.
+    next_offset, end_offset
+        Offsets ``[next_offset, end_offset)`` that this is about; None likewise.
+    """
+
+    severity: Severity
+    code: str
+    path: str
+    message: str
+    position: int | None = None
+    end_position: int | None = None
+    next_offset: int | None = None
+    end_offset: int | None = None
+
+    @property
+    def broker_action(self) -> str:
+        """What a broker does about it when it starts on the directory."""
+        return FINDING_CODES[self.code].broker_action
+
+    @property
+    def advice(self) -> str:
+        """What an operator can do about it."""
+        return FINDING_CODES[self.code].advice
+
+    def row(self) -> tuple[object, ...]:
+        """Return the values in the order of the table's columns."""
+        return (
+            str(self.severity),
+            self.code,
+            printable_location(self.path),
+            self.position,
+            self.end_position,
+            self.next_offset,
+            self.end_offset,
+            self.message,
+            self.broker_action,
+            self.advice,
+        )
+
+
+def warning(code: str, path: str, message: str) -> Finding:
+    """Return a warning about a whole file."""
+    return Finding(Severity.WARNING, code, path, message)
+
+
+def missing_index(kind: str, path: str) -> Finding:
+    """Return the warning that an index file of a segment is missing; ``kind`` as in its code."""
+    return warning(f"missing_{kind}", path, "the file is missing")
+
+
+def info(code: str, path: str, message: str) -> Finding:
+    """Return what is worth knowing of a whole file."""
+    return Finding(Severity.INFO, code, path, message)
 
 
 class FindingCode(NamedTuple):
