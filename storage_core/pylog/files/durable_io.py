@@ -39,10 +39,10 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.errors import SegmentVanishedError, UnexpectedFileError
+from pylog.files import disk
 from pylog.files.system_calls import SystemCalls, not_a_directory, open_regular_file, storage_error
 from pylog.files.writable_file import WritableFile
 
@@ -112,7 +112,7 @@ class DurableIO(SystemCalls):
             self.mkdir(text)
         except OSError as error:
             if exist_ok and isinstance(error, FileExistsError):
-                if stat.S_ISDIR(os.lstat(text).st_mode):
+                if stat.S_ISDIR(disk.lstat(text).st_mode):
                     return False
                 raise not_a_directory(text) from error
             raise storage_error("create the directory", error, text) from error
@@ -151,11 +151,11 @@ class DurableIO(SystemCalls):
         """Return a file that has no other name; other kinds make room, unless a directory."""
         try:
             file = self.open(path, create=True)
-            if os.fstat(file.descriptor).st_nlink <= 1:
+            if not file.has_other_names:
                 return file
             file.close()
         except UnexpectedFileError:
-            if stat.S_ISDIR(os.lstat(path).st_mode):
+            if stat.S_ISDIR(disk.lstat(path).st_mode):
                 raise
         self.remove(path)
         return self.open(path, create=True)
@@ -250,7 +250,7 @@ class OwnedFile:
     @property
     def exists_on_disk(self) -> bool:
         """Whether there is a file; asks the disk."""
-        return Path(self.path).exists()
+        return disk.exists(self.path)
 
     def rename_to(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> None:
         """Rename the file over another one of that name; it stays open."""

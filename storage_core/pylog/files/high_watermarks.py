@@ -30,6 +30,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
+from pylog.files import disk
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, META_PROPERTIES, ONLY_REPLICA
 
@@ -64,7 +65,7 @@ def mark_as_own(io: DurableIO, log_directory: str) -> None:
 
 
 def _has(log_directory: str, name: str) -> bool:
-    return os.path.lexists(os.path.join(log_directory, name))  # noqa: PTH118 - kept as text
+    return disk.lexists(os.path.join(log_directory, name))  # noqa: PTH118 - kept as text
 
 
 class HighWatermarks(NamedTuple):

@@ -35,10 +35,10 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
+from pylog.files import disk
 from pylog.files.checkpoint_file import parse_integer, read_checkpoint, write_checkpoint
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class LeaderEpochFileCache:
         self.path = path
         self._io = io
         self._entries: tuple[EpochEntry, ...] = ()
-        if not Path(path).exists():
+        if not disk.exists(path):
             io.open(path, create=True).close()
         for entry in read_epoch_entries(path):
             self._entries = self._with(entry)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, LogDirectoryError, UnexpectedFileError
+from pylog.files import disk
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
     CLEANED_FILE_SUFFIX,
@@ -32,6 +33,8 @@ from pylog.locations import is_remote, parse_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pylog.files.disk import Entry
 
 _FILES_OF_LOG_DIRECTORIES = (
     META_PROPERTIES,
@@ -69,10 +72,10 @@ def local_location(path: str | os.PathLike[str]) -> str:
 def ensure_writable_log_directory(location: str, *, must_exist: bool = False) -> None:
     """Raise `LogDirectoryError` as `writable_log_directory` does, for a local path."""
     resolved = Path(location).resolve()
-    if not must_exist and not os.path.lexists(location):
+    if not must_exist and not disk.lexists(location):
         _ensure_not_nested(resolved, location)
         return
-    if resolved.is_file():
+    if disk.is_file(str(resolved)):
         raise _is_a_file(resolved, location)
     names = [entry.name for entry in list_directory(location)]
     if any(map(is_partition_file, names)):
@@ -141,7 +144,7 @@ def _ensure_not_nested(resolved: Path, location: str) -> None:
 
 def _is_log_directory(directory: Path) -> bool:
     """Whether a broker, or a log manager, has had this directory among its log directories."""
-    return any(os.path.lexists(directory / name) for name in _FILES_OF_LOG_DIRECTORIES)
+    return any(disk.lexists(str(directory / name)) for name in _FILES_OF_LOG_DIRECTORIES)
 
 
 def _is_partition_directory(directory: Path) -> bool:
@@ -159,7 +162,8 @@ def _holds_partitions(directory: Path) -> bool:
 def _names_in(directory: Path) -> list[str]:
     """Return the names of all entries; none where they cannot be listed."""
     try:
-        return [entry.name for entry in directory.iterdir()]
+        with disk.scandir(str(directory)) as entries:
+            return [entry.name for entry in entries]
     except OSError:
         return []
 
@@ -167,7 +171,7 @@ def _names_in(directory: Path) -> list[str]:
 def partition_directories(log_directory: str) -> list[tuple[str, PartitionDirectoryName]]:
     """Return path and parsed name of every partition directory of a log directory, sorted."""
     try:
-        with os.scandir(log_directory) as entries:
+        with disk.scandir(log_directory) as entries:
             names = [(each.name, each.is_symlink()) for each in entries if _leads_on(each)]
     except OSError as error:
         reason = f"cannot list log directory: {error.strerror}"
@@ -192,12 +196,12 @@ def partition_directories(log_directory: str) -> list[tuple[str, PartitionDirect
     return partitions
 
 
-def _leads_on(entry: os.DirEntry[str]) -> bool:
+def _leads_on(entry: Entry) -> bool:
     """Whether an entry is a directory, or a link that is named like one or leads to one."""
     if not entry.is_symlink():
         return entry.is_dir()
     # A circular link does not lead to one, as for Java, and is no reason to refuse the others.
-    leads_to_one = os.path.isdir(entry.path)  # noqa: PTH112 - kept as text
+    leads_to_one = disk.is_dir(entry.path)
     return leads_to_one or find_partition_directory_name(entry.name) is not None
 
 
@@ -235,9 +239,9 @@ def _is_used(name: str) -> bool:
     return parts.state not in _REMOVED_AT_START_UP
 
 
-def _entries(directory: str) -> Iterator[os.DirEntry[str]]:
+def _entries(directory: str) -> Iterator[Entry]:
     try:
-        with os.scandir(directory) as entries:
+        with disk.scandir(directory) as entries:
             yield from entries
     except OSError as error:
         reason = f"cannot list directory: {error.strerror}"

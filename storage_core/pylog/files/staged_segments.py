@@ -18,13 +18,13 @@ such files are left over.
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import KafkaStorageError, LogDirectoryError
+from pylog.files import disk
 from pylog.files.file_names import SEGMENT_FILE_SUFFIXES, SegmentTarget
 from pylog.files.storage import list_directory
 
@@ -52,9 +52,9 @@ class StagedSegment(NamedTuple):
         return cls(
             target,
             {
-                suffix: os.stat(path).st_size  # noqa: PTH116 - kept as text
+                suffix: disk.stat(path).st_size
                 for suffix, path in paths.items()
-                if os.path.exists(path)  # noqa: PTH110 - kept as text
+                if disk.exists(path)
             },
         )
 
@@ -63,7 +63,7 @@ class StagedSegment(NamedTuple):
         for suffix, expected in self.sizes_bytes.items():
             path = self.target.path(suffix)
             try:
-                found = os.stat(path).st_size  # noqa: PTH116 - kept as text
+                found = disk.stat(path).st_size
             except OSError as error:
                 reason = (
                     f"a task has staged this file, and it cannot be seen here ({error.strerror}); "

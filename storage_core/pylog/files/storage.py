@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import LogDirectoryError
+from pylog.files import disk
 from pylog.files.byte_source import LocalFile, UncachedFile
 from pylog.files.system_calls import ensure_regular, missing_or_unreadable
 from pylog.lazy_modules import LazyModule
@@ -64,6 +65,10 @@ def open_file(location: str | os.PathLike[str], *, leaves_page_cache: bool = Fal
     text = os.fspath(location)
     if is_remote(text):
         return remote_storage.RemoteFile(text)
+    overlay = disk.find_overlay(text)
+    if overlay is not None:
+        opened: ByteSource = overlay.open_to_read(text)
+        return opened
     return UncachedFile(text) if leaves_page_cache else LocalFile(text)
 
 
@@ -120,7 +125,7 @@ def list_directory(location: str) -> Sequence[DirectoryEntry]:
     if is_remote(location):
         return remote_storage.list_remote(location)
     try:
-        with os.scandir(location) as entries:
+        with disk.scandir(location) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError as error:
         reason = "no such directory (is it mounted on this host?)"

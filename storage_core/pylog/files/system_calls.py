@@ -19,6 +19,7 @@ from pylog.errors import (
     UnexpectedFileError,
     UnreadableFileError,
 )
+from pylog.files import disk
 
 # How a local file is opened, to be read or to be written: only if it is a regular file.
 #
@@ -118,9 +119,9 @@ def open_regular_file_to_write(path: str, *, create: bool) -> int:
 def _describe(path: str) -> str:
     """Return what lies at ``path``, such as ``a symbolic link to '/data/t-0'``; follows no link."""
     try:
-        mode = os.lstat(path).st_mode
+        mode = disk.lstat(path).st_mode
         if stat.S_ISLNK(mode):
-            return f"a symbolic link to {os.readlink(path)!r}"  # noqa: PTH115 - kept as text
+            return f"a symbolic link to {disk.readlink(path)!r}"
     except OSError as error:
         return f"something that cannot be looked at ({error.strerror})"
     return _kind(mode)
@@ -137,7 +138,7 @@ def not_a_regular_file(path: str) -> UnexpectedFileError:
 
 def not_a_directory(path: str) -> UnexpectedFileError:
     """Return the error for what lies in the place of a directory that is to be made."""
-    if os.path.islink(path):  # noqa: PTH114 - kept as text
+    if disk.is_link(path):
         return link_as_directory(path)
     reason = f"expected a directory, found {_describe(path)}: move it away"
     return UnexpectedFileError(reason, path)

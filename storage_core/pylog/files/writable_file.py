@@ -51,6 +51,11 @@ class WritableFile(ByteSource):
         """The file descriptor, this object's own."""
         return self._opened().number
 
+    @property
+    def has_other_names(self) -> bool:
+        """Whether what is written here would show under another name, too."""
+        return self._status().st_nlink > 1
+
     def size(self) -> int:
         """Return the file's length in bytes, now."""
         return self._status().st_size

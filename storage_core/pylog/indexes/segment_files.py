@@ -8,11 +8,11 @@ Source: LogSegment (Kafka 4.3).
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, LogSegmentOffsetOverflowError
+from pylog.files import disk
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -73,7 +73,7 @@ class SegmentFiles:
     def last_modified_ms(self) -> int:
         """Return when the ``.log`` file was changed last."""
         try:
-            return os.stat(self.log.path).st_mtime_ns // 1_000_000  # noqa: PTH116
+            return disk.stat(self.log.path).st_mtime_ns // 1_000_000
         except OSError as error:
             reason = f"cannot stat file: {error.strerror}"
             raise KafkaStorageError(reason, self.log.path, errno=error.errno) from error

@@ -21,6 +21,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
+from pylog.files import disk
 from pylog.files.file_names import DELETED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
 from pylog.files.owned_directories import file_names
 from pylog.log.log_segment import FetchDataInfo, LogOffsetMetadata
@@ -104,7 +105,7 @@ def delete_directory(path: str, io: DurableIO) -> None:
     A directory inside stays, and so does the partition directory then: neither Kafka nor we have
     made it.
     """
-    if os.path.islink(path):  # noqa: PTH114 - kept as text
+    if disk.is_link(path):
         io.remove(path, missing_ok=True)
         return
     for name in file_names(path):

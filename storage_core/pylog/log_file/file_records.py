@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError, UnexpectedFileError
+from pylog.files import disk
 from pylog.files.byte_source import ByteSource
 from pylog.files.durable_io import OwnedFile
 from pylog.files.file_names import (
@@ -147,7 +148,7 @@ class FileRecords(OwnedFile, ByteSource):
 
 def _size_of(path: str) -> int:
     try:
-        return os.stat(path).st_size  # noqa: PTH116 - called for every segment
+        return disk.stat(path).st_size
     except FileNotFoundError as error:
         reason = "file is gone since the directory was listed"
         raise SegmentVanishedError(reason, path) from error

@@ -19,6 +19,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
+from pylog.files import disk
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
@@ -50,7 +51,7 @@ class ProducerSnapshots:
         """Know the snapshots that are in the directory now."""
         suffix = PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
-            with os.scandir(self._directory) as entries:
+            with disk.scandir(self._directory) as entries:
                 names = [e.name for e in entries if e.name.endswith(suffix) and e.is_file()]
         except FileNotFoundError:
             names = []

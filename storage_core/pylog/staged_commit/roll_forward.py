@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
+from pylog.files import disk
 from pylog.files.commit_manifest import (
     LedgerEntry,
     manifest_path,
@@ -225,7 +226,7 @@ class RollForward:
 
     def _ensure_there(self, name: str, topic_partition: TopicPartition) -> None:
         path = os.path.join(self._directory.path, name)  # noqa: PTH118 - kept as text
-        if not os.path.lexists(path):
+        if not disk.lexists(path):
             reason = (
                 f"staged file is gone, and its records are not in the log of {topic_partition}: "
                 "they cannot be written any more; restore the file, or move "
