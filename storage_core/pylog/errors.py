@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.locations import printable_location
+from pylog.locations import printable_location, without_overlay
 
 if TYPE_CHECKING:
     import os
@@ -44,6 +44,7 @@ class _LocatedError(LogStorageError):
         position: int | None = None,
     ) -> None:
         path = printable_location(path) if isinstance(path, str) else path
+        reason = without_overlay(reason)
         super().__init__(reason, path, position)
         self.reason = reason
         self.path = path

@@ -43,6 +43,9 @@ _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IG
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(:/+)(.*)", re.DOTALL)
 # What a URI has before its host. Keys of object stores may hold an "@", so that only the first
 # component counts, but for a secret with a slash in it that was not written as %2F.
+OVERLAY_PREFIX = "/.pylog-overlay-"
+"""What paths on an overlay begin with, see `pylog.files.overlay`."""
+_OVERLAY_ROOT = re.compile(re.escape(OVERLAY_PREFIX) + "[0-9]+-[0-9]+")
 _USER_INFO = re.compile(r"[^/@]*@|[^/@:]*:(?!\d*/)[^/@]*/.*@", re.DOTALL)
 _CONTAINER_SCHEMES = ("abfs", "abfss", "wasb", "wasbs")  # container:password@account
 
@@ -182,9 +185,14 @@ def name_of(location: str) -> str:
     return posixpath.basename(split_query(location)[0])
 
 
+def without_overlay(text: str) -> str:
+    """Return a path, or a text with paths in it, with those of the disk for those of overlays."""
+    return _OVERLAY_ROOT.sub("", text) if OVERLAY_PREFIX in text else text
+
+
 def printable_location(location: str | os.PathLike[str]) -> str:
-    """Return ``location`` as it may be printed: without user, password and query."""
-    text = str.__str__(os.fspath(location))
+    """Return ``location`` as it may be printed: without user, password, query and overlay."""
+    text = without_overlay(str.__str__(os.fspath(location)))
     uri = _PARTS.fullmatch(text.partition("?")[0].rstrip("/"))
     if uri is None:
         return text

@@ -24,6 +24,7 @@ from pylog.cleaner.cleanable_offsets import (
     non_active_segments_from,
 )
 from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.locations import printable_location
 from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
@@ -331,7 +332,7 @@ class LogCleanerManager:
         _LOGGER.warning(
             "log of %s in %s is not cleaned any more until the next start: %s: %s",
             log.topic_partition,
-            log.log_directory,
+            printable_location(log.log_directory),
             type(error).__name__,
             error,
         )

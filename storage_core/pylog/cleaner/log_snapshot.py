@@ -11,9 +11,11 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.files.durable_io import DurableIO, ForgettingIO
+from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
+from pylog.files.overlay import Overlay
 from pylog.files.staged_segments import SegmentStage, StagedSegment
+from pylog.locations import printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_segment import LogSegments
 
@@ -123,7 +125,7 @@ class LogSnapshot(NamedTuple):
             log.topic_partition,
             log.config,
             log.log_start_offset,
-            log.directory,
+            printable_location(log.directory),  # tasks know no overlay of ours
             tuple(segment.base_offset for segment in log.segments),
             dict(log.last_records_of_active_producers()),
             log_to_clean.first_dirty_offset,
@@ -147,10 +149,12 @@ class SnapshotLog:
         self._snapshot = snapshot
         self._stage = SegmentStage(snapshot.log_directory, job_token)
         self._written = LogContext(io=io or DurableIO())
-        reading = LogContext(io=ForgettingIO())
+        self._overlay = Overlay()  # segments are opened to be written, too
+        reading = LogContext(io=self._overlay)
+        directory = self._overlay.path(snapshot.directory)
         self.local_log = _Segments(
             LogSegments(
-                reading.open_segment(SegmentTarget(snapshot.directory, base), snapshot.config)
+                reading.open_segment(SegmentTarget(directory, base), snapshot.config)
                 for base in snapshot.base_offsets
             )
         )
@@ -232,3 +236,4 @@ class SnapshotLog:
         """Release all files that were read."""
         for segment in self.segments:
             segment.close_handlers()
+        self._overlay.close()

@@ -11,12 +11,11 @@ import os
 import stat as stat_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pylog.locations import OVERLAY_PREFIX
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
-
-OVERLAY_PREFIX = "/.pylog-overlay-"
-"""What the root of every overlay begins with."""
 
 
 class Entry(Protocol):
@@ -64,7 +63,7 @@ class Disk(Protocol):
         """Return what a symbolic link says."""
         ...
 
-    def open_to_read(self, path: str) -> Any:
+    def open_to_read(self, path: str) -> Any:  # noqa: ANN401
         """Open a regular file: a `ByteSource`, whose module imports this one."""
         ...
 

@@ -30,8 +30,6 @@ that was forked since is refused, and may read.
 
 Source: Utils.atomicMoveWithFallback, Utils.flushDir, CheckpointFile (Kafka 3.9 and 4.3). Differs
 from Kafka, which copies where the rename fails, and so may leave half a file.
-
-`ForgettingIO` takes every change and forgets it, so that a dry run can do what a run would do.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import SegmentVanishedError, UnexpectedFileError
 from pylog.files import disk
-from pylog.files.system_calls import SystemCalls, not_a_directory, open_regular_file, storage_error
+from pylog.files.system_calls import SystemCalls, not_a_directory, storage_error
 from pylog.files.writable_file import WritableFile
 
 if TYPE_CHECKING:
@@ -171,47 +169,6 @@ class DurableIO(SystemCalls):
         self.write_file(temporary, data, sync=True)
         self.replace(temporary, text)
         self.sync_directory(os.path.dirname(text) or os.curdir)  # noqa: PTH120 - kept as text
-
-
-class ForgettingIO(DurableIO):
-    """A `DurableIO` that says that all is done, and does nothing. Any number of threads."""
-
-    def open_to_write(self, path: str, *, create: bool) -> int:
-        """Return the descriptor of a file that can be read; of an empty one if it is to be made."""
-        try:
-            return open_regular_file(path)
-        except SegmentVanishedError:
-            if not create:
-                raise
-            return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-
-    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
-        """Say that all of ``data`` is written."""
-        return len(data)
-
-    def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
-        """Do nothing."""
-
-    def fsync(self, path: str, descriptor: int) -> None:
-        """Do nothing."""
-
-    def utime(self, path: str, modified_ms: int) -> None:
-        """Do nothing."""
-
-    def rename(self, source: str, target: str) -> None:
-        """Do nothing."""
-
-    def unlink(self, path: str) -> None:
-        """Do nothing."""
-
-    def mkdir(self, path: str) -> None:
-        """Do nothing."""
-
-    def rmdir(self, path: str) -> None:
-        """Do nothing."""
-
-    def fsync_directory(self, path: str) -> None:
-        """Do nothing."""
 
 
 # A file of a directory that we own: opened at its first use, renamed and removed as it is open.

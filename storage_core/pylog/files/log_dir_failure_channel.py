@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
+from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +56,9 @@ class LogDirFailureChannel:
                 return
             self._errors[log_directory] = error
         if self._is_logged:
-            _LOGGER.error("log directory %s goes offline: %s", log_directory, error)
+            _LOGGER.error(
+                "log directory %s goes offline: %s", printable_location(log_directory), error
+            )
         if self._on_failure is not None:
             self._on_failure(log_directory)
 

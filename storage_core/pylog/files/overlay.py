@@ -11,8 +11,8 @@ What is kept
     from it, so it must not change meanwhile. Of each directory that was changed in, the names that
     differ.
 
-A path on the overlay is its root before the real path; `Overlay.path` makes one, `Overlay.real`
-takes the root out of a path, or of a sentence that has one in it.
+A path on the overlay is its root before the real path. Errors and messages have the real one
+(`pylog.locations.without_overlay`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from pylog.files.system_calls import (
     storage_error,
 )
 from pylog.files.writable_file import WritableFile
+from pylog.locations import OVERLAY_PREFIX, without_overlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -285,7 +286,7 @@ class Overlay(DurableIO):
     """
 
     def __init__(self) -> None:
-        self.root = f"{disk.OVERLAY_PREFIX}{os.getpid()}-{next(_numbers)}"
+        self.root = f"{OVERLAY_PREFIX}{os.getpid()}-{next(_numbers)}"
         self._lock = threading.RLock()
         self._top = _Directory("/")
         self._spool = _Spool()
@@ -310,11 +311,7 @@ class Overlay(DurableIO):
 
     def path(self, real: str | os.PathLike[str]) -> str:
         """Return the path on the overlay of what lies on the disk at ``real``."""
-        return self.root + os.path.realpath(real)
-
-    def real(self, text: str) -> str:
-        """Return a path, or a text with paths in it, with those of the disk."""
-        return text.replace(self.root, "")
+        return self.root + os.path.realpath(without_overlay(os.fspath(real)))
 
     # ---- looking
 

@@ -92,10 +92,11 @@ def settled_since(location: str) -> int:
     if is_remote(location):
         return 0
     try:
-        changed = os.stat(location).st_mtime_ns  # noqa: PTH116 - kept as text
-        if 0 <= time.time_ns() - changed < _CLOCK_STEP_NS:
+        changed = disk.stat(location).st_mtime_ns
+        is_coarse = disk.find_overlay(location) is None
+        if is_coarse and 0 <= time.time_ns() - changed < _CLOCK_STEP_NS:
             time.sleep(_CLOCK_STEP_NS / 1e9)
-            changed = os.stat(location).st_mtime_ns  # noqa: PTH116 - kept as text
+            changed = disk.stat(location).st_mtime_ns
     except OSError as error:
         reason = f"cannot look at directory: {error.strerror}"
         raise LogDirectoryError(reason, location) from error
@@ -112,7 +113,7 @@ def change_mark(location: str) -> tuple[int, int, int] | None:
     if is_remote(location):
         return None
     try:
-        status = os.stat(location)  # noqa: PTH116 - kept as text
+        status = disk.stat(location)
     except OSError:
         return None
     if 0 <= time.time_ns() - status.st_mtime_ns < _CLOCK_STEP_NS:

@@ -24,6 +24,7 @@ from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
 from pylog.files import disk
 from pylog.files.file_names import DELETED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
 from pylog.files.owned_directories import file_names
+from pylog.locations import printable_location
 from pylog.log.log_segment import FetchDataInfo, LogOffsetMetadata
 from pylog.model import AbortedTransaction, OffsetPosition
 
@@ -201,7 +202,7 @@ class LocalLog:
         bases = [segment.base_offset for segment in segments]
         _LOGGER.warning(
             "rolling %s at %d, in place of the empty segments at %s",
-            self.directory,
+            printable_location(self.directory),
             new_offset,
             bases,
         )

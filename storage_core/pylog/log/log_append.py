@@ -25,6 +25,7 @@ import numpy as np
 
 from pylog.errors import RecordBatchTooLargeError, UnexpectedAppendOffsetError
 from pylog.kernels import decode_headers as fields
+from pylog.locations import printable_location
 from pylog.model import TimestampType
 from pylog.producers.producer_state_manager import ProducerUpdates, validate_producers
 from pylog.record.batch_header import MAGIC_VALUE_V2
@@ -172,7 +173,8 @@ class LogAppend:
             elif not epochs.is_empty:
                 # This format has no epochs: earlier ones say nothing about what follows.
                 _LOGGER.warning(
-                    "clearing leader epochs of %s: old format", self._state.local_log.directory
+                    "clearing leader epochs of %s: old format",
+                    printable_location(self._state.local_log.directory),
                 )
                 epochs.clear_and_flush()
 

@@ -34,7 +34,6 @@ from pylog.errors import (
     LogSegmentOffsetOverflowError,
     SegmentVanishedError,
 )
-from pylog.files.durable_io import ForgettingIO
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
@@ -44,7 +43,9 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.leader_epochs import LeaderEpochFileCache
+from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
+from pylog.locations import printable_location
 from pylog.log.local_log import LocalLog, delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.log_segment import LogSegments
 from pylog.log.log_state import LogState
@@ -105,8 +106,11 @@ def load_log(loading: LogLoading) -> UnifiedLog:
 
 def try_loading(loading: LogLoading) -> None:
     """Raise what recovery would end with before it drops anything; nothing is changed."""
-    context = replace(loading.context, io=ForgettingIO())
-    _LogLoader(replace(loading, context=context), is_trial=True).try_recovery()
+    with Overlay() as overlay:
+        context = replace(loading.context, io=overlay)
+        directory = overlay.path(loading.directory)
+        trial = replace(loading, context=context, directory=directory)
+        _LogLoader(trial, is_trial=True).try_recovery()
 
 
 class _TrialEndedError(Exception):
@@ -229,7 +233,7 @@ class _LogLoader:
                     # Kafka, which recovers it now: if the leader epochs are gone as well, those of
                     # the segments before it would count as outdated and be lost.
                     continue
-                self._warn("recovering segment %s: %s", segment.log.path, error)
+                self._warn("recovering segment %s: %s", printable_location(segment.log.path), error)
                 self._segments = LogSegments(loaded)
                 try:
                     self._recover_flushed_segment(segment)
@@ -325,8 +329,9 @@ class _LogLoader:
             is_whole = end.position == active.size_bytes and has_own_offsets
             if is_whole or is_broker_start:
                 return
+            path = printable_location(active.log.path)
             reason = (
-                f"the last batch of {active.log.path} ends at byte {end.position} of "
+                f"the last batch of {path} ends at byte {end.position} of "
                 f"{active.size_bytes}, before offset {end.offset}"
             )
         except CorruptRecordError as error:
@@ -336,7 +341,7 @@ class _LogLoader:
             reason = f"{error}; a broker would not start"
         self._warn(
             "recovering %s, although the log directory was shut down cleanly: %s",
-            self._directory,
+            printable_location(self._directory),
             reason,
         )
         self._loading.had_clean_shutdown = False
@@ -356,7 +361,7 @@ class _LogLoader:
         for index, segment in enumerate(unflushed):
             _LOGGER.info(
                 "recovering unflushed segment %s (%d of %d)",
-                segment.log.path,
+                printable_location(segment.log.path),
                 index + 1,
                 len(unflushed),
             )
@@ -378,7 +383,7 @@ class _LogLoader:
     def _before_cut(self, damage: Damage, later: tuple[LogSegment, ...] = ()) -> None:
         """Remove the segments after one that is about to be truncated, the last one first."""
         self._ensure_droppable(damage, later)
-        path, size_bytes = damage.segment.log.path, damage.segment.size_bytes
+        path, size_bytes = printable_location(damage.segment.log.path), damage.segment.size_bytes
         self._warn(
             "recovering %s: truncating %d bytes from position %d on: %s",
             *(path, size_bytes - damage.position, damage.position, damage.reason),
@@ -401,13 +406,15 @@ class _LogLoader:
         reason = f"the log ends at offset {end}, below its start {start}"
         if self._loading.recovery_mode.keeps_intact:
             # Consumers get the same. The segments are retention's, as all below a log's start.
-            self._warn("beginning %s at its start: %s", self._directory, reason)
+            self._warn("beginning %s at its start: %s", printable_location(self._directory), reason)
             target = SegmentTarget(self._directory, start)
             segment = self._context.open_segment(target, self._config, is_new=True)
             self._segments.add(segment)
             end = start
         else:
-            self._warn("deleting all segments of %s: %s", self._directory, reason)
+            self._warn(
+                "deleting all segments of %s: %s", printable_location(self._directory), reason
+            )
             self._remove(tuple(self._segments))
             end = 0
         self._leader_epochs.clear_and_flush()

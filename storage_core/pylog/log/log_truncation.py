@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
+from pylog.locations import printable_location
 from pylog.log.local_log import delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.segment_recovery import rebuild_producer_state
 from pylog.log.writable_log import WritableLog
@@ -189,7 +190,9 @@ def truncate_to(state: LogState, target_offset: int) -> bool:
         # A leader that appended nothing has noted its epoch at the end all the same.
         state.leader_epochs.truncate_from_end(state.log_end_offset)
         return False
-    _LOGGER.info("truncating %s to offset %d", local_log.directory, target_offset)
+    _LOGGER.info(
+        "truncating %s to offset %d", printable_location(local_log.directory), target_offset
+    )
     if target_offset < local_log.segments.first_segment.base_offset:
         truncate_fully_and_start_at(state, target_offset)
         return True
@@ -209,7 +212,11 @@ def truncate_fully_and_start_at(
 ) -> None:
     """Remove all records and start again at ``new_offset``; the caller holds the log's lock."""
     local_log = state.local_log
-    _LOGGER.info("deleting all of %s, to begin at offset %d", local_log.directory, new_offset)
+    _LOGGER.info(
+        "deleting all of %s, to begin at offset %d",
+        printable_location(local_log.directory),
+        new_offset,
+    )
     local_log.truncate_fully_and_start_at(new_offset)
     state.log_start_offset = new_offset if log_start_offset is None else log_start_offset
     state.leader_epochs.clear_and_flush()

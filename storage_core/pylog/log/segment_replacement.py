@@ -68,6 +68,7 @@ from pylog.files.file_names import (
     SegmentTarget,
 )
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET
+from pylog.locations import printable_location
 from pylog.log.local_log import delete_segment_files, remove_later
 
 if TYPE_CHECKING:
@@ -186,7 +187,9 @@ def split_overflowed_segment(
     segment: LogSegment, config: LogConfig, context: LogContext
 ) -> list[LogSegment]:
     """Put segments whose offsets fit in the place of one; return them, closed."""
-    _LOGGER.info("splitting %s: its offsets do not fit 32 bits", segment.log.path)
+    _LOGGER.info(
+        "splitting %s: its offsets do not fit 32 bits", printable_location(segment.log.path)
+    )
     made = _copy(segment, config, context)
     for new in made:
         new.log.trim()

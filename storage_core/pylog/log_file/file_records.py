@@ -25,6 +25,7 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
 )
 from pylog.files.owned_directories import file_names
+from pylog.locations import printable_location
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def tidy_directory(directory: str, io: DurableIO) -> None:
     for _, group in itertools.groupby(swaps, key=find_offset_of):
         for name in group:
             path = os.path.join(directory, name)  # noqa: PTH118
-            _LOGGER.info("completing a swap: %s takes its place", path)
+            _LOGGER.info("completing a swap: %s takes its place", printable_location(path))
             io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
         io.sync_directory(directory)
     _remove_orphaned_indexes(directory, io)
@@ -226,7 +227,9 @@ def _without_temporary_files(directory: str, io: DurableIO) -> list[str]:
         if lowest_cleaned is not None and _offset(directory, name) >= lowest_cleaned
     ]
     if incomplete:
-        _LOGGER.info("removing %s in %s: not all was rewritten", incomplete, directory)
+        _LOGGER.info(
+            "removing %s in %s: not all was rewritten", incomplete, printable_location(directory)
+        )
         _remove_all(directory, incomplete, io)
         io.sync_directory(directory)
     _remove_all(directory, [*cleaned, *deleted], io)
@@ -263,7 +266,12 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
         is_inside = offset is not None and lowest <= offset < limit
         if is_inside and not name.endswith(SWAP_FILE_SUFFIX):
             path = os.path.join(directory, name)  # noqa: PTH118
-            _LOGGER.info("removing %s: offsets %d to %d have been rewritten", path, lowest, limit)
+            _LOGGER.info(
+                "removing %s: offsets %d to %d have been rewritten",
+                printable_location(path),
+                lowest,
+                limit,
+            )
             io.remove(path)
     io.sync_directory(directory)
 
@@ -288,5 +296,8 @@ def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
         if is_index and stem not in logs:
             path = os.path.join(directory, name)  # noqa: PTH118
             # Not what is done about it: in a dry run nothing is.
-            _LOGGER.warning("%s is an index without a .log of its name, and does not count", path)
+            _LOGGER.warning(
+                "%s is an index without a .log of its name, and does not count",
+                printable_location(path),
+            )
             io.remove(path)

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptSnapshotError, InvalidProducerEpochError, InvalidTxnStateError
+from pylog.locations import printable_location
 from pylog.model import NO_PRODUCER_ID, AppendOrigin, ControlRecordType
 from pylog.producers.producer_append_info import ProducerAppendInfo
 from pylog.producers.producer_snapshots import ProducerSnapshots
@@ -311,7 +312,9 @@ class ProducerStateManager:
         entries = [each.to_stored() for each in self._producers.values()]
         path = self._snapshots.write(self._map_end_offset, entries, sync=sync)
         self._last_snapshot_offset = self._map_end_offset
-        _LOGGER.info("wrote producer snapshot of %d producers to %s", len(entries), path)
+        _LOGGER.info(
+            "wrote producer snapshot of %d producers to %s", len(entries), printable_location(path)
+        )
         return path
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:

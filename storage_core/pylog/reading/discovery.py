@@ -21,6 +21,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnexpectedFileError,
 )
+from pylog.files import disk
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     LEDGER,
@@ -193,9 +194,9 @@ def _may_be_partition(entry: DirectoryEntry) -> bool:
 def _is_lost_link(path: str) -> bool:
     """Whether a link leads to nothing that could be looked at."""
     try:
-        os.stat(path)  # noqa: PTH116 - kept as text
+        disk.stat(path)
     except FileNotFoundError:
-        return os.path.islink(path)  # noqa: PTH114 - kept as text
+        return disk.is_link(path)
     except OSError:
         return True
     return False
@@ -233,7 +234,7 @@ def directory_identity(path: str) -> str | tuple[int, int]:
     if is_remote(path):
         return path
     try:
-        status = os.stat(path)  # noqa: PTH116 - kept as text
+        status = disk.stat(path)
     except OSError:
         return path  # a link that leads nowhere, or what may not be looked at
     return status.st_dev, status.st_ino
@@ -344,7 +345,7 @@ class PendingCommit:
 
     def _is_hidden(self, announced: AnnouncedPartition) -> bool:
         directory = os.path.join(self.log_directory, str(announced.topic_partition))  # noqa: PTH118
-        if not os.path.isdir(directory):  # noqa: PTH112 - kept as text
+        if not disk.is_dir(directory):
             return True  # a topic that the commit is about to make
         return staged_batches.find_applied_batches(self.log_directory, directory, announced).is_all
 
@@ -371,7 +372,7 @@ def _state_of(log_directory: str) -> tuple[object, object] | None:
 def _identity(path: str) -> object:
     """Return what tells a file from the one that replaces it; None if there is none."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - called for every log directory
+        status = disk.stat(path)
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size

@@ -20,7 +20,6 @@ KIP-734 (max timestamp).
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -37,6 +36,7 @@ from pylog.errors import (
     OffsetOutOfRangeError,
     SegmentVanishedError,
 )
+from pylog.files import disk
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.files.file_names import (
@@ -385,7 +385,7 @@ class DatedSegment:
     def _last_modified_ms(self) -> int:
         path = self.segment.file_path()
         try:
-            return os.stat(path).st_mtime_ns // 1_000_000  # noqa: PTH116 - kept as text
+            return disk.stat(path).st_mtime_ns // 1_000_000
         except FileNotFoundError as error:
             reason = "file is gone since the directory was listed"
             raise SegmentVanishedError(reason, path) from error

@@ -28,6 +28,7 @@ from pylog.files.commit_manifest import (
     write_ledger,
     write_manifest,
 )
+from pylog.locations import printable_location
 from pylog.staged_commit.staged_batches import StagedBatches, find_applied_batches
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class RollForward:
             return manifest
         _LOGGER.warning(
             "%s: completing the commit of %s, which was interrupted",
-            self._directory.path,
+            printable_location(self._directory.path),
             manifest.key,
         )
         self.carry_out(manifest)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,43 +12,27 @@ from pylog.cleaner.cleaner import Cleaner
 from pylog.cleaner.compaction import Compaction, CompactionProgress
 from pylog.cleaner.log_cleaner import Throttler
 from pylog.cleaner.log_cleaner_manager import LogCleanerManager
-from pylog.config import CleanerConfig, LogManagerConfig, RecoveryMode
+from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
-from pylog.errors import CorruptCheckpointError, KafkaStorageError, RecoveryRefusedError
-from pylog.files.checkpoint_file import read_offset_checkpoint
-from pylog.files.clean_shutdown import read_clean_shutdown
-from pylog.files.cleaner_checkpoint import CleanerCheckpoint
-from pylog.files.durable_io import ForgettingIO
-from pylog.files.file_names import (
-    CLEAN_SHUTDOWN,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-)
-from pylog.files.high_watermarks import HighWatermarks
+from pylog.errors import KafkaStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import (
-    ensure_regular_files,
-    partition_directories,
     writable_log_directory,
 )
 from pylog.log.log_context import LogContext
-from pylog.log.log_loader import LogLoading, load_log
 from pylog.scheduling.clock import StoppedClock
-from pylog.writing.cluster_configs import only_replica_rule
 from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_closed
 from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.cleaner.log_snapshot import CleanerStats
     from pylog.config import LogConfig
     from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties
-    from pylog.errors import LogStorageError
-    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
-    from pylog.scheduling.clock import Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +180,7 @@ class CompactionSummary:
 
 # The compacted logs of a directory: owned, or opened for a dry run, which locks nothing.
 #
-# For a dry run they are loaded as their owner would load them, recovery included, on a disk that
-# forgets whatever is done to it (`pylog.files.durable_io`).
+# For a dry run they are owned on an overlay (`pylog.files.overlay`), recovery included.
 
 
 def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
@@ -209,6 +190,11 @@ def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) ->
             policy = ",".join(sorted(configs[topic].cleanup_policy)) or "empty"
             msg = f"topic {topic} is not compacted: its cleanup.policy is {policy}"
             raise ValueError(msg)
+
+
+def only_compacted(configs: Mapping[str, LogConfig]) -> dict[str, LogConfig]:
+    """Return the configurations of compacted topics."""
+    return {topic: each for topic, each in configs.items() if each.is_compact}
 
 
 def context_at(context: LogContext | None, now_ms: int | None) -> LogContext:
@@ -231,95 +217,6 @@ def closed_partitions(path: str, opened: ChosenLogs) -> list[PartitionCompaction
         )
         for each, error in opened.closed.items()
     ]
-
-
-@contextmanager
-def logs_to_compact(  # noqa: PLR0913 - all that an owner is told
-    path: str,
-    configs: Mapping[str, LogConfig],
-    server_properties: ServerProperties | None,
-    context: LogContext,
-    *,
-    high_watermark: str,
-    recover_as_broker: bool,
-    is_dry_run: bool,
-) -> Iterator[ChosenLogs]:
-    """Own a log directory within the block; or, for a dry run, only read it."""
-    compacted = {topic: each for topic, each in configs.items() if each.is_compact}
-    if not is_dry_run:
-        with own_logs(
-            path,
-            compacted,
-            server_properties,
-            context,
-            high_watermark=high_watermark,
-            recover_as_broker=recover_as_broker,
-        ) as owned:
-            yield owned
-        return
-    if server_properties is not None:
-        server_properties.warn_unless_log_dir(path)
-    rule = only_replica_rule(path, server_properties, high_watermark=high_watermark)
-    mode = RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT
-    watermarks = HighWatermarks.read(path, rule)
-    with logs_for_a_dry_run(path, compacted, context.clock, watermarks, mode) as opened:
-        yield opened
-
-
-@contextmanager
-def logs_for_a_dry_run(
-    log_directory: str,
-    configs: Mapping[str, LogConfig],
-    clock: Clock,
-    watermarks: HighWatermarks,
-    recovery_mode: RecoveryMode,
-) -> Iterator[ChosenLogs]:
-    """Open the logs of some topics for as long as the block lasts."""
-    failures = LogDirFailureChannel(is_logged=False)
-    context = LogContext(io=ForgettingIO(), clock=clock, failures=failures)
-    logs: dict[TopicPartition, UnifiedLog] = {}
-    closed: dict[TopicPartition, LogStorageError] = {}
-    checkpoint = CleanerCheckpoint(log_directory, context.io, failures, lambda: logs)
-    checkpoint.load()
-    recovery_points = _offsets(log_directory, RECOVERY_POINT_CHECKPOINT)
-    log_start_offsets = _offsets(log_directory, LOG_START_OFFSET_CHECKPOINT)
-    marker = read_clean_shutdown(os.path.join(log_directory, CLEAN_SHUTDOWN))  # noqa: PTH118
-    try:
-        for path, name in partition_directories(log_directory):
-            topic_partition = name.topic_partition
-            if name.state or topic_partition.topic not in configs:
-                continue
-            ensure_regular_files(path)
-            loading = LogLoading(
-                directory=path,
-                config=configs[topic_partition.topic],
-                manager_config=LogManagerConfig(),
-                context=context,
-                had_clean_shutdown=marker is not None,
-                recovery_point_checkpoint=recovery_points.get(topic_partition, 0),
-                log_start_offset_checkpoint=log_start_offsets.get(topic_partition, 0),
-                recovery_mode=recovery_mode,
-                high_watermark_start=partial(watermarks.start_of, topic_partition),
-            )
-            try:
-                logs[topic_partition] = load_log(loading)
-            except RecoveryRefusedError as error:
-                closed[topic_partition] = error
-        checkpoints = {log.log_directory: checkpoint for log in logs.values()}
-        yield ChosenLogs(
-            dict(sorted(logs.items())), dict(sorted(closed.items())), checkpoints, failures
-        )
-    finally:
-        for log in logs.values():
-            log.close_handlers()
-
-
-def _offsets(log_directory: str, name: str) -> dict[TopicPartition, int]:
-    """Read a checkpoint; one that does not follow the format counts as empty."""
-    try:
-        return read_offset_checkpoint(os.path.join(log_directory, name))  # noqa: PTH118
-    except CorruptCheckpointError:
-        return {}
 
 
 # `compact`: remove the records of a log directory's compacted topics that a later one replaces.
@@ -438,9 +335,9 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         if dry_run
         else partial(CleanedSegments, keeps_old_files=False),
     )
-    with logs_to_compact(
+    with own_logs(
         path,
-        known.configs,
+        only_compacted(known.configs),
         server_properties,
         context,
         high_watermark=high_watermark,

@@ -31,9 +31,9 @@ from pylog.writing.compaction import (
     closed_partitions,
     context_at,
     ensure_compacted,
-    logs_to_compact,
+    only_compacted,
 )
-from pylog.writing.owned_directory import HeldBack
+from pylog.writing.owned_directory import HeldBack, own_logs
 from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ class CompactionJob:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             opened = stack.enter_context(
-                logs_to_compact(
+                own_logs(
                     self.directory,
-                    self._known.configs,
+                    only_compacted(self._known.configs),
                     self._server_properties,
                     self._context,
                     high_watermark=self._high_watermark,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.config import RecoveryMode
@@ -12,8 +13,10 @@ from pylog.errors import LogStorageError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, LOG_FILE_SUFFIX
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.lazy_modules import LazyModule
+from pylog.locations import printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.writing.cluster_configs import only_replica_rule
@@ -87,14 +90,16 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     if works_on is not None:
         before_changes = _ensure_some_open(local, works_on)
     if server_properties is not None:
-        server_properties.warn_unless_log_dir(local)
+        server_properties.warn_unless_log_dir(printable_location(local))
     return LogManager(
         [local],
         None if server_properties is None else server_properties.log_config,
         topic_configs=topic_configs,
         manager_config=None if server_properties is None else server_properties.manager_config,
         context=context or LogContext(failures=LogDirFailureChannel(is_logged=False)),
-        is_only_replica=only_replica_rule(local, server_properties, high_watermark=high_watermark),
+        is_only_replica=only_replica_rule(
+            printable_location(local), server_properties, high_watermark=high_watermark
+        ),
         recovery_mode=RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT,
         before_changes=before_changes,
     )
@@ -138,7 +143,18 @@ class _NothingOpenError(LogStorageError):
 
 
 @contextmanager
-def own_logs(
+def on_overlay(path: str, context: LogContext | None) -> Iterator[tuple[str, LogContext]]:
+    """Give a directory, for a dry run, the path and the context with which to own it.
+
+    Within the block everything can be done there, and nothing happens to it; nothing is locked.
+    """
+    with Overlay() as overlay:
+        context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+        yield overlay.path(path), replace(context, io=overlay)
+
+
+@contextmanager
+def own_logs(  # noqa: PLR0913 - all that an owner is told
     path: str,
     topic_configs: Mapping[str, LogConfig],
     server_properties: ServerProperties | None,
@@ -146,8 +162,26 @@ def own_logs(
     *,
     high_watermark: str,
     recover_as_broker: bool,
+    is_dry_run: bool = False,
 ) -> Iterator[ChosenLogs]:
-    """Own a log directory within the block, for work on the logs of some topics."""
+    """Own a log directory within the block, for work on the logs of some topics.
+
+    For a dry run on an overlay: what is done to the logs does not happen.
+    """
+    if is_dry_run:
+        with (
+            on_overlay(path, context) as (path_there, there),
+            own_logs(
+                path_there,
+                topic_configs,
+                server_properties,
+                there,
+                high_watermark=high_watermark,
+                recover_as_broker=recover_as_broker,
+            ) as owned,
+        ):
+            yield owned
+        return
     chosen = {
         name.topic_partition
         for _, name in partition_directories(path)

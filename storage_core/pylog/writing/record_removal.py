@@ -1,33 +1,28 @@
 """Removal of records from the end of a partition, or from the start of several.
 
-The log directory is owned during it. `pylog.writing.record_removal` says beforehand what would be
-removed, and does not own the directory.
+The log directory is owned during it. What says beforehand what would be removed does the same on an
+overlay (`pylog.files.overlay`), and locks nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pylog.config.stored_topic_configs import TopicConfigs
-from pylog.files.high_watermarks import HighWatermarks
-from pylog.files.owned_directories import partition_directories, writable_log_directory
-from pylog.lazy_modules import LazyModule
+from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_manager import ensure_open
 from pylog.model import TopicPartition
 from pylog.reading.log_directory import open_directory
-from pylog.reading.removal_preview import preview_record_deletion, preview_truncation
-from pylog.writing.owned_directory import HeldBack, own_log_directory
+from pylog.reading.removal_preview import removal_from_end, removal_from_start
+from pylog.writing.owned_directory import HeldBack, on_overlay, own_log_directory
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
     from pylog.config.server_properties import ServerProperties
+    from pylog.log.log_context import LogContext
     from pylog.log.unified_log import UnifiedLog
     from pylog.reading.removal_preview import Removal
-    from pylog.writing import cluster_configs  # imports NumPy
-else:
-    cluster_configs = LazyModule("pylog.writing.cluster_configs")
 
 
 PartitionT = TypeVar("PartitionT", bound=tuple[str, int])
@@ -95,10 +90,31 @@ def truncate_log(
     LogStorageError
         The directory cannot be opened or is damaged, or the disk failed.
     """
+    return _truncate_log(
+        directory,
+        topic_partition,
+        offset,
+        takes_whole_batch=takes_whole_batch,
+        server_properties=server_properties,
+        recover_as_broker=recover_as_broker,
+    )
+
+
+def _truncate_log(  # noqa: PLR0913 - as `truncate_log`
+    directory: str | os.PathLike[str],
+    topic_partition: tuple[str, int],
+    offset: int,
+    *,
+    takes_whole_batch: bool,
+    server_properties: ServerProperties | None,
+    recover_as_broker: bool,
+    context: LogContext | None = None,
+) -> MovedOffset:
     with own_log_directory(
         directory,
         must_exist=True,
         server_properties=server_properties,
+        context=context,
         recover_as_broker=recover_as_broker,
         before_changes=ensure_open(lambda each: each == topic_partition),
     ) as manager:
@@ -154,10 +170,29 @@ def delete_records(
     LogStorageError
         The directory cannot be opened or is damaged, or the disk failed.
     """
+    return _delete_records_of(
+        directory,
+        offsets,
+        server_properties=server_properties,
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+    )
+
+
+def _delete_records_of(
+    directory: str | os.PathLike[str],
+    offsets: Mapping[PartitionT, int | None],
+    *,
+    server_properties: ServerProperties | None,
+    high_watermark: str,
+    recover_as_broker: bool,
+    context: LogContext | None = None,
+) -> dict[TopicPartition, MovedOffset]:
     with own_log_directory(
         directory,
         must_exist=True,
         server_properties=server_properties,
+        context=context,
         high_watermark=high_watermark,
         recover_as_broker=recover_as_broker,
         before_changes=ensure_open(offsets.__contains__),
@@ -189,14 +224,26 @@ def plan_truncation(
     offset: int,
     *,
     takes_whole_batch: bool = False,
+    server_properties: ServerProperties | None = None,
+    recover_as_broker: bool = False,
 ) -> MovedOffset:
     """Return where the log would end after `truncate_log`, and what it would remove.
 
     Parameters and errors are those of `truncate_log`; a directory that is locked is not an error.
     """
-    view = open_directory(_owned_path(directory))[topic_partition]
-    removal = preview_truncation(view, offset, takes_whole_batch=takes_whole_batch)
-    return MovedOffset(removal.end_offset, removal.start_offset, removal)
+    path = writable_log_directory(directory, must_exist=True)
+    with on_overlay(path, None) as (path_there, context):
+        moved = _truncate_log(
+            path_there,
+            topic_partition,
+            offset,
+            takes_whole_batch=takes_whole_batch,
+            server_properties=server_properties,
+            recover_as_broker=recover_as_broker,
+            context=context,
+        )
+    view = open_directory(path)[topic_partition]
+    return moved._replace(removal=removal_from_end(view, moved.after, moved.before))
 
 
 def plan_record_deletion(
@@ -205,41 +252,25 @@ def plan_record_deletion(
     *,
     server_properties: ServerProperties | None = None,
     high_watermark: str = "checkpoint",
+    recover_as_broker: bool = False,
 ) -> dict[TopicPartition, MovedOffset]:
     """Return where logs would start after `delete_records`, and what it would remove.
 
     Bytes and segments are those that retention may remove afterwards. Parameters and errors are
     those of `delete_records`; a directory that is locked is not an error.
     """
-    path = _owned_path(directory)
-    views = open_directory(path)
-    configs = TopicConfigs(None if server_properties is None else server_properties.log_config)
-    configs.load([path])
-    rule = cluster_configs.only_replica_rule(path, server_properties, high_watermark=high_watermark)
-    watermarks = HighWatermarks.read(path, rule)
-    plan = {}
-    for each, offset in offsets.items():
-        view, place = views[each], TopicPartition(*each)
-        end = view.log_end_offset
-        replicated = watermarks.start_of(place, view.log_start_offset, end)
-        removal = preview_record_deletion(view, configs.config_of(place.topic), offset, replicated)
-        plan[place] = MovedOffset(
-            removal.start_offset,
-            removal.end_offset,
-            removal,
-            HeldBack.of(
-                view.directory.path,
-                place,
-                (replicated, end) if offset is None and replicated < end else None,
-                high_watermark=replicated,
-                log_end_offset=end,
-            ),
-        )
-    return plan
-
-
-def _owned_path(directory: str | os.PathLike[str]) -> str:
-    """Return the path of a directory that might be written to."""
     path = writable_log_directory(directory, must_exist=True)
-    partition_directories(path)  # whoever owns it refuses what is not Kafka's, so this does, too
-    return path
+    with on_overlay(path, None) as (path_there, context):
+        plan = _delete_records_of(
+            path_there,
+            offsets,
+            server_properties=server_properties,
+            high_watermark=high_watermark,
+            recover_as_broker=recover_as_broker,
+            context=context,
+        )
+    views = open_directory(path)
+    return {
+        each: moved._replace(removal=removal_from_start(views[each], moved.before, moved.after))
+        for each, moved in plan.items()
+    }

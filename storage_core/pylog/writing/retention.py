@@ -7,23 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config.log_config import DELETE
 from pylog.errors import CorruptRecordError, InvalidRecordError, KafkaStorageError, LogStorageError
-from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_context import LogContext
-from pylog.log.retention import (
-    RetentionParams,
-    deletable_segments,
-    describe_deletable,
-    held_back_segments,
-    offsets_of,
-)
 from pylog.reading.log_directory import open_directory
-from pylog.reading.offset_resolution import dated_segments
 from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
-from pylog.writing.cluster_configs import only_replica_rule
 from pylog.writing.owned_directory import HeldBack, own_logs, size_of_closed
 from pylog.writing.topic_configs import known_topic_configs
 
@@ -31,13 +21,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.config import LogConfig
     from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties
     from pylog.log.retention import DeletedSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
-    from pylog.reading.log_view import LogView
 
     Progress = Callable[[int, int], object]
 
@@ -150,48 +138,12 @@ class RetentionSummary:
         return {topic: RetentionTotals.of(each) for topic, each in sorted(topics.items())}
 
 
-# What retention would remove from a partition; nothing is changed, locked or recovered.
-#
-# The decision is that of `pylog.log.retention`, over the segments as they lie on the disk.
-
-
-def plan_retention(
-    view: LogView, config: LogConfig, watermarks: HighWatermarks, now_ms: int
-) -> PartitionRetention:
-    """Return what `UnifiedLog.delete_old_segments` would remove."""
-    segments = dated_segments(view)
-    start, end = view.log_start_offset, view.log_end_offset
-    high_watermark = watermarks.start_of(view.topic_partition, start, end)
-    params = RetentionParams.of(
-        config, now_ms, log_start_offset=start, high_watermark=high_watermark, log_end_offset=end
-    )
-    deletable = deletable_segments(segments, params)
-    deleted = describe_deletable(segments, deletable, params)
-    rest = segments[len(deleted) :]
-    kept = describe_deletable(rest, held_back_segments(rest, params), params)
-    new_start = max(start, deleted[-1].next_offset) if deleted else start
-    return PartitionRetention(
-        topic_partition=view.topic_partition,
-        deleted=tuple(deleted),
-        records=_count(view, start, new_start),
-        log_start_offset=new_start,
-        log_end_offset=end,
-        size_bytes=sum(segment.size_bytes for segment in rest),
-        held_back=HeldBack.of(
-            view.directory.path,
-            view.topic_partition,
-            offsets_of(kept),
-            high_watermark=high_watermark,
-            log_end_offset=end,
-        ),
-    )
-
-
-def _count(view: LogView, start: int, end: int) -> int | None:
+def _count(directory: str, topic_partition: TopicPartition, start: int, end: int) -> int | None:
     """Return how many records are served of offsets ``[start, end)``, None if damage hides it."""
     if start == end:
         return 0
     try:
+        view = open_directory(directory)[topic_partition]
         return count_records(view, segment_slices(view, start, end), start, end)
     except (CorruptRecordError, InvalidRecordError):
         return None
@@ -199,7 +151,7 @@ def _count(view: LogView, start: int, end: int) -> int | None:
 
 # `apply_retention`: remove what a log directory's topics no longer keep, once.
 #
-# The log directory is owned during it; a dry run does not own it (`pylog.writing.retention`).
+# The log directory is owned during it; by a dry run on an overlay (`pylog.files.overlay`).
 
 
 def apply_retention(  # noqa: PLR0913 - what it is done to, by which configuration, and how
@@ -240,7 +192,7 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     now_ms
         The time that the age of segments is counted to; now if None.
     dry_run
-        Only say what would be removed. Nothing is changed, locked or recovered.
+        Only say what would be removed: all is done on an overlay. Nothing is changed or locked.
     progress
         Called after each partition with the bytes of logs that are done, and those of all.
     context
@@ -287,68 +239,45 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     if now_ms is None:
         now_ms = (SystemClock() if context is None else context.clock).milliseconds()
     report = progress or _say_nothing
-    if dry_run:
-        if server_properties is not None:
-            server_properties.warn_unless_log_dir(path)
-        rule = only_replica_rule(path, server_properties, high_watermark=high_watermark)
-        watermarks = HighWatermarks.read(path, rule)
-        done = list(_planned(path, configs, watermarks, now_ms, report))
-    else:
-        with own_logs(
-            path,
-            configs,
-            server_properties,
-            context or LogContext(failures=LogDirFailureChannel(is_logged=False)),
-            high_watermark=high_watermark,
-            recover_as_broker=recover_as_broker,
-        ) as owned:
-            done = [
-                PartitionRetention(
-                    topic_partition=each,
-                    size_bytes=size_of_closed(path, each),
-                    failure=str(error),
-                )
-                for each, error in owned.closed.items()
-            ]
-            done += _applied(list(owned.logs.values()), now_ms, report)
-            done.sort(key=lambda each: each.topic_partition)
+    with own_logs(
+        path,
+        configs,
+        server_properties,
+        context or LogContext(failures=LogDirFailureChannel(is_logged=False)),
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+        is_dry_run=dry_run,
+    ) as owned:
+        done = [
+            PartitionRetention(
+                topic_partition=each,
+                size_bytes=size_of_closed(path, each),
+                failure=str(error),
+            )
+            for each, error in owned.closed.items()
+        ]
+        done += _applied(
+            list(owned.logs.values()), now_ms, report, counts_in=path if dry_run else None
+        )
+        done.sort(key=lambda each: each.topic_partition)
     return RetentionSummary(tuple(done), now_ms, dry_run, known.entries)
 
 
-def _planned(
-    path: str,
-    configs: Mapping[str, LogConfig],
-    watermarks: HighWatermarks,
-    now_ms: int,
-    progress: Progress,
-) -> Iterator[PartitionRetention]:
-    views = [view for view in open_directory(path) if view.topic in configs]
-    total = sum(view.size_bytes for view in views)
-    done = 0
-    for view in views:
-        done += view.size_bytes
-        try:
-            yield plan_retention(view, configs[view.topic], watermarks, now_ms)
-        except LogStorageError as error:
-            yield PartitionRetention(
-                topic_partition=view.topic_partition,
-                size_bytes=view.size_bytes,
-                failure=str(error),
-            )
-        progress(done, total)
-
-
 def _applied(
-    logs: list[UnifiedLog], now_ms: int, progress: Progress
+    logs: list[UnifiedLog], now_ms: int, progress: Progress, *, counts_in: str | None
 ) -> Iterator[PartitionRetention]:
+    """Remove; count the records that go in a directory in which they are left, if there is one."""
     total = sum(log.size_bytes for log in logs)
     done = 0
     for log in logs:
         done += log.size_bytes
-        failure = offsets = None
+        failure = offsets = records = None
+        start = log.log_start_offset
         try:
             deleted = log.delete_old_segments(now_ms, is_async=False)
             offsets = log.held_back_offsets(now_ms)
+            if counts_in is not None:
+                records = _count(counts_in, log.topic_partition, start, log.log_start_offset)
         except KafkaStorageError:
             raise
         except LogStorageError as error:
@@ -356,6 +285,7 @@ def _applied(
         yield PartitionRetention(
             topic_partition=log.topic_partition,
             deleted=tuple(deleted),
+            records=records,
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
             size_bytes=log.size_bytes,

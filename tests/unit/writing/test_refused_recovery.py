@@ -214,13 +214,48 @@ def test_a_cleanup_of_that_log_alone_changes_nothing_at_all(
     assert content_of(logs) == before
 
 
-def test_a_dry_run_of_compaction_says_the_same(logs: Path) -> None:
-    a_flipped_bit(logs / "orders-0")
-    planned = pylog.compact(logs, config=COMPACT, dry_run=True)
-    done = pylog.compact(logs, config=COMPACT)
-    assert [each.failure for each in planned.partitions] == [
-        each.failure for each in done.partitions
-    ]
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize(
+    ("run", "config"), [(pylog.compact, COMPACT), (pylog.apply_retention, KEEP_ALL)]
+)
+def test_a_dry_run_of_a_cleanup_says_the_same(
+    logs: Path, how: str, run: Callable[..., pylog.results.CompactionSummary], config: object
+) -> None:
+    BROKEN[how].spoil(logs / "orders-0")
+    before = content_of(logs)
+    planned = run(logs, config=config, dry_run=True)
+    assert content_of(logs) == before
+    done = run(logs, config=config)
+    failures = [each.failure for each in planned.partitions]
+    assert failures == [each.failure for each in done.partitions]
+    assert any(failures)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_plan_of_a_removal_is_refused_where_the_removal_is(logs: Path, how: str) -> None:
+    BROKEN[how].spoil(logs / "orders-0")
+    before = content_of(logs)
+    for plan, act in (
+        (pylog.jobs.plan_truncation, pylog.truncate_log),
+        (pylog.jobs.plan_record_deletion, pylog.delete_records),
+    ):
+        what = (ORDERS, 40) if act is pylog.truncate_log else ({ORDERS: 5},)
+        with pytest.raises(RecoveryRefusedError) as planned:
+            plan(logs, *what)
+        with pytest.raises(RecoveryRefusedError) as done:
+            act(logs, *what)
+        assert str(planned.value) == str(done.value)
+        assert content_of(logs) == before
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_plan_recovers_as_a_broker_where_the_removal_does(logs: Path, how: str) -> None:
+    BROKEN[how].spoil(logs / "orders-0")
+    before = content_of(logs)
+    planned = pylog.jobs.plan_record_deletion(logs, {ORDERS: None}, recover_as_broker=True)
+    assert content_of(logs) == before
+    done = pylog.delete_records(logs, {ORDERS: None}, recover_as_broker=True)
+    assert planned[ORDERS][:2] == done[ORDERS][:2]
 
 
 @pytest.mark.parametrize("how", BROKEN)

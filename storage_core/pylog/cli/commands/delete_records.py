@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
@@ -59,7 +58,7 @@ def delete_records(
     --topic and --partition say which log, or a file names several; if one of these cannot be moved,
     none is.
 
-    With --dry-run nothing is changed, locked or recovered. The bytes and segments that it reports
+    With --dry-run nothing is changed or locked. The bytes and segments that it reports
     are those that retention may remove afterwards.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition
@@ -72,17 +71,14 @@ def delete_records(
         offsets = pylog.jobs.read_offset_json_file(offset_file)
     else:
         offsets = _only_offset(topic, partition, offset, everything=everything)
-    act = (
-        pylog.jobs.plan_record_deletion
-        if dry_run
-        else partial(pylog.delete_records, recover_as_broker=recover_as_broker)
-    )
+    act = pylog.jobs.plan_record_deletion if dry_run else pylog.delete_records
     try:
         starts = act(
             directory,
             offsets,
             server_properties=server_properties,
             high_watermark=high_watermark,
+            recover_as_broker=recover_as_broker,
         )
     except OffsetAboveHighWatermarkError as error:
         error.add_note("nothing has been changed")

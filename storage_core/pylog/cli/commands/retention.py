@@ -63,7 +63,7 @@ def retention(
     the cluster has deleted. Without --topic, --config does not hold for Kafka's internal topics. Of
     a topic of which nothing else is known, --config is all that limits it.
 
-    With --dry-run nothing is changed, locked or recovered. It prints the configuration of topics,
+    With --dry-run nothing is changed or locked. It prints the configuration of topics,
     each value with its source. It also counts the records that would be removed, and a TIME in the
     future shows what will be removed then. Without --dry-run it is removed at once.
 

@@ -51,26 +51,22 @@ def truncate(
     of that batch below the offset are removed, too, and the log ends where the batch began. An
     offset at or after the end of the log removes nothing.
 
-    With --dry-run nothing is changed, locked or recovered.
+    With --dry-run nothing is changed or locked.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition,
     an offset inside a batch, or the directory is locked or cannot be written.
     """
     place = pylog.TopicPartition(topic, partition)
     try:
-        if dry_run:
-            end = pylog.jobs.plan_truncation(
-                directory, place, offset, takes_whole_batch=whole_batch
-            )
-        else:
-            end = pylog.truncate_log(
-                directory,
-                place,
-                offset,
-                takes_whole_batch=whole_batch,
-                server_properties=server_properties,
-                recover_as_broker=recover_as_broker,
-            )
+        act = pylog.jobs.plan_truncation if dry_run else pylog.truncate_log
+        end = act(
+            directory,
+            place,
+            offset,
+            takes_whole_batch=whole_batch,
+            server_properties=server_properties,
+            recover_as_broker=recover_as_broker,
+        )
     except OffsetInsideBatchError as error:
         error.add_note("--whole-batch removes that batch as a whole")
         raise
