@@ -14,6 +14,7 @@ from pylog.errors import LogStorageError
 from pylog.files import disk
 from pylog.files.overlay import Overlay
 from pylog.files.storage import open_file
+from pylog.locations import without_overlay
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.testing import ManualClock, ManualScheduler
@@ -59,7 +60,7 @@ def start(path: str, context: LogContext) -> object:
                 for name, log in manager.logs.items()
             }
     except LogStorageError as error:
-        return type(error), str(error).replace(path, "")
+        return type(error), str(error).replace(without_overlay(path), "")
 
 
 def harm(directory: Path, what: str, rng: random.Random) -> None:
