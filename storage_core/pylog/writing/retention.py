@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pylog.log.retention import DeletedSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
+    from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.log_view import LogView
 
     Progress = Callable[[int, int], object]
 
@@ -138,12 +140,11 @@ class RetentionSummary:
         return {topic: RetentionTotals.of(each) for topic, each in sorted(topics.items())}
 
 
-def _count(directory: str, topic_partition: TopicPartition, start: int, end: int) -> int | None:
+def _count(view: LogView, start: int, end: int) -> int | None:
     """Return how many records are served of offsets ``[start, end)``, None if damage hides it."""
     if start == end:
         return 0
     try:
-        view = open_directory(directory)[topic_partition]
         return count_records(view, segment_slices(view, start, end), start, end)
     except (CorruptRecordError, InvalidRecordError):
         return None
@@ -257,14 +258,17 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
             for each, error in owned.closed.items()
         ]
         done += _applied(
-            list(owned.logs.values()), now_ms, report, counts_in=path if dry_run else None
+            list(owned.logs.values()),
+            now_ms,
+            report,
+            counts_in=open_directory(path) if dry_run else None,
         )
         done.sort(key=lambda each: each.topic_partition)
     return RetentionSummary(tuple(done), now_ms, dry_run, known.entries)
 
 
 def _applied(
-    logs: list[UnifiedLog], now_ms: int, progress: Progress, *, counts_in: str | None
+    logs: list[UnifiedLog], now_ms: int, progress: Progress, *, counts_in: LogDirectory | None
 ) -> Iterator[PartitionRetention]:
     """Remove; count the records that go in a directory in which they are left, if there is one."""
     total = sum(log.size_bytes for log in logs)
@@ -277,7 +281,8 @@ def _applied(
             deleted = log.delete_old_segments(now_ms, is_async=False)
             offsets = log.held_back_offsets(now_ms)
             if counts_in is not None:
-                records = _count(counts_in, log.topic_partition, start, log.log_start_offset)
+                view = counts_in[log.topic_partition]
+                records = _count(view, start, log.log_start_offset)
         except KafkaStorageError:
             raise
         except LogStorageError as error:
