@@ -233,7 +233,15 @@ def torn_tail(partition: SoundPartition, random: Random) -> Fault | None:
     # Zeros alone, such as the first bytes of a small base offset, may be a preallocated tail, too.
     zeros = len(entry.data) - len(entry.data.lstrip(b"\0"))
     _truncate(entry.path, entry.position + random.randrange(zeros + 1, len(entry.data)))
+    _marker(partition).unlink(missing_ok=True)
     return Fault("torn_tail", entry.path, entry.position)
+
+
+def torn_tail_of_a_clean_stop(partition: SoundPartition, random: Random) -> Fault | None:
+    """Copy the marker of a clean stop along with a log that is torn."""
+    fault = torn_tail(partition, random)
+    _marker(partition).touch()
+    return fault and fault._replace(code="unreadable_appends")
 
 
 def zero_tail(partition: SoundPartition, random: Random) -> Fault | None:
@@ -243,7 +251,23 @@ def zero_tail(partition: SoundPartition, random: Random) -> Fault | None:
     path = partition.logs[-1]
     size = path.stat().st_size
     _append(path, bytes(random.randrange(1, 5000)))
+    _marker(partition).unlink(missing_ok=True)
     return Fault("zero_tail", path, size)
+
+
+def zeros_of_a_clean_stop(partition: SoundPartition, random: Random) -> Fault | None:
+    """Append zero bytes to the last segment, enough that a broker takes them for a batch."""
+    if not partition.logs:
+        return None
+    path = partition.logs[-1]
+    size = path.stat().st_size
+    _append(path, bytes(random.randrange(18, 5000)))
+    _marker(partition).touch()
+    return Fault("start_refused", path, size)
+
+
+def _marker(partition: SoundPartition) -> Path:
+    return partition.directory.parent / ".kafka_cleanshutdown"
 
 
 def garbage_tail(partition: SoundPartition, random: Random) -> Fault | None:
@@ -335,7 +359,9 @@ LOG_FAULTS = (
     skipped_sequence,
     torn_segment,
     torn_tail,
+    torn_tail_of_a_clean_stop,
     zero_tail,
+    zeros_of_a_clean_stop,
     garbage_tail,
     rest_of_a_segment,
     missing_segment,

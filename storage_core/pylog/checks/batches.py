@@ -32,6 +32,7 @@ from pylog.record.legacy_batch import wrapped_stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from pylog.checks.broker_start import BrokerStart
     from pylog.files.leader_epochs import EpochEntry
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
@@ -283,9 +284,14 @@ def empty_batch_findings(segment: LogSegmentView, window: Window) -> Iterator[Fi
         )
 
 
-def tail_findings(view: LogView) -> Iterator[Finding]:
-    """Yield one if something other than damage stands after the last batch of a log."""
-    if not view.segments:
+def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]:
+    """Yield one if something other than damage stands after the last batch of a log.
+
+    It is what a crash leaves, unless the log was closed in order.
+    """
+    is_clean = start is not None and start.is_clean
+    is_refused = start is not None and start.refusal is not None
+    if not view.segments or (is_clean and is_refused):
         return
     segment = view.segments[-1]
     end = view.end.end_position
@@ -298,8 +304,11 @@ def tail_findings(view: LogView) -> Iterator[Finding]:
     code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
     if is_preallocated:
         code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
+    severity = Severity.INFO
+    if is_clean:
+        severity, code = Severity.WARNING, "unreadable_appends"
     yield Finding(
-        Severity.INFO,
+        severity,
         code,
         path,
         f"the last whole batch is followed by {what}",

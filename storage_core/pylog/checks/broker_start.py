@@ -1,40 +1,55 @@
-"""What a broker makes of a log when it starts on its directory, and what is lost then.
+"""What a broker makes of a log when it starts on its directory: it is started, on an overlay.
 
-See `pylog.checks.findings` for the rule. A broker looks at sizes, checksums and
-offsets, not into records.
+The log is loaded as a broker loads it (`pylog.log.log_loader`), on an overlay that is forgotten
+afterwards, and what has become of its files is what a broker would do.
 
-Source: LogLoader.recoverLog, LogSegment.recover (Kafka 4.3).
+Source: LogManager.loadLogs, LogLoader (Kafka 4.3).
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import LogDirectoryError
+from pylog.checks.findings import Finding, Severity
+from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
+from pylog.errors import CorruptCheckpointError, LogDirectoryError, LogStorageError
+from pylog.files import disk
+from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
-from pylog.files.file_names import INDEX_FILE_SUFFIX
-from pylog.locations import join, name_of, printable_location
+from pylog.files.file_names import (
+    LOG_FILE_SUFFIX,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    find_partition_directory_name,
+    find_segment_file_name,
+)
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.overlay import Overlay
+from pylog.locations import is_remote, join, name_of, printable_location
+from pylog.log.log_context import LogContext
+from pylog.log.log_loader import LogLoading, load_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from pylog.reading.damage import DamagedRange
+    from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
 
 
 class BrokerStart(NamedTuple):
     """What a broker would do to one log."""
 
-    is_clean: bool  # whether the log directory was closed in order: then no batch is read
+    is_clean: bool  # whether the log directory was closed in order: then few batches are read
     scanned_segments: int  # how many segments it would scan
-    # Which ``.log`` file it would cut off, at which byte, and which offset is the first that it
-    # loses; None where it cuts nothing.
+    # Which ``.log`` file it would cut off, at which byte, and the log's end then; None where it
+    # cuts nothing.
     cut_path: str | None = None
     cut_position: int | None = None
     cut_offset: int | None = None
-    lost_bytes: int = 0  # of that file and of the segments after it, which it would delete
+    lost_bytes: int = 0  # of that file and of the segments that it would delete
     deleted_segments: int = 0  # how many those are
     end_offset: int = 0  # the offset after the last batch that is on the disk now
+    refusal: Finding | None = None  # why it takes the log directory offline, or ends
 
     @property
     def loses_records(self) -> bool:
@@ -50,6 +65,8 @@ class BrokerStart(NamedTuple):
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
+        if self.refusal is not None:
+            return f"a broker does not start on it: {self.refusal.message}"
         if self.cut_path is None:
             if not self.scanned_segments:
                 return "a broker starts on it as it is: it was closed in order"
@@ -67,42 +84,83 @@ def _segments(count: int) -> str:
     return "1 segment" if count == 1 else f"{count} segments"
 
 
-def broker_start(
-    view: LogView,
-    recovery_point: int,
-    damaged: Sequence[DamagedRange],
-    ends: Sequence[int],
-    end_offset: int,
-) -> BrokerStart:
-    """Return what a broker would do to a log."""
-    is_clean = has_clean_shutdown(view.directory.log_directory)
-    first = view.find_segment(recovery_point) or 0
-    scanned = [
-        index
-        for index, segment in enumerate(view.segments)
-        if (not is_clean and index >= first) or INDEX_FILE_SUFFIX not in segment.suffixes
-    ]
-    for index in scanned:
-        segment = view.segments[index]
-        cut = _first_cut(segment.file_path(), segment.size_bytes, damaged, ends[index])
-        if cut is None:
-            continue
-        position, offset = cut
-        later = () if is_clean else view.segments[index + 1 :]
-        if offset is None:  # torn, preallocated: after the last batch of the segment
-            following = view.next_base_offset(index)
-            offset = end_offset if following is None else following
+def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
+    """Start a log as a broker would, without changing it; None for one in an object store."""
+    if is_remote(view.directory.path):
+        return None
+    log_directory = view.directory.log_directory
+    is_clean = has_clean_shutdown(log_directory)
+    with Overlay(is_quiet=True) as overlay:
+        path = overlay.path(view.directory.path)
+        overlay.follow_links(path)
+        before = _sizes(path)
+        if find_partition_directory_name(name_of(path)) is None:
+            named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
+            overlay.replace(path, named)
+            path = named
+        loading = LogLoading(
+            directory=path,
+            config=LogConfig(),
+            manager_config=LogManagerConfig(),
+            context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
+            had_clean_shutdown=is_clean,
+            recovery_point_checkpoint=_offset(
+                log_directory, RECOVERY_POINT_CHECKPOINT, view.topic_partition
+            ),
+            log_start_offset_checkpoint=_offset(
+                log_directory, LOG_START_OFFSET_CHECKPOINT, view.topic_partition
+            ),
+            recovery_mode=RecoveryMode.BROKER_START,
+        )
+        try:
+            log = load_log(loading)
+        except LogStorageError as error:
+            refusal = _refusal(view.directory.path, error)
+            return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal)
+        log.close_handlers()
+        after = _sizes(path)
+        scanned = len(loading.recovered_segments)
+        changed = [base for base, size in before.items() if after.get(base, -1) < size]
+        if not changed:
+            return BrokerStart(is_clean, scanned, end_offset=end_offset)
+        first = changed[0]
+        target = next(each for each in view.segments if each.base_offset == first)
         return BrokerStart(
             is_clean,
-            len(scanned),
-            segment.file_path(),
-            position,
-            offset,
-            segment.size_bytes - position + sum(each.size_bytes for each in later),
-            len(later),
+            scanned,
+            target.file_path(),
+            after.get(first, 0),
+            log.log_end_offset,
+            sum(before[base] - after.get(base, 0) for base in changed),
+            sum(base not in after for base in changed),
             end_offset,
         )
-    return BrokerStart(is_clean, len(scanned), end_offset=end_offset)
+
+
+def _refusal(directory: str, error: LogStorageError) -> Finding:
+    path = getattr(error, "path", None) or directory
+    reason = getattr(error, "reason", str(error))
+    position = getattr(error, "position", None)
+    return Finding(Severity.ERROR, "start_refused", os.fspath(path), reason, position)
+
+
+def _sizes(directory: str) -> dict[int, int]:
+    """Return the sizes of the ``.log`` files of a log by base offset, ascending."""
+    sizes = {}
+    with disk.scandir(directory) as entries:
+        for entry in entries:
+            name = find_segment_file_name(entry.name)
+            if name is not None and name.suffix == LOG_FILE_SUFFIX and not name.state:
+                with suppress(OSError):  # it is a finding
+                    sizes[name.base_offset] = entry.stat().st_size
+    return dict(sorted(sizes.items()))
+
+
+def _offset(log_directory: str, name: str, topic_partition: TopicPartition) -> int:
+    try:
+        return read_offset_checkpoint(join(log_directory, name)).get(topic_partition, 0)
+    except (CorruptCheckpointError, LogDirectoryError):
+        return 0
 
 
 def has_clean_shutdown(log_directory: str) -> bool:
@@ -111,13 +169,3 @@ def has_clean_shutdown(log_directory: str) -> bool:
         return read_clean_shutdown(join(log_directory, CLEAN_SHUTDOWN_FILE)) is not None
     except LogDirectoryError:
         return False
-
-
-def _first_cut(
-    path: str, size_bytes: int, damaged: Iterable[DamagedRange], end: int
-) -> tuple[int, int | None] | None:
-    """Return the first byte of a segment that does not survive, and the offset lost with it."""
-    for each in damaged:
-        if each.path == path:
-            return each.position, each.next_offset
-    return (end, None) if end < size_bytes else None

@@ -193,19 +193,34 @@ FINDING_CODES = {
     ),
     "torn_tail": FindingCode(
         "The last batch of the log was not written whole, as a crash leaves it.",
-        "after an unclean stop it cuts the bytes off; after a clean one it appends after them, and "
-        "what it appends cannot be read",
+        "it cuts the bytes off",
         "do not copy .kafka_cleanshutdown along with a log that was taken from a running broker",
+    ),
+    "start_refused": FindingCode(
+        "A broker cannot open the log.",
+        "it takes the log directory offline with all its partitions; where it has no other one, it "
+        "ends",
+        "do not start a broker on it; write a copy of what is sound with --repair-to. Where only "
+        "the end of the last segment is wrong, remove .kafka_cleanshutdown from a copy: a start "
+        "cuts it off then",
+    ),
+    "unreadable_appends": FindingCode(
+        "Bytes follow the last batch of a log that was closed in order.",
+        "it starts, and appends after these bytes; what it appends cannot be read. Where 12 or "
+        "more of them are zeros, a consumer fails at the end of the log even before",
+        "remove .kafka_cleanshutdown from a copy, so that a start cuts the bytes off; or write one "
+        "with --repair-to",
     ),
     "zero_tail": FindingCode(
         "Zero bytes follow the last batch: the file is preallocated, or has a hole.",
-        "after an unclean stop it cuts the bytes off",
+        "it cuts the bytes off",
         _NO_NEED,
     ),
     "segment_rest": FindingCode(
         "Bytes follow the last batch of a segment that is not the last one; no offset is missing.",
-        "after a clean stop nothing; otherwise, from the recovery point on, it cuts them off and "
-        "deletes all later segments, sound as they are",
+        "after a clean stop nothing, but where 12 or more of them are zeros a consumer fails "
+        "there, and its cleaner gives the partition up; otherwise, from the recovery point on, it "
+        "cuts them off and deletes all later segments, sound as they are",
         "make a copy with --repair-to before a broker starts without a clean stop",
     ),
     "mixed_wrapper": FindingCode(

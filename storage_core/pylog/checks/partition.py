@@ -32,7 +32,7 @@ from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.transactions import TransactionFindings
 from pylog.errors import LogDirectoryError, SegmentVanishedError
-from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
@@ -204,16 +204,18 @@ class _Check:
             self._ends.append(segment_walk.end_position)
             end_offset = max(end_offset, segment_walk.next_offset)
         damaged = sorted([*damage.ranges, *self._walk.refused.ranges], key=_place)
+        about_damage = list(damage_findings(view, damaged))
+        is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
+        start = None if is_unreadable else broker_start(view, end_offset)
         findings = [
-            *damage_findings(view, damaged),
+            *([start.refusal] if start is not None and start.refusal is not None else ()),
+            *about_damage,
             *about_directory,
-            *tail_findings(view),
+            *tail_findings(view, start),
             *self._account.findings(damage.ranges),
             *about_segments,
             *self._about_log(end_offset),
         ]
-        recovery_point = self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT, 0)
-        start = broker_start(view, recovery_point, damage.ranges, self._ends, end_offset)
         return PartitionCheck(
             view,
             findings,
@@ -223,7 +225,7 @@ class _Check:
             view.local_log_start_offset,
             end_offset,
             self._account.totals(damage.ranges),
-            None if any(each.code == UNREADABLE for each in findings) else start,
+            start,
             tuple(self._ends),
         )
 

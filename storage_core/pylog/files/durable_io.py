@@ -34,6 +34,7 @@ from Kafka, which copies where the rename fails, and so may leave half a file.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import threading
@@ -58,6 +59,9 @@ class DurableIO(SystemCalls):
     time. Those who test what a disk may do override the methods of `SystemCalls`, which all that
     is done here comes down to.
     """
+
+    warning_level = logging.WARNING
+    """At which level is logged what is found wrong while a log is opened."""
 
     def open(self, path: str | os.PathLike[str], *, create: bool = False) -> WritableFile:
         """Open a file to read and write; its content stays."""

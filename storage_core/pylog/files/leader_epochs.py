@@ -196,7 +196,8 @@ class LeaderEpochFileCache:
             removed.append(kept.pop())
         # An epoch that wrote nothing is replaced where it stands: that is how elections go.
         if any(each.start_offset != entry.start_offset for each in removed):
-            _LOGGER.warning(
+            _LOGGER.log(
+                self._io.warning_level,
                 "%s of partition %s contradicts %s, which are removed",
                 entry,
                 self.topic_partition,

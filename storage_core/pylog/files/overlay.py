@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import logging
 import os
 import stat as stat_module
 import tempfile
@@ -283,9 +284,15 @@ class Overlay(DurableIO):
     """A `DurableIO` whose changes are kept, and reach no disk; a context manager.
 
     Any number of threads. Once it is closed nothing is left of it.
+
+    Parameters
+    ----------
+    is_quiet
+        Whether what is found wrong is no warning, since whoever asks says it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_quiet: bool = False) -> None:
+        self.warning_level = logging.DEBUG if is_quiet else logging.WARNING
         self.root = f"{OVERLAY_PREFIX}{os.getpid()}-{next(_numbers)}"
         self._lock = threading.RLock()
         self._top = _Directory("/")
@@ -367,6 +374,15 @@ class Overlay(DurableIO):
                     raise SegmentVanishedError(reason, text) from error
                 raise storage_error("open the file", error, text) from error
             return OverlayFile(self, text, node, self._spool)
+
+    def follow_links(self, path: str) -> None:
+        """Put the files that links in a directory lead to in their place."""
+        with self._lock:
+            for name in _as_directory(self._get(path), path).names():
+                parent, _ = self._parent(os.path.join(path, name))  # noqa: PTH118
+                node = parent.child(name)
+                if isinstance(node, _Other) and os.path.isfile(node.base):  # noqa: PTH113
+                    parent.set(name, _File(os.path.realpath(node.base)))
 
     def ensure_own_process(self, path: str) -> None:
         """Do nothing: what a fork changes is its own."""

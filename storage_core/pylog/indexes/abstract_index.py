@@ -188,7 +188,11 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         return True
 
     def reset(self) -> None:
-        """Remove all entries and give the file its full length."""
+        """Remove all entries, which are not read, and give the file its full length."""
+        with self._lock:
+            if self._loaded_entries is None and self.exists_on_disk:
+                self._is_changed = True
+                self._open(create=False).truncate(0)
         self.truncate()
         self.resize(self.max_index_size)
 

@@ -120,11 +120,11 @@ class SegmentFiles:
         """Return the offset after the last batch, the base offset of an empty segment."""
         return self.read_end().offset
 
-    def read_end(self) -> OffsetPosition:
+    def read_end(self, *, checks_order: bool = True) -> OffsetPosition:
         """Return the same offset, and the byte after the last batch."""
         end = OffsetPosition(self.base_offset, 0)
         position = self.offset_index.lookup(self.offset_index.last_offset).position
-        for batch in self.log.batches_from(position):
+        for batch in self.log.batches_from(position, checks_order=checks_order):
             end = OffsetPosition(batch.header.next_offset, batch.end_position)
         return end
 

@@ -106,7 +106,7 @@ def load_log(loading: LogLoading) -> UnifiedLog:
 
 def try_loading(loading: LogLoading) -> None:
     """Raise what recovery would end with before it drops anything; nothing is changed."""
-    with Overlay() as overlay:
+    with Overlay(is_quiet=True) as overlay:
         context = replace(loading.context, io=overlay)
         directory = overlay.path(loading.directory)
         trial = replace(loading, context=context, directory=directory)
@@ -121,8 +121,9 @@ class _LogLoader:
     def __init__(self, loading: LogLoading, *, is_trial: bool = False) -> None:
         self._loading = loading
         self._is_trial = is_trial
-        self._warn = _LOGGER.debug if is_trial else _LOGGER.warning
+        self._warn = partial(_LOGGER.log, loading.context.io.warning_level)
         self._directory = loading.directory
+        self._checks_order = loading.recovery_mode is not RecoveryMode.BROKER_START
         self._config = loading.config
         self._context = loading.context
         self._segments = LogSegments()
@@ -166,6 +167,7 @@ class _LogLoader:
             end,
             now_ms=self._context.clock.milliseconds(),
             is_clean=loading.had_clean_shutdown,
+            checks_order=self._checks_order,
         )
         local_log = LocalLog(
             self._directory,
@@ -283,6 +285,7 @@ class _LogLoader:
             segment.base_offset,
             now_ms=self._context.clock.milliseconds(),
             is_clean=False,
+            checks_order=self._checks_order,
         )
         cut = SegmentRecovery(segment, producer_state, self._leader_epochs, before_cut).recover()
         # Once the scan is complete, so that the next segment's does not begin at an old snapshot.
@@ -324,7 +327,7 @@ class _LogLoader:
         active = self._segments.active_segment
         is_broker_start = self._loading.recovery_mode is RecoveryMode.BROKER_START
         try:
-            end = active.read_end()
+            end = active.read_end(checks_order=self._checks_order)
             has_own_offsets = end.offset > active.base_offset or not active.size_bytes
             is_whole = end.position == active.size_bytes and has_own_offsets
             if is_whole or is_broker_start:
@@ -399,7 +402,8 @@ class _LogLoader:
             return 0
         end = self._find_recorded_end()
         if end is None:
-            end = self._segments.active_segment.read_next_offset()
+            active = self._segments.active_segment
+            end = active.read_end(checks_order=self._checks_order).offset
         start = self._loading.log_start_offset_checkpoint
         if end >= start:
             return end

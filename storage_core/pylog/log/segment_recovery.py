@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # Source: UnifiedLog.rebuildProducerState, loadProducersFromRecords (Kafka 4.3; KIP-98).
 
 
-def rebuild_producer_state(
+def rebuild_producer_state(  # noqa: PLR0913 - what a state is made of
     manager: ProducerStateManager,
     segments: LogSegments,
     log_start_offset: int,
@@ -55,6 +55,7 @@ def rebuild_producer_state(
     *,
     now_ms: int,
     is_clean: bool,
+    checks_order: bool = True,
 ) -> None:
     """Have the state of the log before ``last_offset``, and a snapshot of it."""
     bases = segments.base_offsets
@@ -72,13 +73,18 @@ def rebuild_producer_state(
             manager.update_map_end_offset(start)
             if start in offsets_to_snapshot:
                 manager.take_snapshot()
-            replay_segment(manager, segment, start, last_offset)
+            replay_segment(manager, segment, start, last_offset, checks_order=checks_order)
     manager.update_map_end_offset(last_offset)
     manager.take_snapshot()
 
 
 def replay_segment(
-    manager: ProducerStateManager, segment: LogSegment, start_offset: int, end_offset: int
+    manager: ProducerStateManager,
+    segment: LogSegment,
+    start_offset: int,
+    end_offset: int,
+    *,
+    checks_order: bool = True,
 ) -> None:
     """Take the batches of one segment from ``start_offset`` on into account.
 
@@ -89,7 +95,7 @@ def replay_segment(
     first = segment.translate_offset(start_offset)
     if first is None:
         return
-    for batch in segment.log.batches_from(first.position):
+    for batch in segment.log.batches_from(first.position, checks_order=checks_order):
         if batch.header.last_offset >= end_offset:
             return
         for completed in replay_batch(manager, segment, batch):
@@ -111,6 +117,10 @@ def replay_batch(
     for info in changes.updates.values():
         manager.update(info)
     return changes.completed
+
+
+_HIGHEST_OFFSET = 2**63 - 1
+"""After it there is none for the log's end."""
 
 
 # Intact batches that the recovery of a log would drop, and who lets it.
@@ -244,16 +254,16 @@ class SegmentRecovery:
         headers = window.headers.select(slice(0, count))
         if not count:
             return
-        below = np.flatnonzero(headers.last_offsets < self._segment.base_offset)
-        if below.size:
+        base = self._segment.base_offset
+        impossible = (headers.last_offsets < base) | (headers.last_offsets == _HIGHEST_OFFSET)
+        if impossible.any():
             # Differs from Kafka, which takes it for an overflow and would split the segment. No
             # broker ever wrote that: base offsets are what the checksum does not cover.
-            self._add(window, int(below[0]))
-            offset = int(headers.last_offsets[below[0]])
-            reason = (
-                f"batch ends at offset {offset}, below the segment's {self._segment.base_offset}"
-            )
-            position = window.position_of(below[0])
+            first = int(np.argmax(impossible))
+            self._add(window, first)
+            offset = int(headers.last_offsets[first])
+            reason = f"batch ends at offset {offset}, expected {base} to {_HIGHEST_OFFSET - 1}"
+            position = window.position_of(first)
             raise InvalidRecordError(reason, self._segment.log.path, position)
         self._segment.ensure_offset_in_range(int(headers.last_offsets.max()))
         producing = headers.is_v2 & (headers.producer_ids >= 0)

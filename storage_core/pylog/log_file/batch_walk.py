@@ -111,20 +111,25 @@ def _parse(data: bytes, at: int, path: str, position: int, end: int) -> Position
 
 
 def walk_headers(
-    source: ByteSource, position: int, end: int, *, lowest_offset: int = 0
+    source: ByteSource, position: int, end: int, *, lowest_offset: int | None = 0
 ) -> Iterator[PositionedHeader]:
-    """Yield the header of every whole batch in ``[position, end)``."""
+    """Yield the header of every whole batch in ``[position, end)``.
+
+    Offsets have to go up, from ``lowest_offset`` on; with None they may be any.
+    """
     chunks = _Chunks(source, end)
     while position < end:
         data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)
         batch = _parse(data, at, source.path, position, end)
         if batch is None:
             return
-        if batch.header.offset < lowest_offset:
-            reason = f"batch has offset {batch.header.offset}, expected at least {lowest_offset}"
-            raise CorruptRecordError(reason, source.path, position)
+        if lowest_offset is not None:
+            if batch.header.offset < lowest_offset:
+                offset = batch.header.offset
+                reason = f"batch has offset {offset}, expected at least {lowest_offset}"
+                raise CorruptRecordError(reason, source.path, position)
+            lowest_offset = batch.header.next_offset
         yield batch
-        lowest_offset = batch.header.next_offset
         position = batch.end_position
 
 

@@ -129,9 +129,15 @@ class FileRecords(OwnedFile, ByteSource):
         """Return ``position``: content has no holes worth looking for."""
         return position if position < self._size_bytes else None
 
-    def batches_from(self, position: int = 0) -> Iterator[PositionedHeader]:
-        """Yield the header and position of every whole batch from a batch boundary on."""
-        return walk_headers(self, position, self._size_bytes, lowest_offset=0)
+    def batches_from(
+        self, position: int = 0, *, checks_order: bool = True
+    ) -> Iterator[PositionedHeader]:
+        """Yield the header and position of every whole batch from a batch boundary on.
+
+        Kafka does not check that offsets go up.
+        """
+        lowest_offset = 0 if checks_order else None
+        return walk_headers(self, position, self._size_bytes, lowest_offset=lowest_offset)
 
     def find_batch(self, target_offset: int, position: int = 0) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above a target, None if none is."""
@@ -296,7 +302,8 @@ def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
         if is_index and stem not in logs:
             path = os.path.join(directory, name)  # noqa: PTH118
             # Not what is done about it: in a dry run nothing is.
-            _LOGGER.warning(
+            _LOGGER.log(
+                io.warning_level,
                 "%s is an index without a .log of its name, and does not count",
                 printable_location(path),
             )

@@ -173,6 +173,7 @@ class ProducerStateManager:
             topic_partition, self._producers, clock, is_enabled=transaction_verification_enabled
         )
         self._snapshots = ProducerSnapshots(directory, io)
+        self._warning_level = io.warning_level
         self._map_end_offset = 0
         self._last_snapshot_offset = 0
 
@@ -333,7 +334,11 @@ class ProducerStateManager:
             try:
                 entries = self._snapshots.read(offset)
             except CorruptSnapshotError as error:
-                _LOGGER.warning("deleting a producer snapshot that cannot be read: %s", error)
+                _LOGGER.log(
+                    self._warning_level,
+                    "deleting a producer snapshot that cannot be read: %s",
+                    error,
+                )
                 self._snapshots.remove([offset])
                 continue
             for entry in map(ProducerStateEntry.from_stored, entries):

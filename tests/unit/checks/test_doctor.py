@@ -161,7 +161,7 @@ def test_what_a_broker_would_lose(directory: Path) -> None:
     path.write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
     start = pylog.doctor(directory.parent).partitions[0].start
     assert start is not None
-    assert (start.is_clean, start.scanned_segments, start.deleted_segments) == (False, 3, 1)
+    assert (start.is_clean, start.scanned_segments, start.deleted_segments) == (False, 2, 1)
     assert (start.cut_path, start.cut_position) == (str(path), len(SECOND[0].data))
     assert (start.cut_offset, start.end_offset) == (15, 30)
     assert start.lost_bytes == len(SECOND[1].data) + len(joined(THIRD))
@@ -176,6 +176,39 @@ def test_a_broker_looks_at_nothing_after_a_clean_stop(directory: Path) -> None:
     assert start is not None
     assert (start.is_clean, start.scanned_segments, start.cut_path) == (True, 0, None)
     assert report.directories[0].is_clean
+
+
+@pytest.mark.parametrize(
+    ("zeros", "code"),
+    [(5, "unreadable_appends"), (17, "unreadable_appends"), (18, "start_refused")],
+)
+def test_zeros_at_the_end_after_a_clean_stop(directory: Path, zeros: int, code: str) -> None:
+    """A broker reads the last segment's end all the same: from 18 zeros on it does not start."""
+    with segment_path(directory, 20).open("ab") as file:
+        file.write(bytes(zeros))
+    assert codes(pylog.doctor(directory.parent)) == [("info", "zero_tail")]
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    report = pylog.doctor(directory.parent)
+    severity = "error" if code == "start_refused" else "warning"
+    assert codes(report) == [(severity, code)]
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.refusal is not None) == (code == "start_refused")
+
+
+def test_offsets_that_go_back_below_an_index_entry_cost_a_broker_nothing(directory: Path) -> None:
+    segment_path(directory, 10).write_bytes(joined([*SECOND, SECOND[0]]))
+    start = pylog.doctor(directory.parent).partitions[0].start
+    assert start is not None
+    assert (start.scanned_segments, start.cut_path, start.loses_records) == (3, None, False)
+
+
+def test_nothing_is_logged_of_a_start_that_is_only_tried(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
+    pylog.doctor(directory.parent)
+    assert not caplog.records
 
 
 def test_a_broker_scans_from_the_recovery_point_on(directory: Path) -> None:

@@ -346,15 +346,18 @@ def test_a_snapshot_that_a_broker_is_just_writing_is_waited_for(
     assert findings(directory) == []
 
 
+def test_a_broker_does_not_start_without_its_leader_epochs(directory: Path) -> None:
+    (directory / "leader-epoch-checkpoint").write_text("nonsense\n", "utf-8")
+    assert codes(directory) == [("error", "start_refused"), ("warning", "damaged_checkpoint")]
+
+
 def test_side_files_that_cannot_be_read_are_warnings(directory: Path) -> None:
     segment_path(directory, 10, ".snapshot").write_bytes(b"\0\1")
-    (directory / "leader-epoch-checkpoint").write_text("nonsense\n", "utf-8")
     (directory / "partition.metadata").write_text("nonsense\n", "utf-8")
     (directory.parent / "replication-offset-checkpoint").write_text("7\n", "utf-8")
     (directory.parent / "log-start-offset-checkpoint").write_text("0\n5\n", "utf-8")
     assert codes(directory) == [
         ("warning", "damaged_snapshot"),
-        ("warning", "damaged_checkpoint"),
         ("warning", "damaged_metadata"),
         ("warning", "damaged_checkpoint"),
         ("warning", "damaged_checkpoint"),

@@ -309,12 +309,15 @@ def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
 def _losses(partitions: Sequence[PartitionReport]) -> Iterator[Paragraph]:
     """Yield what a broker's start would cost for all partitions with something wrong."""
     bad = [each for each in partitions if _is_wrong(each.findings)]
+    refused = [each for each in bad if each.start and each.start.refusal]
+    if refused:
+        yield Paragraph("", f"a broker does not start on this, because of {_names(refused)}")
     losing = [each for each in bad if each.start and each.start.loses_records]
     cut = [each for each in bad if each.start and each.start.cut_path and each not in losing]
     unknown = [each for each in bad if each.start is None]
     if losing:
         yield Paragraph("", f"a broker that starts on this would lose records of {_names(losing)}")
-    elif bad and not unknown:
+    elif bad and not unknown and not refused:
         yield Paragraph("", "a broker that starts on this would lose no record that can be read")
     if cut:
         yield Paragraph("", f"a broker would cut off the damaged end of {_names(cut)}")
@@ -388,6 +391,8 @@ def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
         document = with_findings(partition)
         if partition.start is not None:
             del document["brokerStart"]["endOffset"]
+            refusal = partition.start.refusal
+            document["brokerStart"]["refusal"] = None if refusal is None else refusal.message
             document["brokerStart"]["losesRecords"] = partition.start.loses_records
         partitions.append(document)
     return {
