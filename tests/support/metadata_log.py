@@ -104,6 +104,6 @@ def write_snapshot(
         batches.append(data_batch(1, values))
     if has_footer:
         batches.append(_control(1 + len(values), _SNAPSHOT_FOOTER, struct.pack(">h", 0) + b"\x00"))
-    path = directory / f"{end_offset:020d}-0000000001.checkpoint"
+    path = directory / f"{end_offset:020d}-0000000000.checkpoint"
     path.write_bytes(b"".join(each.data for each in batches))
     return path

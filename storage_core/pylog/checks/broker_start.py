@@ -30,6 +30,7 @@ from pylog.files.overlay import Overlay
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.reading.internal_logs import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
@@ -58,6 +59,13 @@ class BrokerStart(NamedTuple):
             self.deleted_segments > 0 or self.cut_offset < self.end_offset
         )
 
+    def loss(self) -> Finding:
+        """Return that it loses records."""
+        path, position = self.cut_path or "", self.cut_position
+        return Finding(
+            Severity.ERROR, "lost_at_start", path, self.describe(), position, None, self.cut_offset
+        )
+
     def printable(self) -> BrokerStart:
         """Return it with a path that shows no secrets of a URI."""
         path = self.cut_path
@@ -68,6 +76,8 @@ class BrokerStart(NamedTuple):
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
         if self.cut_path is None:
+            if not self.scanned_segments and not self.is_clean:
+                return "a broker starts on it as it is: there is nothing to scan"
             if not self.scanned_segments:
                 return "a broker starts on it as it is: it was closed in order"
             return f"a broker scans {_segments(self.scanned_segments)} and finds them sound"
@@ -89,7 +99,13 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
     if is_remote(view.directory.path):
         return None
     log_directory = view.directory.log_directory
-    is_clean = has_clean_shutdown(log_directory)
+    # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
+    is_metadata = view.topic_partition == CLUSTER_METADATA
+    is_clean = has_clean_shutdown(log_directory) and not is_metadata
+
+    def offset(name: str) -> int:
+        return 0 if is_metadata else _offset(log_directory, name, view.topic_partition)
+
     with Overlay(is_quiet=True) as overlay:
         path = overlay.path(view.directory.path)
         overlay.follow_links(path)
@@ -104,12 +120,8 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
             manager_config=LogManagerConfig(),
             context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
             had_clean_shutdown=is_clean,
-            recovery_point_checkpoint=_offset(
-                log_directory, RECOVERY_POINT_CHECKPOINT, view.topic_partition
-            ),
-            log_start_offset_checkpoint=_offset(
-                log_directory, LOG_START_OFFSET_CHECKPOINT, view.topic_partition
-            ),
+            recovery_point_checkpoint=offset(RECOVERY_POINT_CHECKPOINT),
+            log_start_offset_checkpoint=offset(LOG_START_OFFSET_CHECKPOINT),
             recovery_mode=RecoveryMode.BROKER_START,
         )
         try:
@@ -138,10 +150,14 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
 
 
 def _refusal(directory: str, error: LogStorageError) -> Finding:
-    path = getattr(error, "path", None) or directory
+    path = os.fspath(getattr(error, "path", None) or directory)
+    # An overlay knows the real path alone, and the user has given another one.
+    real = os.path.realpath(directory)
+    if path == real or path.startswith(f"{real}/"):
+        path = directory + path[len(real) :]
     reason = getattr(error, "reason", str(error))
     position = getattr(error, "position", None)
-    return Finding(Severity.ERROR, "start_refused", os.fspath(path), reason, position)
+    return Finding(Severity.ERROR, "start_refused", path, reason, position)
 
 
 def _sizes(directory: str) -> dict[int, int]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import UNREADABLE_CHECKPOINT
-from pylog.checks.log_directory import check_log_directories, findings_between
+from pylog.checks.log_directory import (
+    check_log_directories,
+    findings_between,
+    node_findings,
+)
 from pylog.checks.partition import check_partition
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory, ensure_known_topics
@@ -39,6 +44,7 @@ def doctor(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    kafka_version: str | None = None,
 ) -> DoctorReport:
     """Read all of some partitions and return whatever is wrong with them, and worth knowing.
 
@@ -65,6 +71,8 @@ def doctor(
         that there are.
     max_decompressed_bytes
         A batch that has more, decompressed, is a finding.
+    kafka_version
+        Of the broker that is to start on the directories, "3.9" to "4.4"; the newest if None.
 
     Returns
     -------
@@ -80,7 +88,7 @@ def doctor(
     SegmentVanishedError
         A broker deletes or compacts a log faster than it can be looked at.
     ValueError
-        ``threads`` is below 1.
+        ``threads`` is below 1, or ``kafka_version`` is none of these.
 
     Examples
     --------
@@ -93,6 +101,9 @@ def doctor(
         threads=threads,
         progress=progress,
         max_decompressed_bytes=max_decompressed_bytes,
+        kafka_version=(
+            LATEST_KAFKA_VERSION if kafka_version is None else KafkaVersion.parse(kafka_version)
+        ),
     ).report
 
 
@@ -103,7 +114,7 @@ class Examination(NamedTuple):
     partitions: list[PartitionCheck]
 
 
-def examine(
+def examine(  # noqa: PLR0913 - what `doctor` has
     paths: Iterable[str | os.PathLike[str]],
     *,
     topics: Iterable[str] | None,
@@ -111,12 +122,20 @@ def examine(
     threads: int | None,
     progress: Callable[[int, int], None] | None,
     max_decompressed_bytes: int,
+    kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
 ) -> Examination:
     """Do what `doctor` does; see there."""
     views, checks = _open(paths)
     chosen = _choose(views, topics, partitions)
     count = thread_count(threads, default=usable_processors())
     checked = _check_all(chosen, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
+    of_nodes: dict[str, list[Finding]] = {}
+    for view, finding in node_findings(views, kafka_version):
+        of_nodes.setdefault(view.directory.path, []).append(finding)
+    checked = [
+        each._replace(findings=[*of_nodes.get(each.view.directory.path, ()), *each.findings])
+        for each in checked
+    ]
     between: dict[str, list[Finding]] = {}
     for path, finding in findings_between(checks, views):
         between.setdefault(path, []).append(finding)
@@ -126,6 +145,7 @@ def examine(
         LogDirectoryReport(
             printable_location(each.path),
             each.is_clean,
+            each.is_of_a_controller,
             _printable([*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())]),
         )
         for each in checks

@@ -150,7 +150,7 @@ def read_checkpoints(view: LogView) -> Checkpoints:
     try:
         read_partition_metadata(path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        findings.append(warning("damaged_metadata", path, str(error.reason)))
+        findings.append(Finding(Severity.ERROR, "damaged_metadata", path, str(error.reason)))
     except SegmentVanishedError:
         pass  # brokers before 2.8 have none
     for name in _ABOVE:
@@ -158,7 +158,7 @@ def read_checkpoints(view: LogView) -> Checkpoints:
         try:
             offset = read_offset_checkpoint(path).get(view.topic_partition)
         except (CorruptCheckpointError, UnreadableFileError) as error:
-            findings.append(warning(UNREADABLE_CHECKPOINT, path, str(error.reason)))
+            findings.append(_unreadable_checkpoint(path, error))
             continue
         if offset is not None:
             offsets[name] = offset
@@ -195,7 +195,13 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
     try:
         return read_leader_epoch_checkpoint(path), []
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        return [], [warning(UNREADABLE_CHECKPOINT, path, str(error.reason))]
+        return [], [_unreadable_checkpoint(path, error)]
+
+
+def _unreadable_checkpoint(
+    path: str, error: CorruptCheckpointError | UnreadableFileError
+) -> Finding:
+    return Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
 
 
 def leftover_findings(view: LogView) -> Iterator[Finding]:

@@ -108,6 +108,11 @@ class Finding(NamedTuple):
         """What an operator can do about it."""
         return FINDING_CODES[self.code].advice
 
+    @property
+    def refuses_start(self) -> bool:
+        """Whether a broker does not start because of it, or takes the log directory offline."""
+        return self.broker_action == _REFUSES
+
     def row(self) -> tuple[object, ...]:
         """Return the values in the order of the table's columns."""
         return (
@@ -198,11 +203,15 @@ FINDING_CODES = {
     ),
     "start_refused": FindingCode(
         "A broker cannot open the log.",
-        "it takes the log directory offline with all its partitions; where it has no other one, it "
-        "ends",
+        _REFUSES,
         "do not start a broker on it; write a copy of what is sound with --repair-to. Where only "
         "the end of the last segment is wrong, remove .kafka_cleanshutdown from a copy: a start "
         "cuts it off then",
+    ),
+    "lost_at_start": FindingCode(
+        "Batches that can be read now are gone once a broker has started on the log.",
+        "see the message",
+        "write a copy with --repair-to, and start the broker on that",
     ),
     "unreadable_appends": FindingCode(
         "Bytes follow the last batch of a log that was closed in order.",
@@ -364,14 +373,16 @@ FINDING_CODES = {
     # Checkpoints.
     "damaged_metadata": FindingCode(
         "partition.metadata cannot be read: the topic id is not known.",
-        "the partition, or the log directory, goes offline",
-        "write the file again, with the topic id of the other partitions",
+        _REFUSES,
+        "write the file again, with the topic id of the other partitions; a copy written with "
+        "--repair-to has it where the id is known",
     ),
     "damaged_checkpoint": FindingCode(
         "A checkpoint file cannot be read.",
-        "recovery points and log start offsets count as 0, and all is scanned; with the others it "
-        "takes the log directory offline",
-        "delete the file while the broker is stopped: offsets are counted from 0, and found again",
+        _REFUSES,
+        "write a copy with --repair-to. Or delete the file in a copy: without recovery points all "
+        "is scanned, without high watermarks and cleaner offsets they are found again; without "
+        "log start offsets, deleted records come back, and without leader epochs they are lost",
     ),
     "high_watermark_above_log_end": FindingCode(
         "The high watermark was above the end of the log: records that consumers have seen are "
@@ -411,6 +422,47 @@ FINDING_CODES = {
         "A directory in the log directory is not named like a partition (lost+found, say).",
         _REFUSES,
         "take it out of the log directory; or give the broker a directory below the mount point",
+    ),
+    "stray_partition": FindingCode(
+        "The directory is none of the partitions that this node has, by the topic id in "
+        "partition.metadata and by the cluster's metadata.",
+        "it renames the directory to -stray, and does not serve it; where the node is assigned "
+        "the partition, it makes an empty one",
+        "write partition.metadata with the topic's id, or find out where the partition belongs; "
+        "--repair-to writes the file where the id is known",
+    ),
+    "missing_meta_properties": FindingCode(
+        "A node's log directory without meta.properties.",
+        _REFUSES,
+        "write the file again, with the ids that other log directories of the node have",
+    ),
+    "future_beside_live": FindingCode(
+        "A partition lies in a log directory twice, under its own name and as -future: a move "
+        "between disks has failed.",
+        _REFUSES,
+        "compare the two, and take the -future directory out before a broker starts",
+    ),
+    "metadata_log_twice": FindingCode(
+        "Two log directories of a node have a log of the cluster's metadata.",
+        _REFUSES,
+        "take the one out that is not in metadata.log.dir, the first log directory if that is "
+        "not set",
+    ),
+    "unusable_metadata": FindingCode(
+        "The cluster's metadata cannot be read from this log and its snapshots.",
+        _REFUSES,
+        "copy __cluster_metadata-0 from another controller; a broker that has lost it gets it from "
+        "the controllers, if the directory is taken out",
+    ),
+    "cut_metadata_snapshot": FindingCode(
+        "The newest snapshot of the cluster's metadata is cut: it lacks its footer.",
+        "it starts with what is left: partitions of topics that are missing become -stray",
+        "copy __cluster_metadata-0 from another controller",
+    ),
+    "discarded_metadata": FindingCode(
+        "The log of the cluster's metadata does not reach its newest snapshot.",
+        "it deletes the log, and goes on from the snapshot",
+        _NO_NEED,
     ),
     "deleted_directory": FindingCode(
         "The directory of a partition whose topic is being deleted (-delete).",

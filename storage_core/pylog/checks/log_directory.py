@@ -28,18 +28,23 @@ from pylog.files.file_names import (
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
 from pylog.locations import join, printable_location
+from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
+    from pylog.internal_topics.versions import KafkaVersion
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 _REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
@@ -51,6 +56,8 @@ _NOT_LIVE = {
 _LOADED = ("", FUTURE_DIR_SUFFIX)
 """States of which a partition may have one directory each."""
 _LISTED = 5
+_HARMLESS = ("discarded_metadata",)
+"""What a node does at its start without a loss: of no other controller's records."""
 
 
 class LogDirectoryCheck(NamedTuple):
@@ -60,57 +67,82 @@ class LogDirectoryCheck(NamedTuple):
     is_clean: bool  # whether the marker of a clean stop is in it
     meta: MetaProperties | None  # whose directory it is; None where that is not known
     findings: list[Finding]  # about its own files first, then about what lies in it
+    is_of_a_controller: bool = False  # whether its node is no broker: it has no such marker
 
 
 def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    paths = {each.log_directory for each in known if not each.is_named}
+    nodes = nodes_of(sorted({each.log_directory for each in known if not each.is_named}))
     return [
-        check_log_directory(path, [each for each in directory.others if each.log_directory == path])
-        for path in sorted(paths)
+        check_log_directory(path, node, [each for each in known if each.log_directory == path])
+        for path, node in nodes.items()
     ]
 
 
-def check_log_directory(path: str, others: Iterable[PartitionDirectory]) -> LogDirectoryCheck:
+def check_log_directory(
+    path: str, node: Node, known: Sequence[PartitionDirectory]
+) -> LogDirectoryCheck:
     """Return what is wrong with the directory ``path`` and the files right in it."""
-    findings: list[Finding] = []
-    meta = None
-    meta_path = join(path, META_PROPERTIES)
-    try:
-        meta = read_meta_properties(meta_path)
-    except (CorruptCheckpointError, UnreadableFileError) as error:
-        code = "damaged_meta_properties"
-        findings.append(Finding(Severity.ERROR, code, meta_path, str(error.reason)))
-    except SegmentVanishedError:
-        pass  # of a broker before 0.8.2, or a copy of partitions alone
+    meta, findings = _check_meta_properties(path, node)
     configs_path = join(path, TOPIC_CONFIGS)
     try:
         read_topic_configs(configs_path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
         findings.append(warning("damaged_topic_configs", configs_path, str(error.reason)))
+    is_clean = has_clean_shutdown(path)
     try:
         entries = list_directory(path)
     except LogDirectoryError as error:
         findings.append(Finding(Severity.ERROR, "unreadable", path, error.reason))
-        return LogDirectoryCheck(path, has_clean_shutdown(path), meta, findings)
+        return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
         is_known = entry.name == _REMOTE_LOG_INDEX_CACHE
         if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
-    moved: dict[TopicPartition, str] = {}
-    for each in others:
-        code, what = _NOT_LIVE[each.state]
-        findings.append(info(code, each.path, f"partition {each.topic_partition} {what}"))
-        if each.state == FUTURE_DIR_SUFFIX:
-            other = moved.setdefault(each.topic_partition, each.path)
-            if other != each.path:
-                findings.append(_duplicate(each, other))
+    findings += _not_live(node, known)
     named = {find_partition_directory_name(entry.name) for entry in entries}
     partitions = {each.topic_partition for each in named if each is not None}
     findings += _absent_partitions(path, partitions)
-    return LogDirectoryCheck(path, has_clean_shutdown(path), meta, findings)
+    names = {entry.name for entry in entries}
+    is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
+    return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller)
+
+
+def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None, list[Finding]]:
+    meta_path = join(path, META_PROPERTIES)
+    try:
+        return read_meta_properties(meta_path), []
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        code = "damaged_meta_properties"
+        return None, [Finding(Severity.ERROR, code, meta_path, str(error.reason))]
+    except SegmentVanishedError:
+        if node.is_formatted:  # of a broker before 0.8.2, or a copy of partitions alone
+            return None, []
+    message = "the file is missing, and the log of the cluster's metadata is here"
+    return None, [Finding(Severity.ERROR, "missing_meta_properties", meta_path, message)]
+
+
+def _not_live(node: Node, known: Iterable[PartitionDirectory]) -> Iterator[Finding]:
+    live = {each.topic_partition for each in known if not each.state}
+    moved: dict[TopicPartition, str] = {}
+    for each in known:
+        if each.state not in _NOT_LIVE:
+            continue
+        code, what = _NOT_LIVE[each.state]
+        is_future = each.state == FUTURE_DIR_SUFFIX
+        problem = None
+        if is_future and each.topic_partition in live:
+            problem = node.future_problem(each.topic_partition, each.path)
+        if problem is not None:
+            yield Finding(Severity.ERROR, *problem)
+        else:
+            yield info(code, each.path, f"partition {each.topic_partition} {what}")
+        if is_future:
+            other = moved.setdefault(each.topic_partition, each.path)
+            if other != each.path:
+                yield _duplicate(each, other)
 
 
 def _is_dir(entry: DirectoryEntry) -> bool:
@@ -134,6 +166,19 @@ def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[F
             text = f"{listed} and {more} more" if more > 0 else listed
             message = f"names partitions that have no directory here: {text}"
             yield info("absent_partition", checkpoint, message)
+
+
+def node_findings(
+    views: Iterable[LogView], kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
+) -> Iterator[tuple[LogView, Finding]]:
+    """Yield what a node does with partitions at its start, apart from loading their logs."""
+    live = [view for view in views if view.directory.state in _LOADED]
+    nodes = nodes_of((view.directory.log_directory for view in live), kafka_version)
+    for view in live:
+        place = view.directory
+        for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
+            severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
+            yield view, Finding(severity, *each)
 
 
 def findings_between(

@@ -119,6 +119,10 @@ def check_partition(
     raise AssertionError  # the last look returns or raises
 
 
+def _is_error(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
+
+
 def _is_wrong(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
@@ -208,7 +212,6 @@ class _Check:
         is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
         start = None if is_unreadable else broker_start(view, end_offset)
         findings = [
-            *([start.refusal] if start is not None and start.refusal is not None else ()),
             *about_damage,
             *about_directory,
             *tail_findings(view, start),
@@ -216,6 +219,14 @@ class _Check:
             *about_segments,
             *self._about_log(end_offset),
         ]
+        refusal = None if start is None else start.refusal
+        is_said = refusal and any(
+            each.refuses_start and each.path == refusal.path for each in findings
+        )
+        if refusal is not None and not is_said:
+            findings.insert(0, refusal)
+        if start is not None and start.loses_records and not any(map(_is_error, findings)):
+            findings.insert(0, start.loss())
         return PartitionCheck(
             view,
             findings,

@@ -10,7 +10,7 @@ from pylog.checks.findings import FINDINGS, Finding, Severity
 from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -74,12 +74,15 @@ class LogDirectoryReport:
         Without the secrets of a URI.
     is_clean
         Whether it was closed in order: the marker of a clean stop is in it.
+    is_of_a_controller
+        Whether it is a node's that is no broker, which has no such marker.
     findings
         About the files right in it, and its partitions together.
     """
 
     path: str
     is_clean: bool
+    is_of_a_controller: bool
     findings: list[Finding]
 
 
@@ -118,6 +121,37 @@ class DoctorReport:
         return next((severity for severity, count in self.counts.items() if count), None)
 
     @property
+    def refusals(self) -> list[Finding]:
+        """Why a broker does not start on the directories, or takes one of them offline."""
+        return [each for each in self.findings if each.refuses_start]
+
+    @property
+    def verdict(self) -> list[str]:
+        """What a broker that is started on the directories makes of them, in a sentence or two."""
+        sentences = []
+        refusals = self.refusals
+        if refusals:
+            first = refusals[0]
+            more = f"; and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+            sentences.append(
+                f"A broker does not start on this: {first.path}: {first.message}{more}"
+            )
+        strays = [each for each in self.partitions if _has(each, "stray_partition")]
+        if strays:
+            sentences.append(
+                f"A broker sets these aside as -stray, and serves none: {_names(strays)}"
+            )
+        losing = [each for each in self.partitions if each.start and each.start.loses_records]
+        if losing:
+            sentences.append(f"A broker that starts on this loses records of {_names(losing)}")
+        unknown = [each for each in self.partitions if each.start is None]
+        if unknown:
+            sentences.append(f"What a broker would do to {_names(unknown)} is not known")
+        if not sentences:
+            sentences.append("A broker starts on this, and loses no record that can be read")
+        return sentences
+
+    @property
     def size_bytes(self) -> int:
         """The size of all ``.log`` files."""
         return sum(each.size_bytes for each in self.partitions)
@@ -144,6 +178,19 @@ class DoctorReport:
         ]
         schema = columnar_rows.TableText.of_partitions(FINDINGS).schema
         return columnar_rows.table_of_rows(rows, schema)
+
+
+_NAMED = 3
+
+
+def _names(partitions: Sequence[PartitionReport]) -> str:
+    names = ", ".join(str(each.topic_partition) for each in partitions[:_NAMED])
+    more = len(partitions) - _NAMED
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _has(partition: PartitionReport, code: str) -> bool:
+    return any(each.code == code for each in partition.findings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ line first::
 
 ``version`` (0 if missing)
     0: ZooKeeper brokers, ``broker.id`` and ``cluster.id`` may be there. 1: KRaft, ``node.id`` and
-    ``cluster.id`` must be.
+    ``cluster.id`` must be. 2: KRaft, and the cluster's metadata have its id (KIP-1262).
 ``directory.id``
     A UUID in base64url, since 3.7; optional in both versions.
 
@@ -117,6 +117,7 @@ def _replace_escape(match: re.Match[str]) -> str:
 
 _VERSION_ZOOKEEPER = 0
 _VERSION_KRAFT = 1
+KRAFT_VERSIONS = (_VERSION_KRAFT, 2)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _MUST_BE_ESCAPED = re.compile(r"^ |[\\=:#!\t\n\r\f]|[^ -~]")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -164,15 +165,15 @@ def write_meta_properties(
 
 def _meta_properties(properties: dict[str, str]) -> MetaProperties:
     version = parse_integer(properties.get("version", "0"), 32)
-    if version not in {_VERSION_ZOOKEEPER, _VERSION_KRAFT}:
-        msg = f"version {version} is unknown, expected 0 or 1"
+    if version not in {_VERSION_ZOOKEEPER, *KRAFT_VERSIONS}:
+        msg = f"version {version} is unknown, expected 0, 1 or 2"
         raise ValueError(msg)
-    node_id_key = "node.id" if version == _VERSION_KRAFT else "broker.id"
-    if version == _VERSION_KRAFT:
-        for key in (node_id_key, "cluster.id"):
-            if key not in properties:
-                msg = f"version {version} requires {key}, which is missing"
-                raise ValueError(msg)
+    node_id_key = "node.id" if version in KRAFT_VERSIONS else "broker.id"
+    required = {_VERSION_KRAFT: (node_id_key, "cluster.id"), 2: (node_id_key,)}
+    for key in required.get(version, ()):
+        if key not in properties:
+            msg = f"version {version} requires {key}, which is missing"
+            raise ValueError(msg)
     node_id = properties.get(node_id_key)
     directory_id = properties.get("directory.id")
     return MetaProperties(
@@ -186,7 +187,7 @@ def _meta_properties(properties: dict[str, str]) -> MetaProperties:
 def _values_of(properties: MetaProperties) -> dict[str, str]:
     """Return the lines of the file, in the order of the hash table that brokers write."""
     version, node_id, cluster_id, directory_id = properties
-    node_id_key = "node.id" if version == _VERSION_KRAFT else "broker.id"
+    node_id_key = "node.id" if version in KRAFT_VERSIONS else "broker.id"
     values = {
         node_id_key: None if node_id is None else str(node_id),
         "directory.id": None if directory_id is None else format_uuid(directory_id),

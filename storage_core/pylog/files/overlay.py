@@ -343,10 +343,10 @@ class Overlay(DurableIO):
         """Open a regular file, or one that a link leads to."""
         try:
             node = self._get(path)
+            if isinstance(node, _Other):
+                node = _File(os.path.realpath(node.base))
         except OSError as error:
             raise missing_or_unreadable(path, error) from error
-        if isinstance(node, _Other):
-            node = _File(os.path.realpath(node.base))
         if isinstance(node, _Directory):
             raise missing_or_unreadable(path, _error(errno.EISDIR, path))
         return OverlayFile(self, path, node, self._spool)

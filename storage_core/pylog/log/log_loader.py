@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,10 +34,13 @@ from pylog.errors import (
     InvalidOffsetError,
     LogSegmentOffsetOverflowError,
     SegmentVanishedError,
+    UnexpectedFileError,
 )
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    SEGMENT_FILE_SUFFIXES,
     TIME_INDEX_FILE_SUFFIX,
     SegmentTarget,
     file_name_prefix,
@@ -45,6 +49,7 @@ from pylog.files.file_names import (
 from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
+from pylog.files.partition_metadata import read_partition_metadata
 from pylog.locations import printable_location
 from pylog.log.local_log import LocalLog, delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.log_segment import LogSegments
@@ -71,6 +76,7 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
+_JAVA_LONG = re.compile(r"[+-]?\d+")
 _NO_OFFSET = 2**63
 """Above every offset."""
 
@@ -147,6 +153,8 @@ class _LogLoader:
 
     def load(self) -> UnifiedLog:
         loading = self._loading
+        if loading.recovery_mode is RecoveryMode.BROKER_START:
+            self._ensure_loadable()
         tidy_directory(self._directory, self._context.io)
         self._load_segments()
         recovery_point, end = self._recover_log()
@@ -188,6 +196,21 @@ class _LogLoader:
         state.start_high_watermark(loading.high_watermark_start(start, end))
         log_directory = os.path.dirname(self._directory.rstrip("/"))  # noqa: PTH120
         return UnifiedLog(state, log_directory, loading.truncation_guard)
+
+    def _ensure_loadable(self) -> None:
+        """Raise for what ends a broker before it looks at segments.
+
+        Source: UnifiedLog.initializeTopicId, LogFileUtils.offsetFromFileName (Kafka 4.3).
+        """
+        with suppress(SegmentVanishedError):
+            path = os.path.join(self._directory, PARTITION_METADATA)  # noqa: PTH118
+            read_partition_metadata(path)
+        for name in file_names(self._directory):
+            stem, _, suffix = name.rpartition(".")
+            if f".{suffix}" in SEGMENT_FILE_SUFFIXES and not _JAVA_LONG.fullmatch(stem):
+                reason = f"the name of a .{suffix} file is not an offset"
+                path = os.path.join(self._directory, name)  # noqa: PTH118
+                raise UnexpectedFileError(reason, path)
 
     def try_recovery(self) -> None:
         with suppress(_TrialEndedError):

@@ -262,7 +262,8 @@ class SegmentRecovery:
             first = int(np.argmax(impossible))
             self._add(window, first)
             offset = int(headers.last_offsets[first])
-            reason = f"batch ends at offset {offset}, expected {base} to {_HIGHEST_OFFSET - 1}"
+            bound = f"below the segment's {base}" if offset < base else "and none can follow"
+            reason = f"batch ends at offset {offset}, {bound}"
             position = window.position_of(first)
             raise InvalidRecordError(reason, self._segment.log.path, position)
         self._segment.ensure_offset_in_range(int(headers.last_offsets.max()))

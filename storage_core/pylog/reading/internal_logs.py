@@ -130,21 +130,66 @@ def usable_snapshots(view: LogView) -> list[MetadataSnapshot]:
     return usable
 
 
+def is_behind(view: LogView, newest: MetadataSnapshot) -> bool:
+    """Whether the log does not reach its newest snapshot: then a node deletes the log.
+
+    Source: KafkaMetadataLog.truncateToLatestSnapshot (Kafka 4.3).
+    """
+    epochs = view.leader_epochs
+    latest_epoch = epochs[-1].epoch if epochs else 0
+    return (latest_epoch, view.log_end_offset) < (newest.epoch, newest.end_offset)
+
+
+def has_footer(snapshot: MetadataSnapshot) -> bool:
+    """Read a whole snapshot, and return whether it ends with its footer."""
+    kind = None
+    for batch in snapshot_batches(snapshot):
+        is_marked = batch.is_control and batch.records
+        kind = parse_control_record_type(batch.records[-1].key) if is_marked else None
+    return kind is ControlRecordType.SNAPSHOT_FOOTER
+
+
+def _no_footer(snapshot: MetadataSnapshot) -> CorruptRecordError:
+    reason = "this snapshot does not end with its footer: its last batches are missing"
+    return CorruptRecordError(reason, snapshot.path)
+
+
 def metadata_values(view: LogView) -> Iterator[bytes | None]:
     """Yield the values of the metadata records, in order; control records are left out."""
     start = view.log_start_offset
+    end = view.log_end_offset
     usable = usable_snapshots(view)
     if usable:
-        for batch in snapshot_batches(usable[0]):
-            if not batch.is_control:
-                yield from (record.value for record in batch.records)
-        start = usable[0].end_offset
-    if start >= view.log_end_offset:
+        newest = usable[-1]
+        if not has_footer(newest):
+            raise _no_footer(newest)
+        if is_behind(view, newest):
+            usable, end = [newest], newest.end_offset
+        oldest, values = _oldest_sound(usable)
+        yield from values
+        start = oldest.end_offset
+    if start >= end:
         return
     directory = LogDirectory([view.directory], views={view.topic_partition: view})
     records = scan(directory, topics=[view.topic], start=start, columns=["value"])
     for batch in records.to_batches():
         yield from batch.column(0).to_pylist()
+
+
+def _oldest_sound(
+    snapshots: list[MetadataSnapshot],
+) -> tuple[MetadataSnapshot, list[bytes | None]]:
+    """Return the first snapshot that is not damaged, and its values; the last one is not."""
+    for snapshot in snapshots:
+        try:
+            batches = [each for each in snapshot_batches(snapshot) if not each.is_control]
+        except CorruptRecordError as error:
+            if snapshot == snapshots[-1]:
+                raise
+            _LOGGER.warning("a newer snapshot is taken, since one is damaged: %s", error)
+        else:
+            return snapshot, [record.value for each in batches for record in each.records]
+    raise AssertionError  # there is one
 
 
 def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
@@ -184,9 +229,10 @@ class CommittedMetadata:
     undecided_replicas: frozenset[TopicPartition]
 
 
-def read_committed_metadata(view: LogView) -> CommittedMetadata:
+def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> CommittedMetadata:
     """Return what the log of ``__cluster_metadata-0`` says.
 
+    Without ``needs_footer`` a snapshot that is cut counts as what is left of it, as for a node.
     `InvalidRecordError`: a record is not understood, since a later version of Kafka wrote it, or a
     part is missing.
     """
@@ -194,9 +240,11 @@ def read_committed_metadata(view: LogView) -> CommittedMetadata:
     reading = _Reading(view.directory.path)
     committed_end_offset = 0
     if snapshots:
-        reading.read_snapshot(snapshots[-1])
+        reading.read_snapshot(snapshots[-1], needs_footer=needs_footer)
         committed_end_offset = snapshots[-1].end_offset
     end_offset = max(committed_end_offset, view.log_end_offset)
+    if snapshots and is_behind(view, snapshots[-1]):
+        end_offset = committed_end_offset
     reading.forget_changes()
     for batch in _log_batches(view, committed_end_offset, end_offset):
         reading.read_log_batch(batch, committed_end_offset)
@@ -251,14 +299,13 @@ class _Reading:
         self.image.changed.clear()
         self.image.moved.clear()
 
-    def read_snapshot(self, snapshot: MetadataSnapshot) -> None:
+    def read_snapshot(self, snapshot: MetadataSnapshot, *, needs_footer: bool) -> None:
         for batch in snapshot_batches(snapshot):
             self._last_control_type = None
             for record in batch.records:
                 self._read(record, is_control=batch.is_control)
-        if self._last_control_type is not ControlRecordType.SNAPSHOT_FOOTER:
-            reason = "this snapshot does not end with its footer: its last batches are missing"
-            raise CorruptRecordError(reason, snapshot.path)
+        if needs_footer and self._last_control_type is not ControlRecordType.SNAPSHOT_FOOTER:
+            raise _no_footer(snapshot)
 
     def read_log_batch(self, batch: MetadataBatch, start_offset: int) -> None:
         """Take in the records of the log's next batch from an offset on; none may be missing."""

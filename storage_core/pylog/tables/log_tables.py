@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import FINDINGS
 from pylog.checks.indexes import read_offset_index, read_time_index
-from pylog.checks.log_directory import check_log_directories, findings_between
+from pylog.checks.log_directory import (
+    check_log_directories,
+    findings_between,
+    node_findings,
+)
 from pylog.checks.partition import check_partition
 from pylog.columnar.rows import TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
@@ -400,6 +404,7 @@ def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
         for check in checks
         for finding in [*check.findings, *between.get(check.path, ())]
     ]
+    rows += [(*view.topic_partition, *finding.row()) for view, finding in node_findings(directory)]
     if rows:
         yield from arrow_table(rows, _TEXT.schema).to_batches()
 

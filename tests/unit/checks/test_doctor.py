@@ -224,7 +224,7 @@ def test_bytes_after_an_earlier_segment_cost_a_broker_all_later_ones(directory: 
     with segment_path(directory, 10).open("ab") as file:
         file.write(bytes(100))
     report = pylog.doctor(directory.parent)
-    assert codes(report) == [("warning", "segment_rest")]
+    assert codes(report) == [("error", "lost_at_start"), ("warning", "segment_rest")]
     start = report.partitions[0].start
     assert start is not None
     assert (start.cut_offset, start.deleted_segments) == (20, 1)
@@ -262,7 +262,7 @@ def test_offsets_beyond_32_bits_are_a_warning(tmp_path: Path) -> None:
 
 
 def write_meta_properties(directory: Path, directory_id: str = "Igo74ZAZCxWJ1lxdTzs-vQ") -> None:
-    lines = ["version=1", "node.id=1", "cluster.id=c", f"directory.id={directory_id}"]
+    lines = ["version=0", "broker.id=1", "cluster.id=c", f"directory.id={directory_id}"]
     (directory / "meta.properties").write_text("\n".join(lines) + "\n", "utf-8")
 
 
@@ -337,7 +337,7 @@ def test_a_checkpoint_of_many_partitions_is_told_once(tmp_path: Path) -> None:
         write_partition(tmp_path, {0: FIRST}, name=f"orders-{partition}")
     (tmp_path / "replication-offset-checkpoint").write_text("7\n", "utf-8")
     report = pylog.doctor(tmp_path)
-    assert codes(report) == [("warning", "damaged_checkpoint")]
+    assert codes(report) == [("error", "damaged_checkpoint")]
     assert len(report.directories[0].findings) == 1
 
 

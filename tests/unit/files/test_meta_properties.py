@@ -61,7 +61,7 @@ def test_missing_version_is_zero_and_requires_nothing(tmp_path: Path, text: str)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("version=2\n", "version 2 is unknown, expected 0 or 1"),
+        ("version=3\n", "version 3 is unknown, expected 0, 1 or 2"),
         ("version=one\n", "'one' is not an integer"),
         ("version=1\ncluster.id=c\n", "version 1 requires node.id, which is missing"),
         ("version=1\nnode.id=1\n", "version 1 requires cluster.id, which is missing"),
@@ -135,7 +135,7 @@ def test_value_is_escaped_and_read_back(tmp_path: Path, cluster_id: str, text: s
 @pytest.mark.parametrize(
     ("properties", "written_at", "reason"),
     [
-        (MetaProperties(2, 1, "c", None), None, "version 2 is unknown, expected 0 or 1"),
+        (MetaProperties(3, 1, "c", None), None, "version 3 is unknown, expected 0, 1 or 2"),
         (MetaProperties(1, None, "c", None), None, "version 1 requires node.id"),
         (MetaProperties(1, 1, None, None), None, "version 1 requires cluster.id"),
         (MetaProperties(1, 2**31, "c", None), None, "does not fit into int32"),

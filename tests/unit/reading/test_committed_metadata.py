@@ -161,7 +161,7 @@ def test_a_log_that_begins_after_its_snapshot_is_an_error(tmp_path: Path) -> Non
     directory = write_metadata_log(tmp_path, [topic_record("orders")], base=7)
     write_snapshot(directory, 7, [])
     assert metadata_of(tmp_path).end_offset == 9
-    write_snapshot(directory, 7, []).rename(directory / f"{6:020d}-0000000001.checkpoint")
+    write_snapshot(directory, 7, []).rename(directory / f"{6:020d}-0000000000.checkpoint")
     write_log_start_offsets(tmp_path, {("__cluster_metadata", 0): 7})
     with pytest.raises(Exception, match="begins at offset 7, and no snapshot"):
         metadata_of(tmp_path)

@@ -348,19 +348,19 @@ def test_a_snapshot_that_a_broker_is_just_writing_is_waited_for(
 
 def test_a_broker_does_not_start_without_its_leader_epochs(directory: Path) -> None:
     (directory / "leader-epoch-checkpoint").write_text("nonsense\n", "utf-8")
-    assert codes(directory) == [("error", "start_refused"), ("warning", "damaged_checkpoint")]
+    assert codes(directory) == [("error", "damaged_checkpoint")]
 
 
-def test_side_files_that_cannot_be_read_are_warnings(directory: Path) -> None:
+def test_side_files_that_cannot_be_read_are_told(directory: Path) -> None:
     segment_path(directory, 10, ".snapshot").write_bytes(b"\0\1")
     (directory / "partition.metadata").write_text("nonsense\n", "utf-8")
     (directory.parent / "replication-offset-checkpoint").write_text("7\n", "utf-8")
     (directory.parent / "log-start-offset-checkpoint").write_text("0\n5\n", "utf-8")
     assert codes(directory) == [
         ("warning", "damaged_snapshot"),
-        ("warning", "damaged_metadata"),
-        ("warning", "damaged_checkpoint"),
-        ("warning", "damaged_checkpoint"),
+        ("error", "damaged_metadata"),
+        ("error", "damaged_checkpoint"),
+        ("error", "damaged_checkpoint"),
     ]
 
 
@@ -382,11 +382,14 @@ def test_offsets_above_the_log_end_are_warnings(directory: Path, name: str, code
     assert "of orders-0 is 21, but its batches end at 20" in row["message"]
 
 
-def test_a_log_start_offset_above_the_log_end_is_a_warning(directory: Path) -> None:
+def test_a_log_start_offset_above_the_log_end_costs_all_records(directory: Path) -> None:
     write_log_start_offsets(directory.parent, {("orders", 0): 20})
     assert findings(directory) == []
     write_log_start_offsets(directory.parent, {("orders", 0): 30})
-    assert codes(directory) == [("warning", "log_start_offset_above_log_end")]
+    assert codes(directory) == [
+        ("error", "lost_at_start"),
+        ("warning", "log_start_offset_above_log_end"),
+    ]
 
 
 def test_leftover_files_are_worth_knowing(directory: Path) -> None:

@@ -53,6 +53,11 @@ if TYPE_CHECKING:
 )
 @options.threads("partitions are read side by side")
 @click.option(
+    "--kafka-version",
+    metavar="VERSION",
+    help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
+)
+@click.option(
     "--repair-to",
     metavar="DIR",
     type=DIRECTORY,
@@ -118,6 +123,7 @@ def doctor(
         if repair_to is None:
             report = pylog.doctor(*paths, **of_library)
         else:
+            del of_library["kafka_version"]
             summary = pylog.repair_copy(
                 paths[0], repair_to, stop_at_damage=stop_at_damage, **of_library
             )
@@ -214,6 +220,10 @@ def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
 
 def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
     """Yield all that is printed, in order."""
+    yield from (Paragraph("", sentence, BOLD) for sentence in report.verdict)
+    if report.worst is Severity.ERROR:
+        yield Paragraph("", "pylog doctor PATH --repair-to DIR writes a copy of all that is sound.")
+    yield Paragraph("", "")
     for directory in report.directories:
         found = [each for each in directory.findings if each.severity.is_at_least(least)]
         if found:
@@ -300,35 +310,9 @@ def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
     yield Paragraph("", ", ".join(parts))
     for directory in report.directories:
         yield Paragraph("", _start_of(directory))
-    yield from _losses(report.partitions)
     hidden = sum(not each.severity.is_at_least(least) for each in report.findings)
     if hidden:
         yield Paragraph("", f"{counted(hidden, 'finding')} below --severity {least} not shown")
-
-
-def _losses(partitions: Sequence[PartitionReport]) -> Iterator[Paragraph]:
-    """Yield what a broker's start would cost for all partitions with something wrong."""
-    bad = [each for each in partitions if _is_wrong(each.findings)]
-    refused = [each for each in bad if each.start and each.start.refusal]
-    if refused:
-        yield Paragraph("", f"a broker does not start on this, because of {_names(refused)}")
-    losing = [each for each in bad if each.start and each.start.loses_records]
-    cut = [each for each in bad if each.start and each.start.cut_path and each not in losing]
-    unknown = [each for each in bad if each.start is None]
-    if losing:
-        yield Paragraph("", f"a broker that starts on this would lose records of {_names(losing)}")
-    elif bad and not unknown and not refused:
-        yield Paragraph("", "a broker that starts on this would lose no record that can be read")
-    if cut:
-        yield Paragraph("", f"a broker would cut off the damaged end of {_names(cut)}")
-    if unknown:
-        yield Paragraph("", f"what a broker would do to {_names(unknown)} is not known")
-
-
-def _names(partitions: Sequence[PartitionReport]) -> str:
-    names = ", ".join(str(each.topic_partition) for each in partitions[:_SHOWN_PLACES])
-    more = len(partitions) - _SHOWN_PLACES
-    return f"{names} and {more} more" if more > 0 else names
 
 
 def _severities(report: DoctorReport) -> Iterator[str]:
@@ -343,20 +327,19 @@ def _severities(report: DoctorReport) -> Iterator[str]:
 
 def _start_of(directory: LogDirectoryReport) -> str:
     if directory.is_clean:
-        return f"{directory.path} was closed in order: a broker scans no batches at its start"
+        return f"{directory.path} was closed in order"
+    if directory.is_of_a_controller:
+        return f"{directory.path} is a controller's: it scans its log at each start"
     return (
         f"{directory.path} was not closed in order, or is in use: a broker scans its logs from "
         "their recovery points on"
     )
 
 
-def _is_wrong(findings: Iterable[Finding]) -> bool:
-    return any(each.severity.is_at_least(Severity.WARNING) for each in findings)
-
-
 _NAMES = {
     "scanned_bytes": "soundBytes",
     "is_clean": "cleanShutdown",
+    "is_of_a_controller": None,
     "start": "brokerStart",
 }
 
