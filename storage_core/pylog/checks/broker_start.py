@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
@@ -19,6 +20,7 @@ from pylog.files import disk
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from pylog.files.file_names import (
+    DELETED_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -33,6 +35,8 @@ from pylog.log.log_loader import LogLoading, load_log
 from pylog.reading.internal_logs import CLUSTER_METADATA
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
 
@@ -51,6 +55,11 @@ class BrokerStart(NamedTuple):
     deleted_segments: int = 0  # how many those are
     end_offset: int = 0  # the offset after the last batch that is on the disk now
     refusal: Finding | None = None  # why it takes the log directory offline, or ends
+    # Of the log once it is started; unless it is refused.
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    # Its files then, and their sizes, by name; the active segment's indexes have their full size.
+    files: Mapping[str, int] = MappingProxyType({})
 
     @property
     def loses_records(self) -> bool:
@@ -131,21 +140,24 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
             return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal)
         log.close_handlers()
         after = _sizes(path)
-        scanned = len(loading.recovered_segments)
-        changed = [base for base, size in before.items() if after.get(base, -1) < size]
-        if not changed:
-            return BrokerStart(is_clean, scanned, end_offset=end_offset)
-        first = changed[0]
-        target = next(each for each in view.segments if each.base_offset == first)
-        return BrokerStart(
+        start = BrokerStart(
             is_clean,
-            scanned,
-            target.file_path(),
-            after.get(first, 0),
-            log.log_end_offset,
-            sum(before[base] - after.get(base, 0) for base in changed),
-            sum(base not in after for base in changed),
-            end_offset,
+            len(loading.recovered_segments),
+            end_offset=end_offset,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            files=after,
+        )
+        changed = [name for name, size in _logs(before).items() if after.get(name, -1) < size]
+        if not changed:
+            return start
+        first = changed[0]
+        return start._replace(
+            cut_path=join(view.directory.path, first),
+            cut_position=after.get(first, 0),
+            cut_offset=log.log_end_offset,
+            lost_bytes=sum(before[name] - after.get(name, 0) for name in changed),
+            deleted_segments=sum(name not in after for name in changed),
         )
 
 
@@ -160,16 +172,24 @@ def _refusal(directory: str, error: LogStorageError) -> Finding:
     return Finding(Severity.ERROR, "start_refused", path, reason, position)
 
 
-def _sizes(directory: str) -> dict[int, int]:
-    """Return the sizes of the ``.log`` files of a log by base offset, ascending."""
+def _sizes(directory: str) -> dict[str, int]:
+    """Return the sizes of a log's files by name, ascending; not of those that are to be deleted."""
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            name = find_segment_file_name(entry.name)
-            if name is not None and name.suffix == LOG_FILE_SUFFIX and not name.state:
+            if not entry.name.endswith(DELETED_FILE_SUFFIX):
                 with suppress(OSError):  # it is a finding
-                    sizes[name.base_offset] = entry.stat().st_size
+                    sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))
+
+
+def _logs(sizes: Mapping[str, int]) -> dict[str, int]:
+    names = {name: find_segment_file_name(name) for name in sizes}
+    return {
+        name: sizes[name]
+        for name, each in names.items()
+        if each is not None and each.suffix == LOG_FILE_SUFFIX and not each.state
+    }
 
 
 def _offset(log_directory: str, name: str, topic_partition: TopicPartition) -> int:

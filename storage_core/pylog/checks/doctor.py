@@ -146,6 +146,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
             printable_location(each.path),
             each.is_clean,
             each.is_of_a_controller,
+            each.lacks_metadata,
             _printable([*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())]),
         )
         for each in checks

@@ -5,8 +5,10 @@ They are the checkpoints that show what lies in remote storage, see `pylog.readi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.broker_start import has_clean_shutdown
 from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.errors import (
     CorruptCheckpointError,
@@ -29,7 +31,11 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     find_segment_file_name,
 )
-from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.leader_epochs import (
+    EpochEntry,
+    read_epoch_entries,
+    read_leader_epoch_checkpoint,
+)
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
 from pylog.locations import join
@@ -55,13 +61,32 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
     yield from _missing_logs(view)
     for name in view.listing.misnamed_logs:
         message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
-        yield warning(MISNAMED_LOG, join(view.directory.path, name), message)
+        yield Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
     pending = list(_pending_commit(view))
     yield from pending
     if any(each.code == DAMAGED_MANIFEST for each in pending):
         return  # where the log ends for readers, nobody knows
     remote = find_remote_offsets(view)
-    if remote is not None:
+    if remote is not None and not _shows_remote_storage(view.directory.log_directory):
+        start, end = remote.start_offset, remote.end_offset
+        message = (
+            f"the log begins at offset {end}; it began at {start}, side files say, and nothing "
+            "here shows remote storage"
+        )
+        names = [
+            entry.name
+            for entry in list_directory(view.directory.path)
+            if (each := find_segment_file_name(entry.name)) is not None
+            and (each.suffix == LOG_FILE_SUFFIX and each.state and start <= each.base_offset < end)
+        ]
+        if names:
+            message += f"; {', '.join(names[:_LISTED])} may hold what is missing"
+        # Of a log that was not closed in order, side files may be older than its last retention.
+        is_clean = has_clean_shutdown(view.directory.log_directory)
+        severity = Severity.ERROR if is_clean else Severity.WARNING
+        place = view.directory.path
+        yield Finding(severity, "missing_segment", place, message, None, None, start, end)
+    elif remote is not None:
         yield Finding(
             Severity.INFO,
             REMOTE_OFFSETS,
@@ -70,6 +95,13 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
             next_offset=remote.start_offset,
             end_offset=remote.end_offset,
         )
+
+
+def _shows_remote_storage(log_directory: str) -> bool:
+    names = [entry.name for entry in list_directory(log_directory)]
+    return REMOTE_LOG_INDEX_CACHE in names or any(
+        name.startswith("__remote_log_metadata-") for name in names
+    )
 
 
 def _pending_commit(view: LogView) -> Iterator[Finding]:
@@ -114,6 +146,7 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
 
 
+REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
 UNREADABLE_CHECKPOINT = "damaged_checkpoint"
 _LEFTOVERS = {
     DELETED_FILE_SUFFIX: "from a segment that was deleted, or that compaction replaced",
@@ -195,6 +228,9 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
     try:
         return read_leader_epoch_checkpoint(path), []
     except (CorruptCheckpointError, UnreadableFileError) as error:
+        with suppress(CorruptCheckpointError, UnreadableFileError):
+            _ = read_epoch_entries(path)  # then each line by itself is right
+            return [], [warning("contradicting_epochs", path, str(error.reason))]
         return [], [_unreadable_checkpoint(path, error)]
 
 

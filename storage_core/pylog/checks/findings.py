@@ -240,10 +240,12 @@ FINDING_CODES = {
     ),
     # Offsets.
     "missing_segment": FindingCode(
-        "Offsets are missing between two segments, and nothing shows that compaction has removed "
-        "them: a .log file is gone.",
+        "Offsets are missing before a segment, and nothing shows that compaction, retention or "
+        "remote storage has taken them: a .log file is gone. A warning for the first segment "
+        "of a log that was not closed in order: retention may have been there.",
         "nothing: consumers pass over the offsets without an error",
-        "look for the file on other disks and in backups, or read another replica",
+        "look for the file on other disks and in backups, or read another replica; --repair-to "
+        "takes what .deleted files hold of it",
     ),
     "offset_gap": FindingCode(
         "Offsets are missing inside a segment, and nothing shows that compaction has removed them: "
@@ -262,8 +264,8 @@ FINDING_CODES = {
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
-        "it takes what stands before the dot for the base offset, and fails to load the log where "
-        "that is not a number",
+        "it does not start if what stands before the dot is no number; else it makes an empty "
+        "segment with that base offset, which hides later records of the segment before",
         "take the file out of the directory, or give it its right name",
     ),
     "leftover_file": FindingCode(
@@ -411,6 +413,17 @@ FINDING_CODES = {
         "it raises it to the log start offset",
         _NO_NEED,
     ),
+    "contradicting_epochs": FindingCode(
+        "The leader epoch checkpoint has epochs that contradict each other.",
+        "it leaves out the earlier ones that a later one contradicts",
+        "compare with another replica: a follower may be truncated to a wrong offset",
+    ),
+    "empty_partition": FindingCode(
+        "A directory has the name of a partition, and nothing of a log is in it. An error if "
+        "checkpoints say that there was something.",
+        "it starts with an empty log",
+        "look for the files before a broker starts, or read another replica",
+    ),
     "absent_partition": FindingCode(
         "Checkpoints name partitions that have no directory here: they have been moved or deleted, "
         "or their directories are lost.",
@@ -441,6 +454,12 @@ FINDING_CODES = {
         "between disks has failed.",
         _REFUSES,
         "compare the two, and take the -future directory out before a broker starts",
+    ),
+    "missing_metadata_log": FindingCode(
+        "The directory of the cluster's metadata has neither a log nor a snapshot.",
+        "a node that is the only controller starts without any topic, and sets all partitions "
+        "aside (-stray); another one gets the metadata from the controllers",
+        "copy __cluster_metadata-0 from another controller, or from a backup",
     ),
     "metadata_log_twice": FindingCode(
         "Two log directories of a node have a log of the cluster's metadata.",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.broker_start import has_clean_shutdown
+from pylog.checks.files import REMOTE_LOG_INDEX_CACHE
 from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
@@ -24,6 +26,7 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
     STRAY_DIR_SUFFIX,
     find_partition_directory_name,
+    find_segment_file_name,
 )
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
@@ -35,7 +38,7 @@ from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
@@ -47,7 +50,6 @@ if TYPE_CHECKING:
     from pylog.writing.node import Node
 
 
-_REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
 _NOT_LIVE = {
     DELETE_DIR_SUFFIX: ("deleted_directory", "is being deleted"),
     STRAY_DIR_SUFFIX: ("stray_directory", "is not owned by its broker"),
@@ -68,6 +70,7 @@ class LogDirectoryCheck(NamedTuple):
     meta: MetaProperties | None  # whose directory it is; None where that is not known
     findings: list[Finding]  # about its own files first, then about what lies in it
     is_of_a_controller: bool = False  # whether its node is no broker: it has no such marker
+    lacks_metadata: bool = False  # whether it is a KRaft node's, and has no log of the metadata
 
 
 def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
@@ -97,7 +100,7 @@ def check_log_directory(
         findings.append(Finding(Severity.ERROR, "unreadable", path, error.reason))
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
-        is_known = entry.name == _REMOTE_LOG_INDEX_CACHE
+        is_known = entry.name == REMOTE_LOG_INDEX_CACHE
         if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
@@ -105,15 +108,21 @@ def check_log_directory(
     named = {find_partition_directory_name(entry.name) for entry in entries}
     partitions = {each.topic_partition for each in named if each is not None}
     findings += _absent_partitions(path, partitions)
+    findings += _empty_partitions(path, entries, {each.path for each in known})
     names = {entry.name for entry in entries}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
-    return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller)
+    lacks_metadata = node.is_kraft and not node.has_metadata_log
+    return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)
 
 
 def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None, list[Finding]]:
     meta_path = join(path, META_PROPERTIES)
     try:
-        return read_meta_properties(meta_path), []
+        meta = read_meta_properties(meta_path)
+        if not meta.is_empty:
+            return meta, []
+        message = "the file names neither a node nor a cluster"
+        return None, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, message)]
     except (CorruptCheckpointError, UnreadableFileError) as error:
         code = "damaged_meta_properties"
         return None, [Finding(Severity.ERROR, code, meta_path, str(error.reason))]
@@ -122,6 +131,48 @@ def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None
             return None, []
     message = "the file is missing, and the log of the cluster's metadata is here"
     return None, [Finding(Severity.ERROR, "missing_meta_properties", meta_path, message)]
+
+
+def _empty_partitions(
+    path: str, entries: Iterable[DirectoryEntry], known: Container[str]
+) -> Iterator[Finding]:
+    """Yield a finding for each directory that has the name of a partition and holds none."""
+    for entry in entries:
+        named = find_partition_directory_name(entry.name)
+        if named is None or named.state or not _is_dir(entry):
+            continue
+        if _has_log(entry.path) or entry.path in known:
+            continue
+        if named.topic_partition == CLUSTER_METADATA:
+            message = "the log of the cluster's metadata is gone"
+            yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)
+            continue
+        recorded = _recorded_end(path, named.topic_partition)
+        message = "the directory holds no log"
+        if recorded:
+            message += f", and checkpoints say that it reached offset {recorded}"
+        severity = Severity.ERROR if recorded else Severity.WARNING
+        yield Finding(severity, "empty_partition", entry.path, message)
+
+
+def _has_log(path: str) -> bool:
+    """Whether files of segments, or snapshots of the metadata, are in a directory."""
+    try:
+        names = [each.name for each in list_directory(path)]
+    except LogDirectoryError:
+        return True  # which is a finding
+    return any(
+        find_segment_file_name(name) is not None or name.endswith(".checkpoint") for name in names
+    )
+
+
+def _recorded_end(path: str, topic_partition: TopicPartition) -> int:
+    """Return the highest offset that checkpoints have of a partition."""
+    ends = [0]
+    for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
+        with suppress(CorruptCheckpointError, LogDirectoryError):
+            ends.append(read_offset_checkpoint(join(path, name)).get(topic_partition, 0))
+    return max(ends)
 
 
 def _not_live(node: Node, known: Iterable[PartitionDirectory]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.batches import (
@@ -39,7 +40,7 @@ from pylog.reading.discovery import NoPendingCommit
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pylog.checks.batches import SegmentWalk
     from pylog.reading.log_view import LogView
@@ -68,6 +69,8 @@ class PartitionCheck(NamedTuple):
     # what a broker would do to the log; None where a file or the directory cannot be opened
     start: BrokerStart | None = None
     segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
+    # what checkpoints of the log directory say of it, by the file's name
+    recorded_offsets: Mapping[str, int] = MappingProxyType({})
 
 
 def check_partition(
@@ -238,6 +241,7 @@ class _Check:
             self._account.totals(damage.ranges),
             start,
             tuple(self._ends),
+            self._checkpoints.offsets,
         )
 
     def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:

@@ -1,13 +1,16 @@
 """The public `repair_copy`: a log directory of what is sound in another one.
 
-Nothing is ever repaired in place. The new directory is made in three steps:
+Nothing is ever repaired in place. The new directory is made in four steps:
 
-1. The sound bytes of every ``.log`` file are copied, under the same name, with what is sound of
-   ``partition.metadata``, of the leader epochs, and of the log directory's files. No index, no
-   snapshot, no recovery point and no marker of a clean stop is copied.
+1. The sound batches are copied (`pylog.checks.rescue`), with what is sound of the leader epochs and
+   of the log directory's files, and with the topic's id, from ``partition.metadata``, from the
+   cluster's metadata, or from another partition of the topic. No index, no snapshot, no recovery
+   point and no marker of a clean stop is copied.
 2. The directory is opened as its owner (`pylog.log.log_manager`), as after a crash: every segment
    is scanned, and indexes, snapshots and leader epochs are made from the batches.
 3. It is closed in order, which writes the checkpoints and the marker.
+4. The log of the cluster's metadata is copied as it is, if it is sound and this node is the only
+   controller. Elsewhere the other controllers have it, and give it to the node.
 
 A crash in it leaves a directory without the marker, which a broker recovers; it is refused as a
 target, since it is not empty any more.
@@ -18,12 +21,16 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
+from pylog.checks.findings import Severity
 from pylog.checks.report import RepairedPartition, RepairSummary
+from pylog.checks.rescue import lacking, segments_to_copy
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
@@ -43,30 +50,34 @@ from pylog.files.leader_epochs import (
 )
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
-from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.storage import open_file
+from pylog.files.partition_metadata import format_uuid, write_partition_metadata
+from pylog.files.storage import list_directory, open_file
 from pylog.locations import is_remote, join, parse_location
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
+from pylog.writing.node import nodes_of
 from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    import uuid
+    from collections.abc import Callable, Iterable, Mapping
 
+    from pylog.checks.doctor import Examination
     from pylog.checks.partition import PartitionCheck
+    from pylog.checks.rescue import Piece, SegmentCopy
+    from pylog.files.byte_source import ByteSource
+    from pylog.files.writable_file import WritableFile
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
-    from pylog.reading.damage import DamagedRange
-    from pylog.reading.segments import LogSegmentView
+    from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 _CHUNK_BYTES = 1 << 22
 _SIDE_FILE_BYTES = 1 << 18
 """Of each partition, next to a fiftieth of its records: what indexes and snapshots may take. Those
 of an active segment are made at their full size, but as holes."""
-_NOT_COPIED = frozenset({"__cluster_metadata"})
-"""A controller's log is of one piece with its snapshots and its vote: it is not repaired by halves,
-and the other controllers have it."""
 _EPOCH_CODES = frozenset({"leader_epoch_back", "leader_epoch_disagrees"})
 
 
@@ -77,17 +88,17 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     *,
     topics: Iterable[str] | None = None,
     partitions: Iterable[int] | None = None,
-    stop_at_damage: bool = False,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> RepairSummary:
     """Write a copy of a log directory that holds what is sound in it, and on which a broker boots.
 
-    By default every sound batch is kept, also those after damage: what is lost leaves a gap in the
-    offsets, which consumers pass over. A transaction of which damage has cost a part may then be
-    given as committed without that part, or stay open where its marker is lost. The log of a
-    controller, ``__cluster_metadata``, is not copied.
+    Every sound batch is kept, also those after damage, and those that stand where they do not
+    belong: what is lost leaves a gap in the offsets, which consumers pass over. A transaction of
+    which damage has cost a part may then be given as committed without that part, or stay open
+    where its marker is lost. ``__cluster_metadata`` is copied where it is sound and the node is the
+    only controller.
 
     Parameters
     ----------
@@ -98,9 +109,6 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         The log directory to be made: it does not exist, or is empty.
     topics, partitions
         As of `doctor`.
-    stop_at_damage
-        Whether a partition's copy ends before its first damage, as after a broker's recovery: no
-        gap, but nothing of what follows.
     threads, progress, max_decompressed_bytes
         As of `doctor`; the progress is that of looking for what is sound.
 
@@ -132,13 +140,15 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         progress=progress,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
+    metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
+    _ensure_readable(source.partitions)
     copies = [
-        _PartitionCopy.of(each, stop_at_damage=stop_at_damage)
+        _PartitionCopy(each, *segments_to_copy(each), _topic_id(each.view, source, nodes))
         for each in source.partitions
-        if each.view.topic not in _NOT_COPIED
+        if each not in metadata
     ]
     _ensure_each_once(copies)
-    _ensure_readable(copies)
     _ensure_space(target, copies)
     io = DurableIO()
     io.make_directory(target, exist_ok=True)
@@ -148,50 +158,32 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         _copy_log_directory_files(io, copies, target)
         with own_log_directory(target) as manager:
             repaired = [_repaired(copy, manager, target) for copy in copies]
+        left_out = [each for each in metadata if not _is_of_only_controller(each, nodes)]
+        for each in metadata:
+            if each not in left_out:
+                _copy_whole(io, each.view.directory.path, join(target, str(CLUSTER_METADATA)))
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {target} is not finished: remove it, and start no broker on it"
         error.add_note(text)
         raise
     report = doctor(target, threads=threads, max_decompressed_bytes=max_decompressed_bytes)
-    left_out = [
-        each.view.topic_partition for each in source.partitions if each.view.topic in _NOT_COPIED
-    ]
-    return RepairSummary(target, source.report, repaired, report, left_out)
-
-
-class _SegmentCopy(NamedTuple):
-    """Bytes ``[start, end)`` of one ``.log`` file that are copied, in order."""
-
-    segment: LogSegmentView
-    ranges: list[tuple[int, int]]
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(end - start for start, end in self.ranges)
+    return RepairSummary(
+        target,
+        source.report,
+        repaired,
+        report,
+        [each.view.topic_partition for each in left_out],
+        is_kraft=any(node.is_kraft for node in nodes.values()),
+    )
 
 
 class _PartitionCopy(NamedTuple):
     """What is to be copied of one partition."""
 
     check: PartitionCheck
-    segments: list[_SegmentCopy]
-
-    @classmethod
-    def of(cls, check: PartitionCheck, *, stop_at_damage: bool) -> _PartitionCopy:
-        """Return the sound bytes of a partition, all or those before the first damage."""
-        segments = []
-        last = len(check.view.segments) - 1
-        for index, segment in enumerate(check.view.segments):
-            damaged = [each for each in check.damaged if each.path == segment.file_path()]
-            end = check.segment_ends[index]
-            if damaged and stop_at_damage:
-                segments.append(_SegmentCopy(segment, [(0, damaged[0].position)]))
-                break
-            ranges = list(_sound_ranges(damaged, end))
-            # An empty one may be what compaction left; the last one says where the log ends.
-            if ranges or not damaged or index == last:
-                segments.append(_SegmentCopy(segment, ranges))
-        return cls(check, segments)
+    segments: list[SegmentCopy]
+    in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
+    topic_id: uuid.UUID | None
 
     @property
     def size_bytes(self) -> int:
@@ -203,49 +195,73 @@ class _PartitionCopy(NamedTuple):
         directory = join(target, str(view.topic_partition))
         io.make_directory(directory)
         for each in self.segments:
-            name = f"{file_name_prefix(each.segment.base_offset)}.log"
-            _copy_ranges(io, each, join(directory, name))
-        _copy_metadata(io, view.directory.path, directory)
+            name = f"{file_name_prefix(each.base_offset)}.log"
+            _copy_pieces(io, each.pieces, join(directory, name))
+        if self.topic_id is not None:
+            write_partition_metadata(io, join(directory, PARTITION_METADATA), self.topic_id)
         if not any(each.code in _EPOCH_CODES for each in self.check.findings):
             _copy_epochs(io, view.directory.path, directory)
         io.sync_directory(directory)
 
 
-def _sound_ranges(damaged: Iterable[DamagedRange], end: int) -> Iterator[tuple[int, int]]:
-    """Yield what lies between damaged ranges, up to the end of the last whole batch."""
-    start = 0
-    for each in damaged:
-        if start < each.position:
-            yield start, each.position
-        start = each.end_position
-    if start < end:
-        yield start, end
+def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> uuid.UUID | None:
+    """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
+    siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
+    ids = [
+        _stored_topic_id(view),
+        nodes[view.directory.log_directory].topic_id(view.topic),
+        *map(_stored_topic_id, siblings),
+    ]
+    return next((each for each in ids if each is not None), None)
 
 
-def _copy_ranges(io: DurableIO, copy: _SegmentCopy, target: str) -> None:
+def _stored_topic_id(view: LogView) -> uuid.UUID | None:
+    try:
+        metadata = view.metadata
+    except (CorruptCheckpointError, LogDirectoryError):
+        return None
+    return None if metadata is None else metadata.topic_id
+
+
+def _is_of_only_controller(check: PartitionCheck, nodes: Mapping[str, Node]) -> bool:
+    """Whether a log of the metadata is sound, and no other controller has it."""
+    is_sound = all(each.severity is not Severity.ERROR for each in check.findings)
+    return is_sound and nodes[check.view.directory.log_directory].is_only_voter
+
+
+def _copy_whole(io: DurableIO, source: str, target: str) -> None:
+    """Copy the files in a directory."""
+    io.make_directory(target)
+    for entry in list_directory(source):
+        if not entry.is_dir():
+            with (
+                open_file(entry.path) as file,
+                io.open(join(target, entry.name), create=True) as to,
+            ):
+                _copy_bytes(file, 0, file.size(), to, 0)
+                to.sync()
+    io.sync_directory(target)
+
+
+def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
     with io.open(target, create=True) as file:
         at = 0
-        if copy.ranges:
-            with copy.segment.open_log() as source:
-                for start, end in copy.ranges:
-                    for position in range(start, end, _CHUNK_BYTES):
-                        wanted = min(_CHUNK_BYTES, end - position)
-                        data = source.read_at(position, wanted)
-                        if len(data) < wanted:
-                            reason = "file is shorter than when it was looked at"
-                            raise SegmentVanishedError(reason, copy.segment.file_path())
-                        file.write_at(at, data)
-                        at += wanted
+        for segment, run in groupby(pieces, key=attrgetter("segment")):
+            with segment.open_log() as source:
+                for each in run:
+                    _copy_bytes(source, each.start, each.end, file, at)
+                    at += each.end - each.start
         file.sync()
 
 
-def _copy_metadata(io: DurableIO, source: str, target: str) -> None:
-    path = join(source, PARTITION_METADATA)
-    try:
-        read_partition_metadata(path)
-    except (CorruptCheckpointError, LogDirectoryError, SegmentVanishedError):
-        return
-    _copy_small_file(io, path, join(target, PARTITION_METADATA))
+def _copy_bytes(source: ByteSource, start: int, end: int, target: WritableFile, at: int) -> None:
+    for position in range(start, end, _CHUNK_BYTES):
+        wanted = min(_CHUNK_BYTES, end - position)
+        data = source.read_at(position, wanted)
+        if len(data) < wanted:
+            reason = "file is shorter than when it was looked at"
+            raise SegmentVanishedError(reason, source.path)
+        target.write_at(at + position - start, data)
 
 
 def _copy_epochs(io: DurableIO, source: str, target: str) -> None:
@@ -314,10 +330,10 @@ def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
             raise LogDirectoryError(reason, view.directory.path)
 
 
-def _ensure_readable(copies: Iterable[_PartitionCopy]) -> None:
+def _ensure_readable(checks: Iterable[PartitionCheck]) -> None:
     """Refuse to leave out what may well be sound: it only could not be opened."""
-    for copy in copies:
-        for each in copy.check.findings:
+    for check in checks:
+        for each in check.findings:
             if each.code == UNREADABLE:
                 reason = (
                     f"{each.message}; what is in it may be sound, and a repaired copy would lack "
@@ -340,10 +356,13 @@ def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:
 
 def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> RepairedPartition:
     topic_partition = copy.check.view.topic_partition
+    end_offset = manager.get_log(topic_partition).log_end_offset
     return RepairedPartition(
         topic_partition,
         join(target, str(topic_partition)),
         copy.size_bytes,
         copy.check.size_bytes - copy.size_bytes,
-        manager.get_log(topic_partition).log_end_offset,
+        end_offset,
+        lacking(copy.check, copy.in_place, end_offset),
+        None if copy.topic_id is None else format_uuid(copy.topic_id),
     )

@@ -76,6 +76,8 @@ class LogDirectoryReport:
         Whether it was closed in order: the marker of a clean stop is in it.
     is_of_a_controller
         Whether it is a node's that is no broker, which has no such marker.
+    lacks_metadata
+        Whether it is a KRaft node's, and the log of the cluster's metadata is not in it.
     findings
         About the files right in it, and its partitions together.
     """
@@ -83,6 +85,7 @@ class LogDirectoryReport:
     path: str
     is_clean: bool
     is_of_a_controller: bool
+    lacks_metadata: bool
     findings: list[Finding]
 
 
@@ -149,6 +152,9 @@ class DoctorReport:
             sentences.append(f"What a broker would do to {_names(unknown)} is not known")
         if not sentences:
             sentences.append("A broker starts on this, and loses no record that can be read")
+        if self.directories and all(each.lacks_metadata for each in self.directories):
+            text = "The cluster's metadata are not here: whether they have these partitions"
+            sentences.append(f"{text} is not known; if not, a broker sets them aside as -stray")
         return sentences
 
     @property
@@ -205,6 +211,11 @@ class RepairedPartition:
         Of the ``.log`` files.
     end_offset
         The end of the copy, exclusive.
+    missing
+        Offsets ``[start, end)`` that were in the log, as names of files, batches, checkpoints and
+        snapshots say, and are not in the copy.
+    topic_id
+        As Kafka prints it; None where it is known nowhere.
     """
 
     topic_partition: TopicPartition
@@ -212,6 +223,8 @@ class RepairedPartition:
     copied_bytes: int
     left_out_bytes: int
     end_offset: int
+    missing: list[tuple[int, int]]
+    topic_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +242,10 @@ class RepairSummary:
     copy
         What is wrong with the copy: gaps are left where damage was.
     left_out
-        Partitions that are not copied: the log of a controller.
+        Partitions that are not copied: the log of the cluster's metadata, where it is damaged or
+        this node is not the only controller.
+    is_kraft
+        Whether the source is a KRaft node's.
     """
 
     directory: str
@@ -237,6 +253,12 @@ class RepairSummary:
     partitions: list[RepairedPartition]
     copy: DoctorReport
     left_out: list[TopicPartition]
+    is_kraft: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is known that was in the source, and the copy lacks."""
+        return not self.left_out and not any(each.missing for each in self.partitions)
 
     @property
     def copied_bytes(self) -> int:

@@ -136,6 +136,11 @@ class MetaProperties(NamedTuple):
     cluster_id: str | None
     directory_id: uuid.UUID | None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it names nothing."""
+        return self.node_id is None and self.cluster_id is None and self.directory_id is None
+
 
 def read_meta_properties(path: str | os.PathLike[str]) -> MetaProperties:
     """Return the content of a ``meta.properties`` file."""

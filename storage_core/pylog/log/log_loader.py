@@ -457,6 +457,8 @@ class _LogLoader:
         # Differs from Kafka, which reads the last segment from its last index entry on. So an end
         # that lies after a gap, as after a truncation inside a batch, outlives a clean restart.
         loading, active = self._loading, self._segments.active_segment
+        if loading.recovery_mode is RecoveryMode.BROKER_START:
+            return None
         end = loading.recovery_point_checkpoint
         is_agreed = (
             loading.had_clean_shutdown and self._producer_state.latest_snapshot_offset == end

@@ -118,7 +118,7 @@ def metadata_snapshots(view: LogView) -> list[MetadataSnapshot]:
 
 def usable_snapshots(view: LogView) -> list[MetadataSnapshot]:
     """Return the snapshots that the log follows on, the oldest first; none if it is whole."""
-    start = view.log_start_offset
+    start = view.local_log_start_offset
     usable = [each for each in metadata_snapshots(view) if each.end_offset >= start]
     if start > 0 and not usable:
         path = printable_location(view.directory.path)
@@ -156,7 +156,7 @@ def _no_footer(snapshot: MetadataSnapshot) -> CorruptRecordError:
 
 def metadata_values(view: LogView) -> Iterator[bytes | None]:
     """Yield the values of the metadata records, in order; control records are left out."""
-    start = view.log_start_offset
+    start = view.local_log_start_offset
     end = view.log_end_offset
     usable = usable_snapshots(view)
     if usable:
@@ -227,6 +227,7 @@ class CommittedMetadata:
     end_offset: int
     undecided: frozenset[ConfigResource]
     undecided_replicas: frozenset[TopicPartition]
+    voters: frozenset[int]
 
 
 def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> CommittedMetadata:
@@ -248,7 +249,8 @@ def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> Comm
     reading.forget_changes()
     for batch in _log_batches(view, committed_end_offset, end_offset):
         reading.read_log_batch(batch, committed_end_offset)
-    if len(reading.voters() or ()) == 1:
+    voters = reading.voters() or frozenset()
+    if len(voters) == 1:
         committed_end_offset = end_offset
         reading.forget_changes()
     if reading.image.unknown_types:
@@ -268,6 +270,7 @@ def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> Comm
         end_offset,
         frozenset(reading.image.changed),
         frozenset(reading.image.moved),
+        voters,
     )
 
 

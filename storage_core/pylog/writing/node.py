@@ -105,6 +105,11 @@ class Node:
         self._metadata_logs = [path for path in directories if _has_metadata_log(path)]
         self.is_formatted = bool(known) or not self._metadata_logs
 
+    @property
+    def has_metadata_log(self) -> bool:
+        """Whether one of the directories has the log of the cluster's metadata."""
+        return bool(self._metadata_logs)
+
     @cached_property
     def _metadata(self) -> CommittedMetadata | None:
         """What the metadata say, as far as a broker reads them; None where that is not known."""
@@ -120,6 +125,17 @@ class Node:
     def _topics(self) -> dict[uuid.UUID, TopicImage]:
         metadata = self._metadata
         return {} if metadata is None else {each.topic_id: each for each in metadata.image.topics}
+
+    @property
+    def is_only_voter(self) -> bool:
+        """Whether the node is surely the only controller that votes."""
+        metadata = self._metadata
+        return metadata is not None and metadata.voters == {self._node_id}
+
+    def topic_id(self, topic: str) -> uuid.UUID | None:
+        """Return the id that the metadata have for a topic, None if they have none."""
+        ids = [each.topic_id for each in self._topics.values() if each.name == topic]
+        return ids[0] if ids else None
 
     def problems(self, topic_partition: TopicPartition, directory: str) -> Iterator[NodeProblem]:
         """Yield what is wrong with a partition for this node, apart from its log."""
@@ -183,8 +199,8 @@ class Node:
             for code, path, reason in self._problems_of_snapshots(view):
                 below = path[len(view.directory.path) :]
                 yield NodeProblem(code, directory + below, reason)
-        except LogDirectoryError as error:
-            yield NodeProblem("unusable_metadata", directory, error.reason)
+        except LogStorageError as error:
+            yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
 
     def _problems_of_snapshots(self, view: LogView) -> Iterator[NodeProblem]:
         snapshots = metadata_snapshots(view)

@@ -21,6 +21,7 @@ from tests.support.metadata_log import (
     partition_record,
     remove_topic_record,
     topic_record,
+    write_metadata_log,
 )
 
 if TYPE_CHECKING:
@@ -120,14 +121,8 @@ def test_each_snapshot_and_the_log_from_there_on_say_the_same(
     assert description(tmp_path) == description(case)
 
 
-def test_a_log_that_no_snapshot_leads_up_to_is_an_error(
-    golden_root: GoldenRoot, tmp_path: Path
-) -> None:
-    source = golden_root.case(CASE) / METADATA
-    (tmp_path / METADATA).mkdir()
-    for path in source.glob("*.log"):
-        shutil.copyfile(path, tmp_path / METADATA / path.name)
-    write_log_start_offsets(tmp_path, {("__cluster_metadata", 0): 100})
+def test_a_log_that_no_snapshot_leads_up_to_is_an_error(tmp_path: Path) -> None:
+    write_metadata_log(tmp_path, [topic_record("orders")], base=100)
     with pytest.raises(LogDirectoryError, match="begins at offset 100, and no snapshot"):
         pylog.topics(tmp_path)
 

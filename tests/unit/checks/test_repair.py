@@ -108,13 +108,6 @@ def test_all_that_is_sound_is_kept_with_a_gap_where_damage_was(source: Path, tar
     assert (left.code, left.next_offset, left.end_offset) == ("missing_segment", 5, 10)
 
 
-def test_nothing_after_damage_is_kept_if_so_wanted(source: Path, target: Path) -> None:
-    summary = pylog.repair_copy(source, target, stop_at_damage=True)
-    assert offsets(target) == [*range(5)]
-    assert summary.partitions[0].end_offset == 5
-    assert list(summary.copy.findings) == []
-
-
 def test_the_copy_was_closed_in_order_and_has_the_topic_id(source: Path, target: Path) -> None:
     pylog.repair_copy(source, target)
     assert (target / ".kafka_cleanshutdown").exists()

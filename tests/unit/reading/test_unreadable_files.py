@@ -269,7 +269,7 @@ def test_a_file_with_nearly_the_name_of_a_segment_is_a_finding(directory: Path, 
     (directory / name).write_bytes(joined(SEGMENTS[0]))
     assert offsets(directory) == data(0, 10, 20)
     (row,) = pylog.read_table(directory, "findings").to_pylist()
-    assert (row["severity"], row["code"]) == ("warning", "misnamed_log")
+    assert (row["severity"], row["code"]) == ("error", "misnamed_log")
     assert row["path"] == str(directory / name)
 
 

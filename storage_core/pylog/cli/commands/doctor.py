@@ -65,12 +65,6 @@ if TYPE_CHECKING:
     "not exist or is empty. Takes one PATH, on which no broker should be working.",
 )
 @click.option(
-    "--stop-at-damage",
-    is_flag=True,
-    help="Let the copy of a log end before its first damage, as a broker's recovery does. Without "
-    "it, what is sound after damage is kept, too, with a gap in the offsets.",
-)
-@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -83,7 +77,6 @@ def doctor(
     topics: tuple[str, ...],
     severity: str,
     repair_to: str | None,
-    stop_at_damage: bool,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.doctor` has, too
 ) -> int:
@@ -99,10 +92,11 @@ def doctor(
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/operators.md lists all codes.
 
-    Nothing is ever repaired in place. With --repair-to, all that is sound is copied; indexes,
-    snapshots and checkpoints are rebuilt. Where damage has cost a batch, its offsets are missing
-    in the copy. A transaction that has lost a part is then given as it is, or stays open. Nothing
-    is copied of __cluster_metadata, which other controllers have.
+    Nothing is ever repaired in place. With --repair-to, all that is intact is copied, in its
+    place; indexes, snapshots and checkpoints are rebuilt. Where damage has cost a batch, its
+    offsets are missing in the copy, and named. A transaction that has lost a part is then given as
+    it is, or stays open. __cluster_metadata is copied where this node is the only controller;
+    otherwise the other ones have it.
 
     Exit status: 0 no error or warning was found, 1 there is one (in what was copied, whatever the
     copy is like), 2 wrong usage, nothing under a PATH can be read, or DIR cannot be written.
@@ -110,9 +104,6 @@ def doctor(
     least = pylog.results.Severity(severity)
     if repair_to is not None and len(paths) > 1:
         msg = "--repair-to takes one PATH: the copy is one log directory"
-        raise click.UsageError(msg)
-    if stop_at_damage and repair_to is None:
-        msg = "--stop-at-damage is about the copy that --repair-to writes"
         raise click.UsageError(msg)
     of_library["topics"] = options.names_in(topics, None) or None
     of_library["partitions"] = of_library["partitions"] or None
@@ -124,9 +115,7 @@ def doctor(
             report = pylog.doctor(*paths, **of_library)
         else:
             del of_library["kafka_version"]
-            summary = pylog.repair_copy(
-                paths[0], repair_to, stop_at_damage=stop_at_damage, **of_library
-            )
+            summary = pylog.repair_copy(paths[0], repair_to, **of_library)
             report = summary.source
     if as_json:
         write_json(_document(report, least, summary))
@@ -134,7 +123,10 @@ def doctor(
         print_doctor_report(report, least, sys.stdout)
         if summary is not None:
             print_repair_summary(summary, sys.stdout)
-    return _status_of(report)
+    status = _status_of(report)
+    if status == exit_status.SOUND and summary is not None and not summary.is_complete:
+        return exit_status.FINDINGS
+    return status
 
 
 def _status_of(report: pylog.results.DoctorReport) -> int:
@@ -191,11 +183,27 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
             left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
             text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
             yield Paragraph("  ", text)
+        lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
+        more = len(each.missing) - _SHOWN_PLACES
+        if lost:
+            rest = f" and {more} more ranges" if more > 0 else ""
+            text = f"{each.topic_partition}: offsets {lost}{rest} were in the log, and are not here"
+            yield Paragraph("  ", text)
+        if summary.is_kraft and each.topic_id is None:
+            text = "its topic id is not known: a broker sets it aside as -stray"
+            yield Paragraph("  ", f"{each.topic_partition}: {text}")
     for topic_partition in summary.left_out:
-        yield Paragraph("  ", f"{topic_partition}: not copied, other controllers have it")
+        text = (
+            "not copied. The other controllers have it; if this node is the only one, a broker "
+            "starts without any topic, and sets all partitions aside as -stray"
+        )
+        yield Paragraph("  ", f"{topic_partition}: {text}")
     wrong = [each for each in summary.copy.findings if each.severity is not Severity.INFO]
     codes = ", ".join(sorted({each.code for each in wrong}))
-    yield Paragraph("  ", f"left in the copy: {codes}" if wrong else "nothing is wrong with it")
+    if wrong:
+        yield Paragraph("  ", f"left in the copy: {codes}")
+    elif summary.is_complete:
+        yield Paragraph("  ", "nothing is wrong with it")
 
 
 def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
@@ -340,6 +348,8 @@ _NAMES = {
     "scanned_bytes": "soundBytes",
     "is_clean": "cleanShutdown",
     "is_of_a_controller": None,
+    "lacks_metadata": None,
+    "files": None,
     "start": "brokerStart",
 }
 

@@ -26,6 +26,7 @@ TIERED = [("4.3.0/tiered:archive-0", 0, 145), ("4.3.0/tiered:archive-txn-0", 0, 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Give a log whose first local segment begins at 100."""
+    (tmp_path / "remote-log-index-cache").mkdir()
     return write_partition(tmp_path, {100: [batch_v2(plain_records(100, 5, timestamp=1000))]})
 
 

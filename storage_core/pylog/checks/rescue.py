@@ -1,0 +1,307 @@
+"""Which bytes of which files a repaired copy of a log has, and what it lacks.
+
+What is sound where it stands is copied as it is. Batches that are intact and do not stand where
+they belong are put there: segments that carry each other's names, a run that was written twice,
+batches in a wrong order, a batch that shares its first offset with the marker before it, and what
+``.deleted``, ``.cleaned`` and ``.swap`` files hold of offsets that are gone. An intact batch is one
+whose checksum is right and whose records can be decoded.
+
+The checksum does not cover the base offset. So such a batch is taken only
+
+* where the offsets that it says are not those of a sound batch, but for one that it shares with a
+  marker before it: consumers skip a record below the offset that they ask for;
+* within what is known to have been in the log;
+* if it is not alone between two sound batches that leave just the room for it: then its offset is
+  what is wrong.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    InvalidRecordError,
+    LogDirectoryError,
+)
+from pylog.files.file_names import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_FILE_SUFFIX,
+    RECOVERY_POINT_CHECKPOINT,
+    find_segment_file_name,
+)
+from pylog.files.storage import list_directory, open_file
+from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.log_file.segment_windows import SegmentWindows
+from pylog.reading.segments import LogSegmentView
+from pylog.record.batch_header import MAGIC_VALUE_V2
+from pylog.record.record_batch import RecordBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pylog.checks.partition import PartitionCheck
+    from pylog.reading.damage import DamagedRange
+
+_MOST_BYTES = 1 << 30
+"""A batch that is larger is not looked into."""
+
+
+class Piece(NamedTuple):
+    """Bytes ``[start, end)`` of a ``.log`` file."""
+
+    segment: LogSegmentView
+    start: int
+    end: int
+
+
+class SegmentCopy(NamedTuple):
+    """A segment of the copy, and what it is made of, in order."""
+
+    base_offset: int
+    pieces: list[Piece]
+
+    @property
+    def size_bytes(self) -> int:
+        """How long its ``.log`` file will be."""
+        return sum(each.end - each.start for each in self.pieces)
+
+
+class _Batch(NamedTuple):
+    """A batch that is intact; sorts as it belongs into the log."""
+
+    first_offset: int
+    last_offset: int
+    is_control: bool
+    segment: int
+    start: int
+    end: int
+
+
+def segments_to_copy(check: PartitionCheck) -> tuple[list[SegmentCopy], list[tuple[int, int]]]:
+    """Return the segments of a copy, and the offsets ``[start, end)`` that were put in place."""
+    segments = check.view.segments
+    sound = [
+        list(_sound_ranges(_damaged_in(check, segment), check.segment_ends[index]))
+        for index, segment in enumerate(segments)
+    ]
+    gone = lacking(check, (), check.end_offset)
+    sources = [*segments, *_leftovers(check, gone)]
+    misplaced = {
+        batch
+        for index, segment in enumerate(sources)
+        for batch in (
+            _misplaced(check, segment, index)
+            if index < len(segments)
+            else _intact(segment, index, 0, segment.size_bytes)
+        )
+    }
+    if misplaced:
+        known = _sound_batches(segments, sound)
+        placed = _placed(check, known, sorted(misplaced), gone, len(segments))
+        if placed:
+            return _merged(sources, sorted([*known, *placed])), [
+                (each.first_offset, each.last_offset + 1) for each in placed
+            ]
+    copies = []
+    for segment, ranges in zip(segments, sound, strict=True):
+        # An empty one may be what compaction left; the last one says where the log ends.
+        if ranges or not _damaged_in(check, segment) or segment is segments[-1]:
+            pieces = [Piece(segment, start, end) for start, end in ranges]
+            copies.append(SegmentCopy(segment.base_offset, pieces))
+    return copies, []
+
+
+def _leftovers(check: PartitionCheck, gone: list[tuple[int, int]]) -> list[LogSegmentView]:
+    """Return files of deleted or replaced segments that begin where offsets are gone.
+
+    Not where compaction has removed them, nor retention: those are not gone.
+    """
+    directory = check.view.directory.path
+    found = []
+    for entry in list_directory(directory) if gone else ():
+        name = find_segment_file_name(entry.name)
+        if name is None or not name.state or name.suffix != LOG_FILE_SUFFIX or entry.is_dir():
+            continue
+        if any(start <= name.base_offset < end for start, end in gone):
+            with open_file(entry.path) as source:
+                size = source.size()
+            suffixes = frozenset({LOG_FILE_SUFFIX})
+            found.append(LogSegmentView(directory, name.base_offset, size, suffixes, name.state))
+    return found
+
+
+def _damaged_in(check: PartitionCheck, segment: LogSegmentView) -> list[DamagedRange]:
+    path = segment.file_path()
+    return [each for each in check.damaged if each.path == path]
+
+
+def _sound_ranges(damaged: Iterable[DamagedRange], end: int) -> Iterator[tuple[int, int]]:
+    """Yield what lies between damaged ranges, up to the end of the last whole batch."""
+    start = 0
+    for each in damaged:
+        if start < each.position:
+            yield start, each.position
+        start = each.end_position
+    if start < end:
+        yield start, end
+
+
+def _misplaced(check: PartitionCheck, segment: LogSegmentView, index: int) -> Iterator[_Batch]:
+    """Yield the intact batches at the beginnings of what is damaged in a segment."""
+    for damaged in _damaged_in(check, segment):
+        found = list(_intact(segment, index, damaged.position, damaged.end_position))
+        if len(found) == 1 and found[0].end == damaged.end_position:
+            room = (damaged.end_offset or 0) - damaged.next_offset
+            if found[0].last_offset - found[0].first_offset + 1 == room:
+                continue
+        yield from found
+
+
+def _intact(segment: LogSegmentView, index: int, position: int, end: int) -> Iterator[_Batch]:
+    """Yield the intact batches from a byte on, up to the first that is not."""
+    with segment.open_log() as source:
+        while position < end:
+            try:
+                batch = read_header(source, position, end)
+                if batch is None or not has_valid_checksum(source, batch):
+                    return
+                header = batch.header
+                if header.magic == MAGIC_VALUE_V2 and header.size_bytes <= _MOST_BYTES:
+                    for _ in RecordBatch(source.read_at(position, header.size_bytes)).records():
+                        pass
+            except (CorruptRecordError, InvalidRecordError):
+                return
+            is_control = header.magic == MAGIC_VALUE_V2 and header.is_control_batch
+            place = index, position, batch.end_position
+            yield _Batch(header.offset, header.last_offset, is_control, *place)
+            position = batch.end_position
+
+
+def _sound_batches(
+    segments: Sequence[LogSegmentView], sound: list[list[tuple[int, int]]]
+) -> list[_Batch]:
+    batches = []
+    for index, ranges in enumerate(sound):
+        with segments[index].open_log() as source:
+            for start, end in ranges:
+                for window in SegmentWindows(source, start, end):
+                    headers, at = window.headers, window.file_position
+                    batches += [
+                        _Batch(first, last, is_control, index, at + position, at + position + size)
+                        for first, last, is_control, position, size in zip(
+                            headers.offsets.tolist(),
+                            headers.last_offsets.tolist(),
+                            headers.is_control.tolist(),
+                            headers.positions.tolist(),
+                            headers.sizes_bytes.tolist(),
+                            strict=True,
+                        )
+                    ]
+    return sorted(batches)
+
+
+def _placed(
+    check: PartitionCheck,
+    known: list[_Batch],
+    misplaced: list[_Batch],
+    gone: list[tuple[int, int]],
+    segments: int,
+) -> list[_Batch]:
+    """Return which of the batches belong into the log; both lists are sorted.
+
+    Those of other files than the ``segments`` first ones only fill what is gone.
+    """
+    limit = max(check.end_offset, evidence_end(check))
+    lowest = min([each.base_offset for each in check.view.segments] + [start for start, _ in gone])
+    placed: list[_Batch] = []
+    for batch in misplaced:
+        first, last = batch.first_offset, batch.last_offset
+        fills = any(start <= first and last < end for start, end in gone)
+        if first < lowest or last >= limit or (batch.segment >= segments and not fills):
+            continue
+        after = _after(known, batch)
+        is_free = after is None or last < after.first_offset
+        for each in (_before(known, batch), _before(placed, batch)):
+            if each is not None and each.last_offset >= first:
+                shares_marker = each.is_control and each.last_offset == first < last
+                is_free = is_free and shares_marker
+        if is_free:
+            placed.append(batch)
+    return placed
+
+
+def _before(batches: list[_Batch], batch: _Batch) -> _Batch | None:
+    index = bisect_right(batches, (batch.first_offset, batch.last_offset, True))
+    return batches[index - 1] if index else None
+
+
+def _after(batches: list[_Batch], batch: _Batch) -> _Batch | None:
+    index = bisect_right(batches, (batch.first_offset, batch.last_offset, True))
+    return batches[index] if index < len(batches) else None
+
+
+def _merged(sources: list[LogSegmentView], batches: list[_Batch]) -> list[SegmentCopy]:
+    """Return segments that hold all of it, each batch in the segment whose name says so."""
+    bases = sorted({each.base_offset for each in sources})
+    copies = [SegmentCopy(base, []) for base in bases]
+    for batch in batches:
+        pieces = copies[max(0, bisect_right(bases, batch.first_offset) - 1)].pieces
+        segment = sources[batch.segment]
+        if pieces and pieces[-1].segment is segment and pieces[-1].end == batch.start:
+            pieces[-1] = pieces[-1]._replace(end=batch.end)
+        else:
+            pieces.append(Piece(segment, batch.start, batch.end))
+    return [each for each in copies if each.pieces or each is copies[-1]]
+
+
+# ---- what there was
+
+
+def evidence_end(check: PartitionCheck) -> int:
+    """Return the offset up to which a log is known to have reached."""
+    view = check.view
+    recorded = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
+    ends = [0, *view.producer_snapshot_offsets]
+    ends += [check.recorded_offsets.get(name, 0) for name in recorded]
+    with suppress(CorruptCheckpointError, LogDirectoryError):
+        ends += [each.start_offset for each in view.leader_epochs]
+    return max(ends)
+
+
+def lacking(
+    check: PartitionCheck, in_place: Iterable[tuple[int, int]], end_offset: int
+) -> list[tuple[int, int]]:
+    """Return the offsets ``[start, end)`` that were in a log, and are not in its copy."""
+    gone = [
+        (each.next_offset, each.end_offset)
+        for each in check.findings
+        if each.code in _LOSSES and each.next_offset is not None and each.end_offset is not None
+    ]
+    end = evidence_end(check)
+    if end > end_offset:
+        gone.append((end_offset, end))
+    for start, stop in in_place:
+        gone = [
+            part
+            for first, last in gone
+            for part in ((first, min(last, start)), (max(first, stop), last))
+            if part[0] < part[1]
+        ]
+    return _united(gone)
+
+
+_LOSSES = ("damaged_batches", "misnamed_segment", "missing_segment", "offset_gap")
+
+
+def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    united: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if united and start <= united[-1][1]:
+            united[-1] = (united[-1][0], max(united[-1][1], end))
+        elif start < end:
+            united.append((start, end))
+    return united
