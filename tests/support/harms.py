@@ -94,8 +94,8 @@ _OPERATIONS: dict[str, Callable[[Path, Harmed], None]] = {
 def _of_one_file() -> Iterator[Harm]:
     for file, find in _FILES.items():
         for operation, change in _OPERATIONS.items():
-            # Ids of one topic are the same, a flipped one is of no topic, or cannot be read.
-            if (file, operation) == ("partition.metadata", "another partition's"):
+            # Ids of one topic are the same; a flipped one is another topic's, or none, by chance.
+            if file == "partition.metadata" and operation in ("another partition's", "flipped"):
                 continue
 
             def harm(

@@ -97,6 +97,11 @@ class KafkaBroker(BrokerClients):
         Server properties on top of, or instead of, those for a small broker.
     java_options
         Of the broker's JVM and of its tools; by default those for a short life.
+
+    Attributes
+    ----------
+    is_to_be_formatted
+        Whether a log directory without ``meta.properties`` is formatted before a start.
     """
 
     def __init__(
@@ -119,6 +124,7 @@ class KafkaBroker(BrokerClients):
         self._process: subprocess.Popen[bytes] | None = None
         self._output_start = 0
         self._port = 0
+        self.is_to_be_formatted = True
         directory.mkdir(parents=True, exist_ok=True)
         self.log_dir.mkdir(parents=True, exist_ok=True)
         (directory / "log4j2.properties").write_text(_LOG4J2)
@@ -181,7 +187,7 @@ class KafkaBroker(BrokerClients):
             msg = "the broker runs already"
             raise BrokerFailedError(msg)
         self._write_server_properties()
-        if not (self.log_dir / "meta.properties").exists():
+        if self.is_to_be_formatted and not (self.log_dir / "meta.properties").exists():
             self._format()
         self._output_start = self._output.stat().st_size
         with self._output.open("ab") as output:
