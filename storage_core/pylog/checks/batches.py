@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import struct
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,13 @@ from pylog.reading.checked_windows import CheckedWindows, ReadOptions
 from pylog.reading.damage import DamageReport
 from pylog.reading.reader import RefusedBatches, SoundDecode
 from pylog.reading.slicing import open_slice, slice_of
-from pylog.record.batch_header import MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, codec_of
+from pylog.record.batch_header import (
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAGIC_VALUE_V2,
+    RECORD_BATCH_OVERHEAD,
+    codec_of,
+)
 from pylog.record.compression import Decompressor
 from pylog.record.legacy_batch import wrapped_stream
 
@@ -318,8 +325,33 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     )
 
 
+_OFFSET_AND_SIZE = struct.Struct(">qi")
+
+
+class WrappedOffsets(NamedTuple):
+    """The first offset in a compressed message of v0 or v1, and how many messages it has."""
+
+    first: int
+    messages: int
+
+
+def _wrapped_offsets(inner: memoryview, last_offset: int, *, is_relative: bool) -> WrappedOffsets:
+    """Return what the messages of a wrapper, decompressed, have; its own is the last offset."""
+    position = count = 0
+    first = last = last_offset
+    while len(inner) - position >= LOG_OVERHEAD:
+        offset, size = _OFFSET_AND_SIZE.unpack_from(inner, position)
+        end = position + LOG_OVERHEAD + size
+        if size < 0 or end > len(inner):
+            break
+        first, last = (offset if not count else first), offset
+        position, count = end, count + 1
+    # Relative to the first message that there was when they were compressed (KIP-31).
+    return WrappedOffsets(last_offset - last + first if is_relative else first, count)
+
+
 class LegacyFindings:
-    """Looks into compressed messages of format v1 for messages of format v0. One thread.
+    """Looks into compressed messages: for their offsets, and for v0 inside of v1. One thread.
 
     The log cleaner of brokers before 0.10.2 wrote such (KAFKA-4298). All messages in one are of the
     same format then, so that the first one tells.
@@ -330,20 +362,27 @@ class LegacyFindings:
         self._count = 0
         self._first: Finding | None = None
 
-    def add(self, walk: SegmentWalk, window: Window) -> None:
-        """Look into the compressed messages of a window."""
+    def add(self, walk: SegmentWalk, window: Window) -> dict[int, WrappedOffsets]:
+        """Look into the compressed messages of a window; return what each has, by its place."""
         headers = window.headers
+        found: dict[int, WrappedOffsets] = {}
         if headers.traits.all_v2:
-            return
+            return found
         view = window.buffer.data
-        for at in np.flatnonzero((headers.magics == 1) & (headers.codec_ids != 0)).tolist():
+        for at in np.flatnonzero(
+            (headers.magics < MAGIC_VALUE_V2) & (headers.codec_ids != 0)
+        ).tolist():
             start, size = int(headers.positions[at]), int(headers.sizes_bytes[at])
-            if not self._holds_v0(view[start : start + size], int(headers.codec_ids[at])):
+            magic, last_offset = int(headers.magics[at]), int(headers.last_offsets[at])
+            inner = self._messages(view[start : start + size], int(headers.codec_ids[at]), magic)
+            if len(inner) <= MAGIC_OFFSET:
+                continue
+            found[at] = _wrapped_offsets(inner, last_offset, is_relative=magic == 1)
+            if magic == 0 or inner[MAGIC_OFFSET] != 0:
                 continue
             self._count += 1
             if self._first is None:
                 position = window.file_position + start
-                offset = int(headers.last_offsets[at])
                 self._first = Finding(
                     Severity.INFO,
                     "mixed_wrapper",
@@ -351,19 +390,19 @@ class LegacyFindings:
                     "",
                     position,
                     position + size,
-                    offset,
-                    offset + 1,
+                    last_offset,
+                    last_offset + 1,
                 )
+        return found
 
-    def _holds_v0(self, entry: memoryview, codec_id: int) -> bool:
+    def _messages(self, entry: memoryview, codec_id: int, magic: int) -> memoryview:
         self._decompressor.buffer.clear()
         try:
-            stream = wrapped_stream(entry, 1)
-            start, end = self._decompressor.append(codec_of(codec_id, 1), stream, 1)
+            stream = wrapped_stream(entry, magic)
+            start, end = self._decompressor.append(codec_of(codec_id, magic), stream, magic)
         except (CorruptRecordError, InvalidRecordError):
-            return False  # a finding of whoever decodes it
-        inner = self._decompressor.buffer.view(start, end)
-        return len(inner) > MAGIC_OFFSET and inner[MAGIC_OFFSET] == 0
+            return memoryview(b"")  # a finding of whoever decodes it
+        return self._decompressor.buffer.view(start, end)
 
     def findings(self) -> Iterator[Finding]:
         """Yield one finding if there is such a message, once all windows have been added."""

@@ -18,7 +18,7 @@ from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, LogStorageError
 from pylog.files import disk
 from pylog.files.checkpoint_file import read_offset_checkpoint
-from pylog.files.clean_shutdown import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -197,11 +197,3 @@ def _offset(log_directory: str, name: str, topic_partition: TopicPartition) -> i
         return read_offset_checkpoint(join(log_directory, name)).get(topic_partition, 0)
     except (CorruptCheckpointError, LogDirectoryError):
         return 0
-
-
-def has_clean_shutdown(log_directory: str) -> bool:
-    """Whether the marker of a clean stop is in a log directory."""
-    try:
-        return read_clean_shutdown(join(log_directory, CLEAN_SHUTDOWN_FILE)) is not None
-    except LogDirectoryError:
-        return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.broker_start import has_clean_shutdown
 from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.errors import (
     CorruptCheckpointError,
@@ -17,6 +16,7 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     CLEANER_OFFSET_CHECKPOINT,

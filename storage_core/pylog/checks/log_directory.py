@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.broker_start import has_clean_shutdown
 from pylog.checks.files import REMOTE_LOG_INDEX_CACHE
 from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
@@ -17,11 +16,13 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     META_PROPERTIES,
+    METADATA_SNAPSHOT,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     STRAY_DIR_SUFFIX,
@@ -161,9 +162,7 @@ def _has_log(path: str) -> bool:
         names = [each.name for each in list_directory(path)]
     except LogDirectoryError:
         return True  # which is a finding
-    return any(
-        find_segment_file_name(name) is not None or name.endswith(".checkpoint") for name in names
-    )
+    return any(find_segment_file_name(name) or METADATA_SNAPSHOT.fullmatch(name) for name in names)
 
 
 def _recorded_end(path: str, topic_partition: TopicPartition) -> int:
@@ -229,6 +228,8 @@ def node_findings(
         place = view.directory
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
             severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
+            if each.code == "stray_partition" and not nodes[place.log_directory].has_metadata_log:
+                severity = Severity.INFO  # nobody here knows which partitions the node has
             yield view, Finding(severity, *each)
 
 

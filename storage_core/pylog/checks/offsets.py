@@ -9,10 +9,10 @@ Brokers give offsets without a gap. One is missing afterwards where
 
 The first differs from the last by what compaction leaves elsewhere: a line in the cleaner's
 checkpoint, which says up to where it has come, or batches with such holes, without any record, or
-with a delete horizon. A topic that Kafka itself compacts needs no such sign.
+with a delete horizon, or empty segments below what is flushed (KAFKA-12889). A topic that Kafka
+itself compacts needs no such sign.
 
-Where a compressed message of v0 or v1 begins, its header does not say; it is taken to begin after
-the one before it.
+Where a compressed message of v0 or v1 begins, its header does not say; who decompresses it does.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ import numpy as np
 from pylog.checks.findings import Finding, Severity
 from pylog.checks.report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pylog.checks.batches import SegmentWalk
+    from pylog.checks.batches import SegmentWalk, WrappedOffsets
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
@@ -53,9 +54,17 @@ class OffsetGap(NamedTuple):
 class OffsetAccount:
     """Counts offsets, window by window. One thread."""
 
-    def __init__(self, view: LogView, cleaner_offset: int | None) -> None:
+    def __init__(
+        self, view: LogView, cleaner_offset: int | None, recovery_point: int | None = None
+    ) -> None:
         self._is_compacted = "compact" in INTERNAL_TOPIC_PROPERTIES.get(view.topic, {}).get(
             "cleanup.policy", ""
+        )
+        # After a crash an empty file that was not flushed may be a loss.
+        flushed = None if has_clean_shutdown(view.directory.log_directory) else recovery_point
+        self._is_compacted = self._is_compacted or any(
+            not each.size_bytes and (flushed is None or each.base_offset < flushed)
+            for each in view.segments[:-1]
         )
         self._path = view.directory.path
         self._cleaner_offset = cleaner_offset
@@ -80,13 +89,21 @@ class OffsetAccount:
             self._add(OffsetGap(self._next_offset, base, path, 0, is_between_segments=True))
         self._next_offset = max(self._next_offset, base)
 
-    def add(self, walk: SegmentWalk, window: Window) -> None:
-        """Count the offsets of these batches."""
+    def add(self, walk: SegmentWalk, window: Window, wrapped: dict[int, WrappedOffsets]) -> None:
+        """Count the offsets of these batches, and of compressed messages, by their place."""
         headers = window.headers
         lasts, counts = headers.last_offsets, headers.record_counts
         before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
         is_hidden = counts < 0
         firsts = np.where(is_hidden, before, headers.offsets)
+        if wrapped:
+            places = list(wrapped)
+            firsts[places] = np.clip(
+                [each.first for each in wrapped.values()], before[places], lasts[places]
+            )
+            counts, is_hidden = counts.copy(), is_hidden.copy()
+            counts[places] = [each.messages for each in wrapped.values()]
+            is_hidden[places] = False
         for at in np.flatnonzero(firsts > before).tolist():
             position = window.position_of(at)
             self._add(

@@ -33,7 +33,7 @@ from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.transactions import TransactionFindings
 from pylog.errors import LogDirectoryError, SegmentVanishedError
-from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
+from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
@@ -196,7 +196,9 @@ class _Check:
         self._time_indexes = MissingTimeIndexes(view)
         self._legacy = LegacyFindings(walk.options.max_decompressed_bytes)
         self._account = OffsetAccount(
-            view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+            view,
+            self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT),
+            self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
         )
         self._ends: list[int] = []
         self._scanned_bytes = 0
@@ -214,13 +216,17 @@ class _Check:
         about_damage = list(damage_findings(view, damaged))
         is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
         start = None if is_unreadable else broker_start(view, end_offset)
+        last = end_offset
+        if start is not None and start.cut_path is None:
+            # A batch that cannot be decoded has its offsets all the same.
+            last = max(last, start.log_end_offset)
         findings = [
             *about_damage,
             *about_directory,
             *tail_findings(view, start),
             *self._account.findings(damage.ranges),
             *about_segments,
-            *self._about_log(end_offset),
+            *self._about_log(last),
         ]
         refusal = None if start is None else start.refusal
         is_said = refusal and any(
@@ -275,8 +281,7 @@ class _Check:
         self._time_indexes.add(window)
         self._transactions.add(window)
         self._snapshots.add(window)
-        self._legacy.add(walk, window)
-        self._account.add(walk, window)
+        self._account.add(walk, window, self._legacy.add(walk, window))
         yield from self._epochs.add(walk.segment, window)
         yield from self._sequences.add(walk.segment, window)
 

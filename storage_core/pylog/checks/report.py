@@ -196,7 +196,7 @@ def _names(partitions: Sequence[PartitionReport]) -> str:
 
 
 def _has(partition: PartitionReport, code: str) -> bool:
-    return any(each.code == code for each in partition.findings)
+    return any(each.code == code and each.severity is Severity.ERROR for each in partition.findings)
 
 
 @dataclass(frozen=True, slots=True)

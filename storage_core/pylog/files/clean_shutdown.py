@@ -14,8 +14,9 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import SegmentVanishedError
+from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.storage import open_file
+from pylog.locations import join
 
 if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO
@@ -44,6 +45,14 @@ def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
     except SegmentVanishedError:
         return None
     return CleanShutdown(_find_broker_epoch(data))
+
+
+def has_clean_shutdown(log_directory: str) -> bool:
+    """Whether the marker of a clean stop is in a log directory."""
+    try:
+        return read_clean_shutdown(join(log_directory, CLEAN_SHUTDOWN_FILE)) is not None
+    except LogDirectoryError:
+        return False
 
 
 def write_clean_shutdown(

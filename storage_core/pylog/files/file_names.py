@@ -59,6 +59,8 @@ _OFFSET_DIGITS = 20
 _MAX_OFFSET = 2**63 - 1
 MAX_PARTITION = 2**31 - 1
 """The highest number of a partition: a broker reads an int32 from the directory's name."""
+METADATA_SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+"""Of ``__cluster_metadata-0``; a directory that Kafka 4.4 has formatted holds nothing else."""
 _SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)-(delete|future|stray)")
 SEGMENT_FILE_SUFFIXES = (
     LOG_FILE_SUFFIX,
@@ -150,6 +152,7 @@ def is_partition_file(name: str) -> bool:
         name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
         or find_segment_file_name(name) is not None
         or is_kafka_0_7_log(name)
+        or METADATA_SNAPSHOT.fullmatch(name) is not None
     )
 
 

@@ -28,6 +28,7 @@ from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     MANIFEST,
+    METADATA_SNAPSHOT,
     find_partition_directory_name,
     find_segment_file_name,
     is_kafka_0_7_log,
@@ -116,7 +117,10 @@ def discover_partitions(
             return [named]
     entries = list_directory(root)
     # An index alone makes it one, too: that its .log is gone is to be noticed.
-    if any(_is_live_segment_file(entry.name) for entry in entries):
+    if any(
+        _is_live_segment_file(entry.name) or METADATA_SNAPSHOT.fullmatch(entry.name)
+        for entry in entries
+    ):
         return [_partition_directory(root)]
     partitions = sorted(_partitions_among(entries, known))
     if not partitions:

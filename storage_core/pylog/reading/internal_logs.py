@@ -22,11 +22,11 @@ RecordsSnapshotReader (Kafka 4.3); KIP-595, KIP-630, KIP-853.
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError
+from pylog.files.file_names import METADATA_SNAPSHOT
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
 from pylog.files.storage import list_directory, open_file
@@ -88,7 +88,6 @@ def coordinator_records(view: LogView) -> Iterator[StoredRecord]:
 CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
 
 _LOGGER = logging.getLogger(__name__)
-_SNAPSHOT_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
 class MetadataSnapshot(NamedTuple):
@@ -110,7 +109,7 @@ def metadata_snapshots(view: LogView) -> list[MetadataSnapshot]:
     """Return the snapshots beside a log, the oldest first."""
     found = []
     for entry in list_directory(view.directory.path):
-        match = _SNAPSHOT_NAME.fullmatch(entry.name)
+        match = METADATA_SNAPSHOT.fullmatch(entry.name)
         if match is not None:
             found.append(MetadataSnapshot(int(match[1]), int(match[2]), entry.path))
     return sorted(found)

@@ -77,8 +77,9 @@ def _check_meta_properties(file: Path) -> None:
         lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in properties.items()]
         assert _values("\n".join(lines)) == properties
     found = read_meta_properties(file)
-    assert found.version in {0, 1}
-    assert found.version == 0 or (found.node_id is not None and found.cluster_id is not None)
+    assert found.version in {0, 1, 2}
+    assert found.version == 0 or found.node_id is not None
+    assert found.version != 1 or found.cluster_id is not None
 
 
 def _values(text: str) -> dict[str, str]:
