@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from pylog.reading.internal_logs import CommittedMetadata
     from pylog.reading.log_view import LogView
 
+STRAY_PARTITION = "stray_partition"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
 
@@ -144,7 +145,7 @@ class Node:
         elif self.is_kraft:
             reason = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
             if reason is not None:
-                yield NodeProblem("stray_partition", directory, reason)
+                yield NodeProblem(STRAY_PARTITION, directory, reason)
 
     def _stray_reason(self, topic_partition: TopicPartition, path: str) -> str | None:
         """Return why a partition is not this node's, None if it is, or nobody knows."""

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.config import RecoveryMode
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, SegmentVanishedError, UnexpectedFileError
+from pylog.files import disk
 from pylog.files.checkpoint_file import read_offset_checkpoint
-from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, LOG_FILE_SUFFIX
+from pylog.files.file_names import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_FILE_SUFFIX,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+)
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
-from pylog.files.owned_directories import partition_directories, writable_log_directory
+from pylog.files.owned_directories import (
+    NOT_LOADED,
+    partition_directories,
+    writable_log_directory,
+)
+from pylog.files.partition_metadata import read_partition_metadata
 from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 from pylog.log.log_context import LogContext
@@ -31,7 +42,9 @@ if TYPE_CHECKING:
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
     from pylog.reading import log_directory, removal_preview, slicing  # import NumPy
+    from pylog.writing import node as node_rules
 else:
+    node_rules = LazyModule("pylog.writing.node")
     log_directory = LazyModule("pylog.reading.log_directory")
     removal_preview = LazyModule("pylog.reading.removal_preview")
     slicing = LazyModule("pylog.reading.slicing")
@@ -85,8 +98,12 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     ------
     LogDirectoryError, ValueError
         See `writable_log_directory`. Entering the block raises what `LogManager.startup` does.
+    CorruptCheckpointError, UnexpectedFileError
+        A KRaft broker would not start: a ``partition.metadata`` cannot be read, or a ``-future``
+        directory lies beside its live partition. What a broker would set aside is a warning.
     """
     local = writable_log_directory(path, must_exist=must_exist)
+    _heed_node(local)
     if works_on is not None:
         before_changes = _ensure_some_open(local, works_on)
     if server_properties is not None:
@@ -103,6 +120,38 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
         recovery_mode=RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT,
         before_changes=before_changes,
     )
+
+
+def _heed_node(path: str) -> None:
+    """Refuse a directory on which its KRaft node would not start; warn of what it sets aside."""
+    if not disk.exists(os.path.join(path, META_PROPERTIES)):  # noqa: PTH118 - kept as text
+        return
+    node = node_rules.nodes_of([path])[path]
+    if not node.is_kraft:
+        return
+    directories = [each for each in partition_directories(path) if each[1].state not in NOT_LOADED]
+    live = {name.topic_partition for _, name in directories if not name.state}
+    strays = []
+    for directory, name in directories:
+        with suppress(SegmentVanishedError):
+            read_partition_metadata(os.path.join(directory, PARTITION_METADATA))  # noqa: PTH118
+        if name.state and name.topic_partition in live:
+            problem = node.future_problem(name.topic_partition, directory)
+            if problem is not None:
+                reason = f"{problem.reason}: a broker does not start on this; take one of them out"
+                raise UnexpectedFileError(reason, directory)
+        if node.has_metadata_log:
+            strays += [
+                each
+                for each in node.problems(name.topic_partition, directory)
+                if each.code == node_rules.STRAY_PARTITION
+            ]
+    if strays:
+        more = f", and {len(strays) - 1} more partitions" if len(strays) > 1 else ""
+        _LOGGER.warning(
+            "%s: %s; a broker sets it aside as -stray%s",
+            *(printable_location(strays[0].path), strays[0].reason, more),
+        )
 
 
 def _ensure_some_open(

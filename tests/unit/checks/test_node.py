@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import CorruptRecordError, LogDirectoryError
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    LogDirectoryError,
+    UnexpectedFileError,
+)
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
@@ -216,3 +221,35 @@ class TestSnapshots:
 def test_a_version_that_is_not_known_is_wrong_usage(logs: Path) -> None:
     with pytest.raises(ValueError, match=r"'2\.8' is not known"):
         pylog.doctor(logs, kafka_version="2.8")
+
+
+def append_to(logs: Path) -> None:
+    with pylog.logs.own_log_directory(logs, must_exist=True):
+        pass
+
+
+def test_a_writer_refuses_what_a_broker_does_not_start_on(logs: Path) -> None:
+    append_to(logs)
+    path = logs / "orders-0" / "partition.metadata"
+    content = path.read_text()
+    path.write_text("")
+    with pytest.raises(CorruptCheckpointError, match=r"partition\.metadata"):
+        append_to(logs)
+    path.write_text(content)
+    name = f"orders-0.{1:032x}-future"
+    shutil.copytree(logs / "orders-0", logs / name)
+    with pytest.raises(UnexpectedFileError, match="a broker does not start on this"):
+        append_to(logs)
+    assert (logs / ".kafka_cleanshutdown").exists()
+
+
+def test_a_writer_warns_of_what_a_broker_sets_aside(
+    logs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    append_to(logs)
+    assert not caplog.records
+    (logs / "orders-0" / "partition.metadata").unlink()
+    append_to(logs)
+    [record] = caplog.records
+    assert "a broker sets it aside as -stray" in record.getMessage()
+    assert (logs / "orders-0").is_dir()
