@@ -189,6 +189,13 @@ class _PartitionCopy(NamedTuple):
     def size_bytes(self) -> int:
         return sum(each.size_bytes for each in self.segments)
 
+    @property
+    def left_out_bytes(self) -> int:
+        """Of the live segments."""
+        pieces = [piece for each in self.segments for piece in each.pieces]
+        live = sum(each.end - each.start for each in pieces if not each.segment.state)
+        return self.check.size_bytes - live
+
     def write(self, io: DurableIO, target: str) -> None:
         """Copy the partition below ``target``."""
         view = self.check.view
@@ -361,7 +368,7 @@ def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> Repaire
         topic_partition,
         join(target, str(topic_partition)),
         copy.size_bytes,
-        copy.check.size_bytes - copy.size_bytes,
+        copy.left_out_bytes,
         end_offset,
         lacking(copy.check, copy.in_place, end_offset),
         None if copy.topic_id is None else format_uuid(copy.topic_id),

@@ -248,6 +248,10 @@ def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> Comm
     reading.forget_changes()
     for batch in _log_batches(view, committed_end_offset, end_offset):
         reading.read_log_batch(batch, committed_end_offset)
+    if not reading.voters():
+        # Snapshots of brokers whose configuration names the voters do not; the log may.
+        for batch in _log_batches(view, view.local_log_start_offset, committed_end_offset):
+            reading.read_voters(batch)
     voters = reading.voters() or frozenset()
     if len(voters) == 1:
         committed_end_offset = end_offset
@@ -323,6 +327,11 @@ class _Reading:
                 raise InvalidRecordError(reason, self._path)
             self._next_offset = record.offset + 1
             self._read(record, is_control=batch.is_control)
+
+    def read_voters(self, batch: MetadataBatch) -> None:
+        """Take in what a batch of the log says of the voters, and nothing else."""
+        for record in batch.records if batch.is_control else ():
+            self._apply_control(record)
 
     def _read(self, record: Record, *, is_control: bool) -> None:
         try:

@@ -191,6 +191,17 @@ class TestOfANode:
             assert not summary.is_complete
 
 
+def test_a_partition_that_is_being_deleted_becomes_a_live_one(source: Path) -> None:
+    place = (source / "orders-0").rename(source / f"orders-0.{1:032x}-delete")
+    path = segment_path(place, 0)
+    path.rename(f"{path}.deleted")
+    (place / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    target = source.parent / "copy"
+    [partition] = pylog.repair_copy(place, target).partitions
+    assert (partition.missing, partition.left_out_bytes) == ([], 0)
+    assert pylog.scan(target / "orders-0").count() == 30
+
+
 def test_intact_batches_of_a_copy_are_those_of_the_source(source: Path) -> None:
     repaired(source)
     copy = source.parent / "copy" / "orders-0"

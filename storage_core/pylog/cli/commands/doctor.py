@@ -192,6 +192,10 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
         if summary.is_kraft and each.topic_id is None:
             text = "its topic id is not known: a broker sets it aside as -stray"
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
+    for source in summary.source.partitions:
+        if source.path.endswith(("-stray", "-delete", "-future")):
+            text = "made a live partition; a cluster that knows another topic id of that name sets "
+            yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
     for topic_partition in summary.left_out:
         text = (
             "not copied. The other controllers have it; if this node is the only one, a broker "
