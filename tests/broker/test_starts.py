@@ -130,6 +130,8 @@ def sizes(directory: Path) -> dict[str, int]:
 def offsets_of(broker: KafkaBroker) -> dict[str, tuple[int, int]]:
     with broker.consumer([(TOPIC, 0)]) as consumer:
         known = consumer.partitions_for_topic(TOPIC) or ()
+    if not known:  # it has lost the metadata
+        return {}
     with broker.consumer([(TOPIC, each) for each in known]) as consumer:
         assigned = consumer.assignment()
         first, last = consumer.beginning_offsets(assigned), consumer.end_offsets(assigned)
@@ -292,6 +294,7 @@ def test_a_broker_serves_every_intact_record_of_a_repaired_copy(
     node: Node, tmp_path: Path, *, is_clean: bool
 ) -> None:
     target = tmp_path / "repaired" / "logs"
+    target.parent.mkdir()
     with node.copy(is_clean=is_clean) as logs:
         for number, harm in enumerate(PARTITION_HARMS):
             node.harm(logs, number, harm)

@@ -17,7 +17,7 @@ from pylog.checks.findings import Finding, Severity
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, LogStorageError
 from pylog.files import disk
-from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
@@ -194,6 +194,6 @@ def _logs(sizes: Mapping[str, int]) -> dict[str, int]:
 
 def _offset(log_directory: str, name: str, topic_partition: TopicPartition) -> int:
     try:
-        return read_offset_checkpoint(join(log_directory, name)).get(topic_partition, 0)
+        return known_offset_checkpoint(join(log_directory, name)).get(topic_partition, 0)
     except (CorruptCheckpointError, LogDirectoryError):
         return 0

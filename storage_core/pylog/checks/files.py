@@ -15,7 +15,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
@@ -189,7 +189,7 @@ def read_checkpoints(view: LogView) -> Checkpoints:
     for name in _ABOVE:
         path = join(view.directory.log_directory, name)
         try:
-            offset = read_offset_checkpoint(path).get(view.topic_partition)
+            offset = known_offset_checkpoint(path).get(view.topic_partition)
         except (CorruptCheckpointError, UnreadableFileError) as error:
             findings.append(_unreadable_checkpoint(path, error))
             continue

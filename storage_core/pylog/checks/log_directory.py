@@ -15,7 +15,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.checkpoint_file import known_offset_checkpoint, read_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETE_DIR_SUFFIX,
@@ -170,7 +170,7 @@ def _recorded_end(path: str, topic_partition: TopicPartition) -> int:
     ends = [0]
     for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
         with suppress(CorruptCheckpointError, LogDirectoryError):
-            ends.append(read_offset_checkpoint(join(path, name)).get(topic_partition, 0))
+            ends.append(known_offset_checkpoint(join(path, name)).get(topic_partition, 0))
     return max(ends)
 
 

@@ -28,10 +28,14 @@ Source: CheckpointFile, OffsetCheckpointFile (KIP-107 for the log start offset; 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files import disk
 from pylog.files.storage import open_file
+from pylog.locations import is_remote
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -141,6 +145,25 @@ def read_offset_checkpoint(path: str | os.PathLike[str]) -> dict[TopicPartition,
     partition occurs twice, its last line counts, as in Kafka.
     """
     return dict(read_checkpoint(path, OFFSET_CHECKPOINT_VERSION, 3, _parse_offset_entry))
+
+
+def known_offset_checkpoint(path: str) -> Mapping[TopicPartition, int]:
+    """Return what `read_offset_checkpoint` does, read once for as long as the file stays as it is.
+
+    For whoever asks for each of thousands of partitions: the file has a line for each of them.
+    """
+    if is_remote(path):
+        return read_offset_checkpoint(path)
+    try:
+        status = disk.stat(path)
+    except OSError:
+        return read_offset_checkpoint(path)
+    return _known_offsets(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=32)
+def _known_offsets(path: str, _identity: tuple[int, int, int]) -> Mapping[TopicPartition, int]:
+    return MappingProxyType(read_offset_checkpoint(path))
 
 
 def write_checkpoint(

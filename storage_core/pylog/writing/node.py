@@ -197,6 +197,10 @@ class Node:
             yield NodeProblem("metadata_log_twice", directory, reason)
         try:
             view = open_directory(directory)[CLUSTER_METADATA]
+            if not view.segments and not metadata_snapshots(view):
+                reason = "the log of the cluster's metadata is gone"
+                yield NodeProblem("missing_metadata_log", directory, reason)
+                return
             for code, path, reason in self._problems_of_snapshots(view):
                 below = path[len(view.directory.path) :]
                 yield NodeProblem(code, directory + below, reason)
