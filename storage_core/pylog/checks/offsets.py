@@ -24,7 +24,10 @@ import numpy as np
 from pylog.checks.findings import Finding, Severity
 from pylog.checks.report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
+from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.clean_shutdown import has_clean_shutdown
+from pylog.files.file_names import INDEX_FILE_SUFFIX
+from pylog.files.storage import open_file
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from pylog.checks.batches import SegmentWalk, WrappedOffsets
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
 
 
@@ -63,7 +67,9 @@ class OffsetAccount:
         # After a crash an empty file that was not flushed may be a loss.
         flushed = None if has_clean_shutdown(view.directory.log_directory) else recovery_point
         self._is_compacted = self._is_compacted or any(
-            not each.size_bytes and (flushed is None or each.base_offset < flushed)
+            not each.size_bytes
+            and (flushed is None or each.base_offset < flushed)
+            and not _has_entries(each)
             for each in view.segments[:-1]
         )
         self._path = view.directory.path
@@ -170,6 +176,15 @@ class OffsetAccount:
         """Whether compaction may have made the gap."""
         below = self._cleaner_offset is not None and gap.end <= self._cleaner_offset
         return self._is_compacted or below
+
+
+def _has_entries(segment: LogSegmentView) -> bool:
+    """Whether the offset index of a segment shows that there were batches."""
+    try:
+        with open_file(segment.file_path(INDEX_FILE_SUFFIX)) as source:
+            return source.size() > 0
+    except (LogDirectoryError, SegmentVanishedError):
+        return False
 
 
 def _meet(gap: OffsetGap, damaged: DamagedRange) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records, wrapper
-from tests.support.log_files import write_high_watermarks, write_partition
+from tests.support.log_files import segment_path, write_high_watermarks, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,16 @@ def test_empty_segments_are_what_compaction_leaves_below_what_is_flushed(
         assert (totals(tmp_path).compacted, totals(tmp_path).missing) == (2 * FAR, 0)
     else:
         assert codes.count("missing_segment") == 2
+
+
+def test_an_empty_segment_whose_index_has_entries_is_a_loss(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(base, 5)) for base in (0, 5, 10)]
+    directory = write_partition(tmp_path, {0: batches[:2], 10: batches[2:]})
+    segment_path(directory, 0).write_bytes(b"")
+    assert "missing_segment" in wrong(tmp_path)
+    segment_path(directory, 0, ".index").write_bytes(b"")
+    segment_path(directory, 0, ".timeindex").write_bytes(b"")
+    assert wrong(tmp_path) == []
 
 
 @pytest.mark.parametrize("magic", [0, 1])
