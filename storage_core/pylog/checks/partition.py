@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 _MOST_LOOKS = 4
 """How often a log is looked at that changes meanwhile, before what was found is believed."""
+_PAUSE_SECONDS = 0.2
+"""Before the next look: a broker's thread that is suspended between two files gets its turn."""
 _MISSING_FILES = ("missing_index", "missing_time_index")
 
 
@@ -119,6 +122,7 @@ def check_partition(
             ]
             return check._replace(findings=lasting)
         before = wrong
+        time.sleep(_PAUSE_SECONDS)
     raise AssertionError  # the last look returns or raises
 
 
