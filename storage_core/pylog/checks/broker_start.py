@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
-from pylog.errors import CorruptCheckpointError, LogDirectoryError, LogStorageError
+from pylog.errors import (
+    CorruptCheckpointError,
+    LogDirectoryError,
+    LogStorageError,
+    SegmentVanishedError,
+)
 from pylog.files import disk
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
@@ -104,9 +109,20 @@ def _segments(count: int) -> str:
 
 
 def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
-    """Start a log as a broker would, without changing it; None for one in an object store."""
+    """Start a log as a broker would, without changing it.
+
+    None for one in an object store, and for one whose files are deleted meanwhile: a broker works
+    on it.
+    """
     if is_remote(view.directory.path):
         return None
+    try:
+        return _start(view, end_offset)
+    except (FileNotFoundError, SegmentVanishedError):
+        return None
+
+
+def _start(view: LogView, end_offset: int) -> BrokerStart:
     log_directory = view.directory.log_directory
     # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
     is_metadata = view.topic_partition == CLUSTER_METADATA
@@ -135,6 +151,8 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
         )
         try:
             log = load_log(loading)
+        except SegmentVanishedError:
+            raise
         except LogStorageError as error:
             refusal = _refusal(view.directory.path, error)
             return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal)
@@ -151,6 +169,10 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
         changed = [name for name, size in _logs(before).items() if after.get(name, -1) < size]
         if not changed:
             return start
+        for name in changed:
+            if not os.path.lexists(join(view.directory.path, name)):
+                reason = "file is gone (deleted or renamed)"
+                raise SegmentVanishedError(reason, join(view.directory.path, name))
         first = changed[0]
         return start._replace(
             cut_path=join(view.directory.path, first),

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,7 @@ import pylog
 from pylog.checks.files import read_checkpoints
 from pylog.checks.findings import FINDING_CODES
 from pylog.errors import LogDirectoryError
+from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import (
     COMMIT,
     Built,
@@ -32,6 +34,9 @@ from tests.support.log_files import (
     time_index_bytes,
     write_partition,
 )
+
+if TYPE_CHECKING:
+    from pylog.log.unified_log import UnifiedLog
 
 ROOT = Path(__file__).parents[3]
 FIRST = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (0, 5)]
@@ -201,6 +206,30 @@ def test_offsets_that_go_back_below_an_index_entry_cost_a_broker_nothing(directo
     start = pylog.doctor(directory.parent).partitions[0].start
     assert start is not None
     assert (start.scanned_segments, start.cut_path, start.loses_records) == (3, None, False)
+
+
+def test_a_start_is_not_known_where_files_go_meanwhile(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load_and_lose(_: object) -> object:
+        raise FileNotFoundError(segment_path(directory, 10, ".timeindex.deleted"))
+
+    monkeypatch.setattr("pylog.checks.broker_start.load_log", load_and_lose)
+    report = pylog.doctor(directory)
+    assert codes(report) == []
+    assert report.partitions[0].start is None
+
+
+def test_what_a_broker_deletes_meanwhile_is_not_lost_at_its_start(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete_and_load(loading: LogLoading) -> UnifiedLog:
+        segment_path(directory, 10).unlink(missing_ok=True)
+        return load_log(loading)
+
+    monkeypatch.setattr("pylog.checks.broker_start.load_log", delete_and_load)
+    report = pylog.doctor(directory)
+    assert report.partitions[0].start is None
 
 
 def test_nothing_is_logged_of_a_start_that_is_only_tried(
