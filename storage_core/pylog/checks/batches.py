@@ -294,7 +294,7 @@ def empty_batch_findings(segment: LogSegmentView, window: Window) -> Iterator[Fi
 def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]:
     """Yield one if something other than damage stands after the last batch of a log.
 
-    It is what a crash leaves, unless the log was closed in order.
+    A crash leaves such bytes. A broker that closed the log in order does not.
     """
     is_clean = start is not None and start.is_clean
     is_refused = start is not None and start.refusal is not None

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class BrokerStart(NamedTuple):
     """What a broker would do to one log."""
 
-    is_clean: bool  # whether the log directory was closed in order: then few batches are read
+    is_clean: bool  # whether the marker of a clean stop is there; a broker reads few batches then
     scanned_segments: int  # how many segments it would scan
     # Which ``.log`` file it would cut off, at which byte, and the log's end then; None where it
     # cuts nothing.
@@ -195,7 +195,7 @@ def _refusal(directory: str, error: LogStorageError) -> Finding:
 
 
 def _sizes(directory: str) -> dict[str, int]:
-    """Return the sizes of a log's files by name, ascending; not of those that are to be deleted."""
+    """Return the size of each file of a log, by name; files that wait to be deleted are left out."""
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:

@@ -146,7 +146,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     copies = [
         _PartitionCopy(each, *segments_to_copy(each), _topic_id(each.view, source, nodes))
         for each in source.partitions
-        if each not in metadata
+        if each.view.topic_partition != CLUSTER_METADATA
     ]
     _ensure_each_once(copies)
     _ensure_space(target, copies)
@@ -158,10 +158,12 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         _copy_log_directory_files(io, copies, target)
         with own_log_directory(target) as manager:
             repaired = [_repaired(copy, manager, target) for copy in copies]
-        left_out = [each for each in metadata if not _is_of_only_controller(each, nodes)]
+        left_out = []
         for each in metadata:
-            if each not in left_out:
+            if _is_of_only_controller(each, nodes):
                 _copy_whole(io, each.view.directory.path, join(target, str(CLUSTER_METADATA)))
+            else:
+                left_out.append(each.view.topic_partition)
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {target} is not finished: remove it, and start no broker on it"
         error.add_note(text)
@@ -172,7 +174,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         source.report,
         repaired,
         report,
-        [each.view.topic_partition for each in left_out],
+        left_out,
         is_kraft=any(node.is_kraft for node in nodes.values()),
     )
 
