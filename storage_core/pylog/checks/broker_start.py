@@ -195,7 +195,7 @@ def _refusal(directory: str, error: LogStorageError) -> Finding:
 
 
 def _sizes(directory: str) -> dict[str, int]:
-    """Return the size of each file of a log, by name; files that wait to be deleted are left out."""
+    """Return the size of each file of a log, by name, without the files that wait to be deleted."""
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
