@@ -179,7 +179,11 @@ class PylogBatchReader(DataSourceReader):
             where &= self._pushed.where
         if where == RecordFilter():
             return None
-        return replace(where, timestamp_disorder=options.timestamp_disorder)
+        return replace(
+            where,
+            timestamp_disorder=options.timestamp_disorder,
+            trusts_batch_timestamps=options.trust_batch_timestamps,
+        )
 
 
 def check_read_schema(options: ReadOptions, schema: StructType) -> None:

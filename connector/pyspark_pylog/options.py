@@ -147,6 +147,7 @@ class ReadOptions:
     include_stray: bool = _option(values.boolean, default=False, of=Of.ALL)
     pushdown: str = _option(values.one_of("auto", "on", "off"), "auto")
     timestamp_disorder: int | None = _option(values.duration)
+    trust_batch_timestamps: bool = _option(values.boolean, default=False)
     use_indexes: bool = _option(values.boolean, default=True)
     leave_page_cache: bool = _option(values.boolean, default=False)
     check_keys: bool = _option(values.boolean, default=False, of=Of.TABLE)

@@ -148,6 +148,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     json_path: str | Iterable[str] = (),
     min_timestamp: Time | None = None,
     max_timestamp: Time | None = None,
+    trust_batch_timestamps: bool = False,
     start: OffsetSpecs = EARLIEST,
     end: OffsetSpecs = LATEST,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
@@ -186,7 +187,10 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         The value is JSON and has something at this path, see `pylog.columnar.json_path`. Of
         several, all.
     min_timestamp, max_timestamp
-        The record's own timestamp lies between these, both inclusive; as of `RecordFilter`.
+        The record has a timestamp, and it lies between these, both inclusive; as of `RecordFilter`.
+    trust_batch_timestamps
+        Do not read batches whose header says that all records are before ``min_timestamp``: faster,
+        and right where a broker has written them. See `RecordFilter.trusts_batch_timestamps`.
     start, end, isolation, timestamp_unit, max_decompressed_bytes, use_indexes, leave_page_cache
         As for `pylog.scan`.
     columns
@@ -226,11 +230,14 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         *map(_header_test, _several(header)),
         *map(JsonPath.parse, _several(json_path)),
     )
+    if max_timestamp is not None and min_timestamp is None:
+        min_timestamp = 0  # a record without a timestamp, which has -1, is not early but unknown
     where = RecordFilter(
         keys=None if key is None else frozenset(map(_as_bytes, _several(key))),
         content=content or None,
         min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
         max_timestamp=max_timestamp,  # type: ignore[arg-type]
+        trusts_batch_timestamps=trust_batch_timestamps,
     )
     _check(where)
     directory = open_directory(*paths, takes_segment_files=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pyarrow.fs as pa_fs
@@ -71,10 +72,20 @@ class AzureServer(ServerProgram):
             f"BlobEndpoint=http://{self.endpoint}/{ACCOUNT};"
         )
 
-    def downloads(self) -> list[tuple[str, int]]:
-        """Return the ranges that were sent: the file's name, and how many bytes."""
-        found = map(_BYTES.search, self.lines)
-        return [(match[1], int(match[2])) for match in found if match]
+    def downloads(self, before: int = 0, least_bytes: int = 0) -> list[tuple[str, int]]:
+        """Return the ranges that were sent: the file's name, and how many bytes.
+
+        Those after the first ``before``. Azurite prints a line after the client has its answer, so
+        that so many bytes of ``.log`` files are waited for.
+        """
+        deadline = time.monotonic() + 20
+        while True:
+            found = map(_BYTES.search, self.lines)
+            sent = [(match[1], int(match[2])) for match in found if match][before:]
+            of_log = sum(size for name, size in sent if name.endswith(".log"))
+            if of_log >= least_bytes or time.monotonic() > deadline:
+                return sent
+            time.sleep(0.05)
 
     def files(self, container: str) -> StoredFiles:
         """Return a container."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Finding, Severity, warning
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.errors import (
@@ -18,10 +18,11 @@ from pylog.errors import (
 )
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
+from pylog.kernels.decode_records import NO_RECORD
 from pylog.locations import join
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
-from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
 from pylog.reading.checked_windows import CheckedWindows, ReadOptions
 from pylog.reading.damage import DamageReport
 from pylog.reading.reader import RefusedBatches, SoundDecode
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylog.checks.broker_start import BrokerStart
+    from pylog.columnar.decode import DecodedGroup
     from pylog.files.leader_epochs import EpochEntry
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
@@ -83,6 +85,7 @@ class LogWalk:
         self._on_bytes = on_bytes
         self._refusing = RefusedBatches(self.refused)
         self.memory = WindowMemory()
+        self.timestamps = TimestampFindings()
         self._decoder = RecordDecoder(
             view.topic_partition, record_schema([]), max_decompressed_bytes=max_decompressed_bytes
         )
@@ -103,7 +106,9 @@ class LogWalk:
         data = window.select(~is_control if is_control.any() else None)
 
         def decode(part: Window) -> Iterator[object]:
-            return self._decoder.decode(part, *_NO_OFFSETS)
+            for group in self._decoder.decode_groups(part, *_NO_OFFSETS):
+                self.timestamps.add(part, group)
+                yield group
 
         for _ in SoundDecode(self._decoder, self._refusing, segment.slice).batches(data, decode):
             pass
@@ -413,6 +418,57 @@ class LegacyFindings:
                 f"brokers before 0.10.2 left them (KAFKA-4298); {counted} in the log"
             )
             yield self._first._replace(message=message)
+
+
+_MOST_NAMED = 20
+
+
+class TimestampFindings:
+    """Compares the latest timestamp that a batch's header has with that of its records."""
+
+    def __init__(self) -> None:
+        self._named: list[Finding] = []
+        self._count = 0
+
+    def add(self, window: Window, group: DecodedGroup) -> None:
+        """Look at decoded batches of a window."""
+        headers, latest = group.headers, group.columns.latest_timestamps
+        wrong = (headers.max_timestamps != latest) & (latest != NO_RECORD)
+        if not headers.traits.all_v2:
+            # Headers of v0 have none; nor have messages of v0 that old cleaners left in v1.
+            is_timed = (headers.magics != 0) & (latest != NO_TIMESTAMP)
+            wrong &= headers.is_v2 | is_timed
+        places = np.flatnonzero(wrong)
+        self._count += places.size
+        for at in places[: _MOST_NAMED - len(self._named)].tolist():
+            position = window.file_position + int(headers.positions[at])
+            last_offset = int(headers.last_offsets[at])
+            # The message of v0 and v1 is named by the one offset that its header has.
+            base = headers.offsets[at]
+            self._named.append(
+                warning(
+                    "header_timestamp",
+                    window.path,
+                    f"the header's largest timestamp is {headers.max_timestamps[at]}, and the "
+                    f"latest of the records is {latest[at]}",
+                )._replace(
+                    position=position,
+                    end_position=position + int(headers.sizes_bytes[at]),
+                    next_offset=int(base),
+                    end_offset=last_offset + 1,
+                )
+            )
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding for each batch, for the first ones if there are many."""
+        yield from self._named[:-1]
+        for last in self._named[-1:]:
+            more = self._count - len(self._named)
+            yield (
+                last._replace(message=f"{last.message}; so it is with {more} more")
+                if more
+                else last
+            )
 
 
 class EpochFindings:

@@ -238,6 +238,11 @@ FINDING_CODES = {
         "nothing; its cleaner rewrites such a message",
         _NO_NEED,
     ),
+    "header_timestamp": FindingCode(
+        "The largest timestamp in a batch's header is not that of its records.",
+        "nothing; look-ups by time, and retention by time, go by the header",
+        "read it with a filter on the records' timestamps, which decides by the records",
+    ),
     # Offsets.
     "missing_segment": FindingCode(
         "Offsets are missing before a segment, and nothing shows that compaction, retention or "

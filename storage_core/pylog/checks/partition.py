@@ -291,6 +291,7 @@ class _Check:
 
     def _about_log(self, end_offset: int) -> Iterator[Finding]:
         yield from self._legacy.findings()
+        yield from self._walk.timestamps.findings()
         yield from self._time_indexes.findings()
         is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
         judges_entries = is_whole and not self._account.is_compacted

@@ -473,7 +473,7 @@ class RecordColumns:
             self._value_validity,
         )
         self.rows = 0
-        self.batch_rows = np.zeros(base_offsets.size, dtype=np.int64)
+        self.batch_rows, self.latest_timestamps = np.zeros((2, base_offsets.size), dtype=np.int64)
         self.base_offsets = base_offsets
         self.arrays: dict[str, pa.Array] = {}
 

@@ -181,6 +181,9 @@ class RecordDecoder:
         if size > self._limits.batch_bytes:
             reason = over_limit(f"batch has {size} bytes of records", self._limits.batch_bytes)
             raise request.error(InvalidRecordError, reason, headers, 0)
+        if request.is_empty:  # no columns are made, so there is nothing to cut
+            yield decoder.decode(request, headers, table), table
+            return
         pieces = decoder.cut_into_pieces(request, headers, table, self._limits)
         request = request._replace(large_batch_start=int(table[0, BATCH_START]))
         base_offsets = None

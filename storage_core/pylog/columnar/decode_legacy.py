@@ -86,6 +86,7 @@ class LegacyGroupDecoder:
             *columns.outputs,
             columns.batch_rows,
             base_offsets,
+            columns.latest_timestamps,
             totals,
         )
         if status != kernel.STATUS_OK:

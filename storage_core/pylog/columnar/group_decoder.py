@@ -344,6 +344,7 @@ class V2GroupDecoder:
             header_positions,
             header_counts,
             columns.batch_rows,
+            columns.latest_timestamps,
             totals,
         )
         if status != kernel.STATUS_OK:

@@ -248,6 +248,7 @@ def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
         "value_validity",
         "set_rows",
         "set_base_offsets",
+        "latest_timestamps",
         "totals",
     ),
     tables=("sets",),
@@ -269,9 +270,13 @@ def decode_legacy(
     value_validity: npt.NDArray[np.uint8],
     set_rows: npt.NDArray[np.int64],
     set_base_offsets: npt.NDArray[np.int64],
+    latest_timestamps: npt.NDArray[np.int64],
     totals: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Decode every message with ``start_offset <= offset < end_offset`` of ``sets``."""
+    """Decode every message with ``start_offset <= offset < end_offset`` of ``sets``.
+
+    ``latest_timestamps`` are of all messages of a set; `NO_TIMESTAMP` where none has one.
+    """
     row = np.int64(0)
     key_at = np.int64(0)
     value_at = np.int64(0)
@@ -296,6 +301,7 @@ def decode_legacy(
         wrapper_offset = sets[i, SET_WRAPPER_OFFSET]
         offset_before = np.int64(NO_OFFSET)
         first_row = row
+        latest = np.int64(NO_TIMESTAMP)
         base, status = _base_offset(buf, sets, i)
         set_base_offsets[i] = base + _read_int64(buf, at) if status == STATUS_OK else -1
         while status == STATUS_OK and set_end - at >= LOG_OVERHEAD:
@@ -326,16 +332,17 @@ def decode_legacy(
                 status = STATUS_BAD_OFFSET
                 break
             offset_before = offset
+            timestamp = np.int64(NO_TIMESTAMP)
+            if magic == 1:
+                timestamp = _read_int64(buf, at + 18)
+                if wrapped and sets[i, SET_APPEND_TIME] != 0:
+                    timestamp = sets[i, SET_WRAPPER_TIMESTAMP]
+            latest = max(latest, timestamp)
             if offset < start_offset or offset >= end_offset:
                 at = end
                 continue
             offsets[row] = offset
             if want_timestamp:
-                timestamp = np.int64(NO_TIMESTAMP)
-                if magic == 1:
-                    timestamp = _read_int64(buf, at + 18)
-                    if wrapped and sets[i, SET_APPEND_TIME] != 0:
-                        timestamp = sets[i, SET_WRAPPER_TIMESTAMP]
                 if timestamp > highest or timestamp < lowest:
                     status = STATUS_TIMESTAMP_OVERFLOW
                     break
@@ -362,6 +369,7 @@ def decode_legacy(
             bad_set = np.int64(i)
             break
         set_rows[i] = row - first_row
+        latest_timestamps[i] = latest
     totals[TOTAL_KEY_BYTES] = key_at
     totals[TOTAL_VALUE_BYTES] = value_at
     totals[TOTAL_NULL_KEYS] = null_keys

@@ -46,6 +46,9 @@ BATCH_RECORD_COUNT = 6
 BATCH_LAST_OFFSET = 7
 BATCH_FIELDS = 8
 
+NO_RECORD = -(1 << 63)
+"""The latest timestamp of a batch without records."""
+
 # The output ``totals`` of `decode_records`; the first four are those of `decode_legacy`, too.
 TOTAL_KEY_BYTES = 0
 TOTAL_VALUE_BYTES = 1
@@ -157,6 +160,7 @@ def _skip_headers(buf: npt.NDArray[np.uint8], at: int, end: int, count: int) -> 
         "header_positions",
         "header_counts",
         "batch_rows",
+        "latest_timestamps",
         "totals",
     ),
     tables=("batches",),
@@ -179,9 +183,13 @@ def decode_records(
     header_positions: npt.NDArray[np.int64],
     header_counts: npt.NDArray[np.int32],
     batch_rows: npt.NDArray[np.int64],
+    latest_timestamps: npt.NDArray[np.int64],
     totals: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Decode every record with ``start_offset <= offset < end_offset`` of ``batches``."""
+    """Decode every record with ``start_offset <= offset < end_offset`` of ``batches``.
+
+    ``latest_timestamps`` are of all records of a batch, in ms; `NO_RECORD` of a batch without any.
+    """
     row = np.int64(0)
     key_at = np.int64(0)
     value_at = np.int64(0)
@@ -208,6 +216,7 @@ def decode_records(
         append_time = batches[batch, BATCH_APPEND_TIME] != 0
         disorder = np.int64(0)  # negative from the first delta on that is not above its neighbour
         delta_before = np.int64(-1)
+        latest_delta = np.int64(NO_RECORD)
         first_row = row
         for _ in range(batches[batch, BATCH_RECORD_COUNT]):
             record_start = at
@@ -317,6 +326,7 @@ def decode_records(
                 if at != record_end:
                     status = STATUS_LENGTH_MISMATCH
                     break
+            latest_delta = max(latest_delta, timestamp_delta)
             disorder |= offset_delta - delta_before - 1
             delta_before = offset_delta
             offset = base_offset + offset_delta
@@ -364,6 +374,10 @@ def decode_records(
             bad_batch = batch
             break
         batch_rows[batch] = row - first_row
+        latest = latest_delta
+        if has_records:
+            latest = batches[batch, BATCH_MAX_TIMESTAMP] if append_time else base_timestamp + latest
+        latest_timestamps[batch] = latest
     totals[TOTAL_KEY_BYTES] = key_at
     totals[TOTAL_VALUE_BYTES] = value_at
     totals[TOTAL_NULL_KEYS] = null_keys

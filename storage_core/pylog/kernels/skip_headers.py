@@ -21,7 +21,9 @@ _LEAST_HEADER_BYTES = 26
 _V2_MAX_TIMESTAMP = 35
 _V1_TIMESTAMP = 18
 _ATTRIBUTES = 17
+_V2_ATTRIBUTES = 22  # the low byte
 _CODEC_MASK = 7
+_APPEND_TIME = 8
 _SIZE_END = 12
 
 
@@ -49,9 +51,14 @@ def first_late_batch(
     until: int,
     end: int,
     timestamp: int,
+    trusts_headers: int,
     buf: npt.NDArray[np.uint8],
 ) -> int:
-    """Return where the first batch begins that may hold a record of ``timestamp`` ms or later."""
+    """Return where the first batch begins that may hold a record of ``timestamp`` ms or later.
+
+    Without ``trusts_headers`` the header of a batch decides only where its timestamp is by
+    definition that of each record: with LogAppendTime, and for a message of its own.
+    """
     position = np.int64(start)
     while position < until:
         wanted = min(np.int64(HEADER_BYTES), end - position)
@@ -62,17 +69,21 @@ def first_late_batch(
         magic = buf[16]
         if size < 14 or size >= (1 << 31) or position + 12 + size > end or magic > 2:
             return position
+        attributes = buf[_V2_ATTRIBUTES if magic == 2 else _ATTRIBUTES]
+        is_exact = trusts_headers != 0 or (attributes & _APPEND_TIME) != 0
         if magic == 2:
             if count < HEADER_BYTES:
                 return position
             latest = _big_endian(buf, _V2_MAX_TIMESTAMP, 8)
         elif magic == 1:
             latest = _big_endian(buf, _V1_TIMESTAMP, 8)
-        elif buf[_ATTRIBUTES] & _CODEC_MASK:
+            is_exact = is_exact or (attributes & _CODEC_MASK) == 0
+        elif attributes & _CODEC_MASK:
             return position
         else:
+            is_exact = True
             latest = np.int64(-1)
-        if latest >= timestamp:
+        if latest >= timestamp or not is_exact:
             return position
         position += 12 + size
     return position

@@ -1,9 +1,10 @@
 """Decoding only what a `RecordFilter` lets pass.
 
-Timestamps are compared on the batch headers first, which have the latest of a batch, then on the
-decoded records; keys on the decoded records. Two passes over a window's batches: the first decodes
-timestamps and keys and copies no value, the second decodes the batches in which a record has
-passed, and takes those records out of them. Both decompress into the same memory.
+Timestamps are compared on the decoded records, and on the batch headers first where these are that
+of each record (LogAppendTime), or are trusted; keys on the decoded records. Two passes over a
+window's batches: the first decodes timestamps and keys and copies no value, the second decodes the
+batches in which a record has passed, and takes those records out of them. Both decompress into the
+same memory.
 
 With tests of a record's content, batches whose bytes rule a match out are skipped; of the others
 all records are decoded, with their values, and those that pass are taken.
@@ -53,6 +54,9 @@ def candidate_batches(where: RecordFilter, headers: BatchHeaders) -> BoolArray:
     """Mask the batches that can hold a record that passes, as far as headers show."""
     latest = headers.max_timestamps
     mask: BoolArray = latest >= (_LOWEST if where.min_timestamp is None else where.min_timestamp)
+    if not where.trusts_batch_timestamps:
+        is_message = (headers.magics < MAGIC_VALUE_V2) & (headers.codec_ids == 0)
+        mask |= ~(headers.is_append_time | is_message)
     if len(headers) and not headers.traits.all_v2:
         # A v0 wrapper has no timestamp, but the messages in it may be of v1.
         mask |= (headers.magics == 0) & (headers.codec_ids != 0)

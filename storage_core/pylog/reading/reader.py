@@ -251,8 +251,8 @@ class TaskWindows:
             return
         with opened as source:
             looks = self._task.looks_for_late
-            if looks and where is not None and where.min_timestamp is not None:
-                segment_slice = without_early_batches(source, segment_slice, where.min_timestamp)
+            if looks and where is not None:
+                segment_slice = without_early_batches(source, segment_slice, where)
             windows = CheckedWindows(
                 source,
                 segment_slice,

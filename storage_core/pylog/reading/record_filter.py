@@ -221,6 +221,11 @@ class RecordFilter:
     content
         Tests of values and headers (`pylog.reading.record_filter`), all of which hold;
         `pylog.search` makes them.
+    trusts_batch_timestamps
+        Whether the largest timestamp in a batch's header is believed, so that batches before
+        ``min_timestamp`` are not read. Brokers write it right; a batch of another program may hold
+        later records than it says, which would be left out. By default the records decide, but for
+        batches with LogAppendTime, in which the header's timestamp is that of each record.
     timestamp_disorder
         The most milliseconds by which a record is earlier than one before it, which the user
         vouches for: reading then ends as soon as no later record can pass. None if unknown.
@@ -235,6 +240,7 @@ class RecordFilter:
     keys: frozenset[bytes] | None = None
     content: tuple[ContentTest, ...] | None = None
     timestamp_disorder: int | None = None
+    trusts_batch_timestamps: bool = False
 
     def __post_init__(self) -> None:
         for name, kind in (("topics", str), ("partitions", int), ("keys", bytes)):
@@ -257,6 +263,7 @@ class RecordFilter:
             keys=_common(self.keys, other.keys),
             content=((self.content or ()) + (other.content or ())) or None,
             timestamp_disorder=_lowest(self.timestamp_disorder, other.timestamp_disorder),
+            trusts_batch_timestamps=self.trusts_batch_timestamps or other.trusts_batch_timestamps,
         )
 
     @property

@@ -73,19 +73,21 @@ def late_part(segment_slice: SegmentSlice, where: RecordFilter | None) -> Segmen
         return segment_slice
     try:
         with segment_slice.open() as source:
-            return without_early_batches(source, segment_slice, where.min_timestamp)
+            return without_early_batches(source, segment_slice, where)
     except UnreadableFileError:
         return segment_slice  # its reader will report it
 
 
 def without_early_batches(
-    source: ByteSource, segment_slice: SegmentSlice, timestamp: int
+    source: ByteSource, segment_slice: SegmentSlice, where: RecordFilter
 ) -> SegmentSlice:
-    """Return the rest of a slice from the first batch on that may be as late as ``timestamp`` ms.
+    """Return the rest of a slice from the first batch on that may be late enough for a filter.
 
     The slice itself where that is uncertain, where the file is not local, since a request for each
     header would cost more than reading all, and where the page cache is to be left as it was.
     """
+    if where.min_timestamp is None:
+        return segment_slice
     if not (isinstance(source, LocalFile) and source.is_read_by_kernels):
         return segment_slice
     scratch = np.empty(64, dtype=np.uint8)
@@ -95,7 +97,13 @@ def without_early_batches(
         source.will_need(position, _STRIDE)
         position = int(
             skip_headers.first_late_batch(
-                source.descriptor, position, until, end, timestamp, scratch
+                source.descriptor,
+                position,
+                until,
+                end,
+                where.min_timestamp,
+                int(where.trusts_batch_timestamps),
+                scratch,
             )
         )
         if position < until:

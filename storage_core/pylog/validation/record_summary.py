@@ -210,7 +210,7 @@ def walk_records(records: npt.NDArray[np.uint8], table: npt.NDArray[np.int64]) -
         np.empty(records.size, dtype=np.uint8),
         validity,
         *_NOT_WANTED,
-        np.empty(len(table), dtype=np.int64),
+        *np.empty((2, len(table)), dtype=np.int64),
         totals,
     )
     is_sound = status == kernel.STATUS_OK

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import re
 import shutil
+import struct
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +22,10 @@ from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import (
     COMMIT,
     Built,
+    Stored,
     batch_v2,
     batch_v2_of,
+    crc32c,
     empty_batch_v2,
     joined,
     marker,
@@ -274,6 +279,52 @@ def test_messages_of_v0_in_one_of_v1_are_told(tmp_path: Path) -> None:
         len(batches[0].data),
     )
     assert "2 of them" in finding.message
+
+
+def with_header_time(built: Built, timestamp: int) -> Built:
+    """Give a batch another largest timestamp, under a right checksum."""
+    data = bytearray(built.data)
+    is_v2 = built.magic == 2
+    struct.pack_into(">q", data, 35 if is_v2 else 18, timestamp)
+    crc = crc32c(data[21:]) if is_v2 else zlib.crc32(data[16:])
+    struct.pack_into(">I", data, 17 if is_v2 else 12, crc)
+    return dataclasses.replace(built, data=bytes(data))
+
+
+@pytest.mark.parametrize("header_time", [-1, 0, 4_999, 9_000_000])
+@pytest.mark.parametrize(
+    ("magic", "codec"),
+    [
+        *((1, codec) for codec in ("gzip", "snappy", "lz4")),
+        *((2, codec) for codec in ("none", "gzip", "snappy", "lz4", "zstd")),
+    ],
+)
+def test_a_header_with_another_largest_timestamp_than_its_records_is_told(
+    tmp_path: Path, magic: int, codec: str, header_time: int
+) -> None:
+    def stored(first: int) -> Built:
+        records = [Stored(first + at, 5_000 + at, b"k", b"v") for at in range(3)]
+        if magic == 1:
+            return wrapper(records, magic=1, codec=codec)
+        return batch_v2(records, codec=codec)
+
+    batches = [stored(0), with_header_time(stored(3), header_time), stored(6)]
+    write_partition(tmp_path, {0: batches}, with_time_index=False)
+    found = [each for each in pylog.doctor(tmp_path).findings if each.code == "header_timestamp"]
+    [finding] = found
+    first = len(batches[0].data)
+    assert (finding.position, finding.end_position) == (first, first + len(batches[1].data))
+    assert finding.message == (
+        f"the header's largest timestamp is {header_time}, and the latest of the records is 5002"
+    )
+
+
+def test_of_many_headers_with_wrong_timestamps_the_first_are_named(tmp_path: Path) -> None:
+    batches = [with_header_time(batch_v2([Stored(at, 5, None, b"v")]), 7) for at in range(50)]
+    write_partition(tmp_path, {0: batches}, with_time_index=False)
+    found = [each for each in pylog.doctor(tmp_path).findings if each.code == "header_timestamp"]
+    assert len(found) == 20
+    assert found[-1].message.endswith("; so it is with 30 more")
 
 
 def test_a_segment_that_no_broker_can_open_is_an_error(directory: Path) -> None:

@@ -31,6 +31,7 @@ VALUES = {
     "maxRecordsPerPartition": "2",
     "pushdown": "off",
     "timestampDisorder": "1s",
+    "trustBatchTimestamps": "true",
     "useIndexes": "false",
     "leavePageCache": "true",
     "startingOffsets": "earliest",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import re
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,15 @@ import pylog
 from pylog.reading import filtered_decode
 from pylog.reading.filtered_decode import candidate_batches
 from pylog.record.batch_scan import BatchHeaders, find_batches
-from tests.support.batches import Stored, batch_v2, message, message_bytes, wrapper_of
+from tests.support.batches import (
+    Built,
+    Stored,
+    batch_v2,
+    crc32c,
+    message,
+    message_bytes,
+    wrapper_of,
+)
 from tests.support.codecs import compress
 from tests.support.log_files import write_partition
 from tests.support.reading import as_buffer
@@ -166,3 +176,51 @@ def test_a_topic_whose_name_is_a_part_of_another_one_is_not_read(tmp_path: Path)
     write_partition(tmp_path, {0: [batch_v2([Stored(0, 5_000, None, b"v")])]}, name="orders-0")
     assert pylog.scan(tmp_path, where=pylog.RecordFilter(topics="ordersX")).count() == 0  # type: ignore[arg-type]
     assert pylog.scan(tmp_path, where=pylog.RecordFilter(topics="orders")).count() == 1  # type: ignore[arg-type]
+
+
+def stored_with_header_time(offset: int, timestamp: int, header_time: int) -> Built:
+    """Make a batch of one record whose header has another largest timestamp."""
+    built = batch_v2([Stored(offset, timestamp, b"k", b"value")])
+    data = bytearray(built.data)
+    struct.pack_into(">q", data, 35, header_time)
+    struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    return dataclasses.replace(built, data=bytes(data), max_timestamp=header_time)
+
+
+@pytest.mark.parametrize("header_time", [-1, 0, 4_999])
+def test_the_records_decide_where_a_header_has_another_largest_timestamp(
+    tmp_path: Path, header_time: int
+) -> None:
+    log = [
+        batch_v2([Stored(0, 1_000, b"k", b"value")]),
+        stored_with_header_time(1, 6_000, header_time),
+        batch_v2([Stored(2, 7_000, b"k", b"value")]),
+    ]
+    directory = write_partition(tmp_path, {0: log})
+    late = pylog.RecordFilter(min_timestamp=5_000)
+    assert pylog.scan(directory, where=late).to_table()["offset"].to_pylist() == [1, 2]
+    contained: list[str]
+    for contained in ([], ["val"]):
+        found = pylog.search(directory, min_timestamp=5_000, value_contains=contained)
+        assert [offset for batch in found for offset in batch["offset"].to_pylist()] == [1, 2]
+        trusting = pylog.search(
+            directory,
+            min_timestamp=5_000,
+            trust_batch_timestamps=True,
+            value_contains=contained,
+        )
+        assert [offset for batch in trusting for offset in batch["offset"].to_pylist()] == [2]
+
+
+def test_headers_with_log_append_time_decide_and_others_where_they_are_trusted(
+    tmp_path: Path,
+) -> None:
+    append_time = batch_v2([Stored(0, 1_000, b"k", b"value")], append_time=1_000)
+    log = [append_time, batch_v2([Stored(1, 1_000, b"k", b"value")])]
+    directory = write_partition(tmp_path, {0: log})
+
+    late = pylog.RecordFilter(min_timestamp=1_500)
+    (task,) = pylog.scan(directory, where=late).plan()
+    assert task.slices[0].start_position == len(append_time.data)
+    trusting = dataclasses.replace(late, trusts_batch_timestamps=True)
+    assert not pylog.scan(directory, where=trusting).plan()

@@ -82,7 +82,14 @@ if TYPE_CHECKING:
     "--max-timestamp",
     metavar="TIME",
     type=TIME,
-    help="The record's own timestamp is TIME or earlier.",
+    help="The record's own timestamp is TIME or earlier; it has one.",
+)
+@click.option(
+    "--trust-batch-timestamps",
+    is_flag=True,
+    help="For --min-timestamp, do not read batches whose header says that all records are earlier. "
+    "Faster, and right for what brokers have written; records of a batch whose header is wrong "
+    "are missed.",
 )
 @click.option(
     "--limit",
@@ -137,7 +144,7 @@ def search(
         msg = "-f is neither for --json nor for --count"
         raise click.UsageError(msg)
     tests["key"] = tests["key"] or None
-    if all(each is None or each == () for each in tests.values()):
+    if all(each is None or each in ((), False) for each in tests.values()):
         msg = (
             "give what to search for: --key, --value-contains, --value-regex, --header, "
             "--json-path, --min-timestamp or --max-timestamp; pylog cat prints all records"
