@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import pylog
 from tests.support.golden import golden_partitions
 from tests.support.metadata_rows import table_of
 
 if TYPE_CHECKING:
+    from pylog.results import Finding
     from tests.support.golden import GoldenRoot
 
 LIVE = [each for each in golden_partitions() if not each.endswith("-delete")]
@@ -60,6 +62,23 @@ EXPECTED: dict[str, Expected] = {
 }
 
 
+_KILLED = (
+    "0.10.0.1/crash-kill:before/boom-0",
+    "0.11.0.3/crash-kill:before/crash-0",
+    "0.8.2.2/crash-kill:before/boom-0",
+    "2.8.2/crash-kill:before/crash-0",
+    "3.9.1/crash-kill:before/crash-0",
+    "3.9.1/crash-torn-tail:before/torn-0",
+    "3.9.1/replicas-diverged:broker-1/ledger-unclean-0",
+    "4.3.0/crash-corrupt-byte:before/corrupt-0",
+    "4.3.0/crash-kill:before/crash-0",
+    "4.3.0/crash-no-index:before/noindex-0",
+    "4.3.0/crash-preallocated:before/prealloc-0",
+    "4.3.0/crash-preallocated:before/prealloc-zip-0",
+    "4.3.0/crash-torn-tail:before/torn-0",
+)
+"""Of brokers that were killed before they had written the last high watermark."""
+
 _CLEANED = ("4.3.0/crash-mid-clean:", "4.3.0/leftovers:left-compaction")
 
 
@@ -79,6 +98,8 @@ def test_findings_are_what_was_done_to_a_partition(
     expected = dict(EXPECTED.get(partition_id, {}))
     if partition_id.startswith(_BEFORE_TIME_INDEXES):
         expected["info", "no_time_indexes"] = 1
+    if partition_id in _KILLED:
+        expected["info", "high_watermark_below_log_end"] = 1
     if was_cleaned(partition_id):
         expected["info", "compacted_offsets"] = 1
     assert Counter((row["severity"], row["code"]) for row in rows) == expected
@@ -97,10 +118,44 @@ def test_no_log_that_a_broker_left_sound_has_anything_wrong(
 
 def test_the_batch_with_the_flipped_byte_is_reported(golden_root: GoldenRoot) -> None:
     partition = golden_root.partition("4.3.0/crash-corrupt-byte:before/corrupt-0")
-    (row,) = table_of(partition, "findings")
+    (row,) = (each for each in table_of(partition, "findings") if each["severity"] == "error")
     path = partition.directory / "00000000000000000123.log"
     assert (row["path"], row["position"], row["end_position"]) == (str(path), 1567, 1844)
     assert (row["next_offset"], row["end_offset"]) == (137, 139)
+
+
+def findings_of_replicas(golden_root: GoldenRoot, case: str, topic: str) -> list[Finding]:
+    found = golden_root.partition(f"3.9.1/{case}:broker-1/{topic}-0").case_directory
+    brokers = sorted(found.glob("broker-*"))
+    assert len(brokers) == 3
+    report = pylog.doctor(*brokers, topics=[topic])
+    about = ("replicas_differ", "replica_behind")
+    return [
+        finding
+        for partition in report.partitions
+        for finding in partition.findings
+        if finding.code in about
+    ]
+
+
+def test_replicas_that_two_leaders_have_written_differ_from_where_they_part(
+    golden_root: GoldenRoot,
+) -> None:
+    behind, forked = findings_of_replicas(golden_root, "replicas-diverged", "ledger-unclean")
+    assert (behind.code, behind.next_offset, behind.end_offset) == ("replica_behind", 69, 78)
+    assert (forked.code, forked.next_offset, forked.end_offset) == ("replicas_differ", 30, 63)
+    assert "broker-3" in forked.path
+    assert "at offset 30 the leader epoch is 4, and 0 in that of node 1" in forked.message
+
+
+def test_a_replica_that_was_stopped_earlier_is_behind_and_does_not_differ(
+    golden_root: GoldenRoot,
+) -> None:
+    found = findings_of_replicas(golden_root, "replicas", "ledger")
+    assert [(each.code, each.next_offset, each.end_offset) for each in found] == [
+        ("replica_behind", 35, 110),
+        ("replica_behind", 25, 47),
+    ]
 
 
 def test_findings_of_a_mode_are_those_of_any(golden_root: GoldenRoot) -> None:

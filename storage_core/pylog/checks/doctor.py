@@ -8,9 +8,11 @@ from pylog.checks.files import UNREADABLE_CHECKPOINT
 from pylog.checks.log_directory import (
     check_log_directories,
     findings_between,
+    log_directories_of,
     node_findings,
 )
 from pylog.checks.partition import check_partition
+from pylog.checks.replicas import replica_findings
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
@@ -20,6 +22,7 @@ from pylog.reading.log_directory import LogDirectory, ensure_known_topics
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import SharedProgress, thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
+from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import os
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 _MOST_THREADS = 16
@@ -125,19 +129,22 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
 ) -> Examination:
     """Do what `doctor` does; see there."""
-    views, checks = _open(paths)
+    views, checks, nodes = _open(paths, kafka_version)
     chosen = _choose(views, topics, partitions)
     count = thread_count(threads, default=usable_processors())
     checked = _check_all(chosen, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
     of_nodes: dict[str, list[Finding]] = {}
-    for view, finding in node_findings(views, kafka_version):
+    for view, finding in node_findings(views, nodes):
         of_nodes.setdefault(view.directory.path, []).append(finding)
+    metas = {each.path: each.meta for each in checks}
+    for check, finding in replica_findings(checked, metas):
+        of_nodes.setdefault(check.view.directory.path, []).append(finding)
     checked = [
         each._replace(findings=[*of_nodes.get(each.view.directory.path, ()), *each.findings])
         for each in checked
     ]
     between: dict[str, list[Finding]] = {}
-    for path, finding in findings_between(checks, views):
+    for path, finding in findings_between(checks, views, nodes):
         between.setdefault(path, []).append(finding)
     shared: dict[str, list[Finding]] = {}
     reports = [_report(check, {each.path for each in checks}, shared) for check in checked]
@@ -155,18 +162,25 @@ def examine(  # noqa: PLR0913 - what `doctor` has
 
 
 def _open(
-    paths: Iterable[str | os.PathLike[str]],
-) -> tuple[list[LogView], list[LogDirectoryCheck]]:
-    """Return the live partitions, and what is wrong with the log directories that were given."""
+    paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion
+) -> tuple[list[LogView], list[LogDirectoryCheck], dict[str, Node]]:
+    """Return the live partitions, what is wrong with the log directories, and whose these are."""
     views: dict[str | tuple[int, int], LogView] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-    for path in paths:
-        for directory in _log_directories(path):
-            for check in check_log_directories(directory):
-                checks.setdefault(directory_identity(check.path), check)
-            for view in directory:
-                views.setdefault(directory_identity(view.directory.path), view)
-    return list(views.values()), list(checks.values())
+    directories = [directory for path in paths for directory in _log_directories(path)]
+    nodes = nodes_of(
+        [
+            *(each for directory in directories for each in log_directories_of(directory)),
+            *(view.directory.log_directory for directory in directories for view in directory),
+        ],
+        kafka_version,
+    )
+    for directory in directories:
+        for check in check_log_directories(directory, nodes):
+            checks.setdefault(directory_identity(check.path), check)
+        for view in directory:
+            views.setdefault(directory_identity(view.directory.path), view)
+    return list(views.values()), list(checks.values()), nodes
 
 
 def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:

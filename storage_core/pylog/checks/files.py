@@ -207,6 +207,16 @@ def checkpoint_findings(view: LogView, checkpoints: Checkpoints, end: int) -> It
         if offset > end:
             message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
             yield warning(code, path, message)
+    high_watermark = checkpoints.offsets.get(HIGH_WATERMARK_CHECKPOINT)
+    if high_watermark is not None and high_watermark < end:
+        path = join(view.directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
+        message = (
+            f"high watermark of {view.topic_partition} is {high_watermark}, and its batches end at "
+            f"{end}: that the records between are in all replicas was not known"
+        )
+        yield info("high_watermark_below_log_end", path, message)._replace(
+            next_offset=high_watermark, end_offset=end
+        )
     cleaner_offset = checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
     log_start = checkpoints.offsets.get(LOG_START_OFFSET_CHECKPOINT, 0)
     log_start = max(log_start, view.local_log_start_offset)

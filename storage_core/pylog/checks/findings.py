@@ -397,6 +397,13 @@ FINDING_CODES = {
         "it lowers the high watermark to the end of the log",
         "read another replica, if there is one",
     ),
+    "high_watermark_below_log_end": FindingCode(
+        "Records are above the high watermark: when it was written, a few seconds before the end "
+        "at the most, they were not known to be in all replicas that are in sync.",
+        "consumers see them once all replicas that are in sync have them; a follower cuts them "
+        "off where its leader does not have them; compaction takes none of them",
+        "nothing where the topic has one replica; else keep this disk until they are compared",
+    ),
     "recovery_point_above_log_end": FindingCode(
         "Records that were forced to disk are gone from it.",
         "it lowers the recovery point; after an unclean stop it scans the last segment alone",
@@ -508,6 +515,24 @@ FINDING_CODES = {
         "reads a number.",
         _REFUSES,
         "compare them, and take one of them out of its log directory",
+    ),
+    "replicas_differ": FindingCode(
+        "Two nodes' replicas have different records at one offset: two leaders have written, or "
+        "one replica was changed by another program.",
+        "the follower cuts its log where its leader epochs leave the leader's: what it has from "
+        "there on is lost",
+        "read both before the cluster starts; --repair-to makes a copy of each directory",
+    ),
+    "replica_behind": FindingCode(
+        "Another node's replica of the partition is longer.",
+        "it takes what it lacks from the leader; if it is the leader, the other one cuts off what "
+        "it has more",
+        "let the node with the longest replica lead, or read that one",
+    ),
+    "several_clusters": FindingCode(
+        "The log directories are of different clusters.",
+        _NOTHING,
+        _NO_NEED,
     ),
     "topic_ids_disagree": FindingCode(
         "The partitions of a topic have different topic ids: they are of two topics of that name.",

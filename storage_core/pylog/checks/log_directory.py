@@ -32,18 +32,15 @@ from pylog.files.file_names import (
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
-from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
 from pylog.locations import join, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
-from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
-    from pylog.internal_topics.versions import KafkaVersion
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_directory import LogDirectory
@@ -74,13 +71,22 @@ class LogDirectoryCheck(NamedTuple):
     lacks_metadata: bool = False  # whether it is a KRaft node's, and has no log of the metadata
 
 
-def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
+def log_directories_of(directory: LogDirectory) -> list[str]:
+    """Return the log directories that were given, sorted; none of partitions that were."""
+    known = [*(view.directory for view in directory), *directory.others]
+    return sorted({each.log_directory for each in known if not each.is_named})
+
+
+def check_log_directories(
+    directory: LogDirectory, nodes: Mapping[str, Node]
+) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    nodes = nodes_of(sorted({each.log_directory for each in known if not each.is_named}))
     return [
-        check_log_directory(path, node, [each for each in known if each.log_directory == path])
-        for path, node in nodes.items()
+        check_log_directory(
+            path, nodes[path], [each for each in known if each.log_directory == path]
+        )
+        for path in log_directories_of(directory)
     ]
 
 
@@ -219,13 +225,13 @@ def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[F
 
 
 def node_findings(
-    views: Iterable[LogView], kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
+    views: Iterable[LogView], nodes: Mapping[str, Node]
 ) -> Iterator[tuple[LogView, Finding]]:
     """Yield what a node does with partitions at its start, apart from loading their logs."""
-    live = [view for view in views if view.directory.state in _LOADED]
-    nodes = nodes_of((view.directory.log_directory for view in live), kafka_version)
-    for view in live:
+    for view in views:
         place = view.directory
+        if place.state not in _LOADED:
+            continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
             severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
             if each.code == "stray_partition" and not nodes[place.log_directory].has_metadata_log:
@@ -234,11 +240,14 @@ def node_findings(
 
 
 def findings_between(
-    directories: Iterable[LogDirectoryCheck], views: Iterable[LogView]
+    directories: Iterable[LogDirectoryCheck],
+    views: Iterable[LogView],
+    nodes: Mapping[str, Node],
 ) -> Iterator[tuple[str, Finding]]:
     """Yield what log directories, and partitions, contradict each other in; by log directory."""
     metas = {each.path: each.meta for each in directories}
     yield from _same_directory_ids(metas)
+    yield from _several_clusters(metas)
     owners: dict[object, str] = {}
     topic_ids: dict[tuple[str | None, str], list[tuple[LogView, uuid.UUID]]] = defaultdict(list)
     for view in views:
@@ -256,7 +265,7 @@ def findings_between(
         if topic_id is not None:
             cluster_id = None if meta is None else meta.cluster_id
             topic_ids[cluster_id, view.topic].append((view, topic_id))
-    yield from _topic_ids_that_disagree(topic_ids.values())
+    yield from _topic_ids_that_disagree(topic_ids.values(), nodes)
     yield from _topic_ids_used_twice(topic_ids.items())
 
 
@@ -287,6 +296,21 @@ def _same_directory_ids(
             yield path, Finding(Severity.ERROR, "meta_properties_disagree", where, message)
 
 
+def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple[str, Finding]]:
+    first: tuple[str, str] | None = None
+    for path, meta in metas.items():
+        if meta is None or meta.cluster_id is None:
+            continue
+        first = first or (path, meta.cluster_id)
+        if meta.cluster_id != first[1]:
+            message = (
+                f"the directory is of cluster {meta.cluster_id}, and "
+                f"{printable_location(first[0])} of cluster {first[1]}: they have nothing to do "
+                "with each other"
+            )
+            yield path, info("several_clusters", join(path, META_PROPERTIES), message)
+
+
 def _topic_id(view: LogView) -> uuid.UUID | None:
     try:
         metadata = view.metadata
@@ -296,7 +320,7 @@ def _topic_id(view: LogView) -> uuid.UUID | None:
 
 
 def _topic_ids_that_disagree(
-    partitions_by_topic: Iterable[list[tuple[LogView, uuid.UUID]]],
+    partitions_by_topic: Iterable[list[tuple[LogView, uuid.UUID]]], nodes: Mapping[str, Node]
 ) -> Iterator[tuple[str, Finding]]:
     for partitions in partitions_by_topic:
         (usual, _), *rest = Counter(topic_id for _, topic_id in partitions).most_common()
@@ -308,6 +332,9 @@ def _topic_ids_that_disagree(
                     f"topic id is {format_uuid(topic_id)}, but other partitions of the topic have "
                     f"{format_uuid(usual)}"
                 )
+                of_cluster = nodes[view.directory.log_directory].topic_id(view.topic)
+                if of_cluster is not None:
+                    message += f", and the cluster's metadata {format_uuid(of_cluster)}"
                 path = join(view.directory.path, PARTITION_METADATA)
                 yield view.directory.log_directory, warning("topic_ids_disagree", path, message)
 

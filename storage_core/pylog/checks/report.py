@@ -147,6 +147,12 @@ class DoctorReport:
         losing = [each for each in self.partitions if each.start and each.start.loses_records]
         if losing:
             sentences.append(f"A broker that starts on this loses records of {_names(losing)}")
+        forked = [each for each in self.partitions if _has(each, "replicas_differ")]
+        if forked:
+            sentences.append(
+                "Replicas differ, and a cluster that starts keeps the records of one of them: "
+                f"{_names(forked)}"
+            )
         unknown = [each for each in self.partitions if each.start is None]
         if unknown:
             sentences.append(f"What a broker would do to {_names(unknown)} is not known")

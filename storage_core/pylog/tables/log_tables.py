@@ -14,6 +14,7 @@ from pylog.checks.indexes import read_offset_index, read_time_index
 from pylog.checks.log_directory import (
     check_log_directories,
     findings_between,
+    log_directories_of,
     node_findings,
 )
 from pylog.checks.partition import check_partition
@@ -45,6 +46,7 @@ from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.tables.metadata_table import table_of_rows
+from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -394,17 +396,22 @@ def _rows(
 
 def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
     """Yield the findings about the log directories themselves, each directory's together."""
-    checks = check_log_directories(directory)
+    nodes = nodes_of(
+        [*log_directories_of(directory), *(v.directory.log_directory for v in directory)]
+    )
+    checks = check_log_directories(directory, nodes)
     between: dict[str, list[Finding]] = {}
     if checks:
-        for path, finding in findings_between(checks, directory):
+        for path, finding in findings_between(checks, directory, nodes):
             between.setdefault(path, []).append(finding)
     rows: list[tuple[object, ...]] = [
         (None, None, *finding.row())
         for check in checks
         for finding in [*check.findings, *between.get(check.path, ())]
     ]
-    rows += [(*view.topic_partition, *finding.row()) for view, finding in node_findings(directory)]
+    rows += [
+        (*view.topic_partition, *finding.row()) for view, finding in node_findings(directory, nodes)
+    ]
     if rows:
         yield from arrow_table(rows, _TEXT.schema).to_batches()
 

@@ -121,7 +121,7 @@ def without(rows: Rows, *columns: str) -> Rows:
 
 def test_sound_side_files_are_not_reported(logs: Path) -> None:
     found = tables(logs)
-    assert found["findings"] == []
+    assert {row["code"] for row in found["findings"]} == {"high_watermark_below_log_end"}
     for columns in COLUMNS.values():
         for table, column in columns:
             assert reasons_in(found[table], column) == []

@@ -1,0 +1,195 @@
+"""Replicas of a partition, from the disks of several nodes, held against each other.
+
+A follower takes its leader's batches byte for byte, epochs included: what stands at one offset is
+the same in all replicas, but for what a cleaner has taken out of one of them. Where it is not, two
+leaders have written, as after an unclean election, and a start of the cluster ends one of the two
+histories: a follower cuts its log where its epochs leave those of the leader.
+
+Each replica is held against the longest one. Batches are compared by epoch, and by checksum where
+they have the same offsets and the same number of records.
+
+Source: KIP-101, KIP-279 (LeaderEpochFileCache), UnifiedLog.appendAsFollower (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.checks.findings import Finding, Severity, info
+from pylog.errors import LogStorageError
+from pylog.locations import printable_location
+from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.reading.damage import DamageReport
+from pylog.reading.discovery import NoPendingCommit
+from pylog.reading.headers import header_windows
+from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from pylog.checks.partition import PartitionCheck
+    from pylog.files.meta_properties import MetaProperties
+    from pylog.model import TopicPartition
+    from pylog.reading.log_view import LogView
+
+
+class Replica(NamedTuple):
+    """One node's replica of a partition."""
+
+    check: PartitionCheck
+    node: str  # as messages name it
+
+    @property
+    def name(self) -> str:
+        """Whose it is, and where."""
+        return f"that of {self.node} in {printable_location(self.check.view.directory.path)}"
+
+
+def replica_findings(
+    checks: Iterable[PartitionCheck], metas: dict[str, MetaProperties | None]
+) -> Iterator[tuple[PartitionCheck, Finding]]:
+    """Yield in what the replicas of each partition differ; ``metas`` by log directory."""
+    known: dict[tuple[str | None, TopicPartition], dict[object, Replica]] = defaultdict(dict)
+    for check in checks:
+        place = check.view.directory
+        if place.state:
+            continue
+        meta = metas.get(place.log_directory)
+        node, owner = "another disk", place.log_directory
+        if meta is not None and meta.node_id is not None:
+            node, owner = f"node {meta.node_id}", str(meta.node_id)
+        cluster_id = None if meta is None else meta.cluster_id
+        of_partition = known[cluster_id, check.view.topic_partition]
+        of_partition.setdefault(owner, Replica(check, node))
+    for replicas in known.values():
+        if len(replicas) > 1:
+            yield from _differences(list(replicas.values()))
+
+
+def _differences(replicas: Sequence[Replica]) -> Iterator[tuple[PartitionCheck, Finding]]:
+    longest = max(replicas, key=lambda each: each.check.end_offset)
+    for each in replicas:
+        if each is longest or _are_of_two_topics(each, longest):
+            continue
+        try:
+            fork = _fork(each, longest)
+        except LogStorageError:
+            continue  # a finding of the one that cannot be read
+        if fork is not None:
+            yield each.check, fork
+            continue
+        end, other = each.check.end_offset, longest.check.end_offset
+        if end < other:
+            message = f"the log ends at offset {end}, {longest.name} at {other}"
+            path = each.check.view.directory.path
+            yield (
+                each.check,
+                info("replica_behind", path, message)._replace(next_offset=end, end_offset=other),
+            )
+
+
+def _are_of_two_topics(one: Replica, other: Replica) -> bool:
+    ids = {_topic_id(one.check.view), _topic_id(other.check.view)} - {None}
+    return len(ids) > 1  # which is a finding by itself
+
+
+def _topic_id(view: LogView) -> uuid.UUID | None:
+    try:
+        metadata = view.metadata
+    except LogStorageError:
+        return None
+    return None if metadata is None else metadata.topic_id
+
+
+_FIRST, _LAST, _EPOCH, _CRC, _COUNT, _IS_REBUILT = range(6)
+
+
+class _Batches:
+    """The headers of a log's batches, a column a batch, as far as they have been asked for."""
+
+    def __init__(self, view: LogView) -> None:
+        view = view.refreshed(
+            DamageReport(is_logged=False), pending=NoPendingCommit(view.directory.log_directory)
+        )
+        self._windows = header_windows(view)
+        self.rows: npt.NDArray[np.int64] = np.empty((6, 0), dtype=np.int64)
+        self.is_done = False
+
+    def fill(self) -> None:
+        """Have at least one batch, unless none is left."""
+        while not self.is_done and not self.rows.shape[1]:
+            found = next(self._windows, None)
+            if found is None:
+                self.is_done = True
+                return
+            headers = found.window.headers
+            is_v2 = headers.is_v2
+            self.rows = np.stack(
+                [
+                    np.where(is_v2, headers.offsets, headers.last_offsets),
+                    headers.last_offsets,
+                    headers.partition_leader_epochs,
+                    headers.crcs,
+                    np.where(is_v2, headers.record_counts, headers.sizes_bytes),
+                    is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0),
+                ]
+            )
+
+    def drop_up_to(self, offset: int) -> None:
+        """Leave out the batches that end at an offset or before."""
+        self.rows = self.rows[:, np.searchsorted(self.rows[_LAST], offset, side="right") :]
+
+
+def _fork(each: Replica, longest: Replica) -> Finding | None:
+    """Return where a replica leaves the longest one; None if it does not."""
+    one, other = _Batches(each.check.view), _Batches(longest.check.view)
+    while True:
+        one.fill()
+        other.fill()
+        if one.is_done or other.is_done:
+            return None
+        found = _first_difference(one.rows, other.rows)
+        if found is not None:
+            what, offset, here, there = found
+            return Finding(
+                Severity.ERROR,
+                "replicas_differ",
+                each.check.view.directory.path,
+                f"at offset {offset} the {what} is {here}, and {there} in {longest.name}",
+                next_offset=offset,
+                end_offset=each.check.end_offset,
+            )
+        done = min(int(one.rows[_LAST, -1]), int(other.rows[_LAST, -1]))
+        one.drop_up_to(done)
+        other.drop_up_to(done)
+
+
+def _first_difference(
+    one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
+) -> tuple[str, int, int, int] | None:
+    """Return what differs first: its name, the offset, and what each has."""
+    at = np.minimum(np.searchsorted(other[_LAST], one[_FIRST]), other.shape[1] - 1)
+    beside = other[:, at]
+    is_same_place = (beside[_FIRST] <= one[_FIRST]) & (one[_FIRST] <= beside[_LAST])
+    has_epochs = (one[_EPOCH] != NO_PARTITION_LEADER_EPOCH) & (
+        beside[_EPOCH] != NO_PARTITION_LEADER_EPOCH
+    )
+    by_epoch = is_same_place & has_epochs & (one[_EPOCH] != beside[_EPOCH])
+    is_same_batch = (
+        (one[_FIRST] == beside[_FIRST])
+        & (one[_LAST] == beside[_LAST])
+        & (one[_COUNT] == beside[_COUNT])
+        & (one[_IS_REBUILT] == beside[_IS_REBUILT])
+    )
+    different = np.flatnonzero(by_epoch | (is_same_batch & (one[_CRC] != beside[_CRC])))
+    if not different.size:
+        return None
+    first = int(different[0])
+    what, row = ("leader epoch", _EPOCH) if by_epoch[first] else ("batch's checksum", _CRC)
+    return what, int(one[_FIRST, first]), int(one[row, first]), int(beside[row, first])
