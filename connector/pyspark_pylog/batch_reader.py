@@ -139,7 +139,7 @@ class PylogBatchReader(DataSourceReader):
         prepare_worker()
         options = self._options
         with advice_added():
-            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
+            directory = options.directory()
             warn_if_no_topic_matches(directory, options.subscribe_pattern)
             planned = pylog.scan(
                 directory,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-import pylog
 from pyspark_pylog.batch_reader import COUNT_SCHEMA, PylogBatchReader, RecordCountReader
 from pyspark_pylog.catalog_table import (
     ensure_no_secrets,
@@ -82,7 +81,7 @@ class PylogDataSource(DataSource):
             ensure_no_secrets(self._given)
         # At load(), where the user still sees which call was wrong, and not at the first action.
         with advice_added():
-            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
+            directory = options.directory()
             directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pylog import OffsetSpecs, RecordFilter
+    from pylog.results import LogDirectory
 
 RECORDS = "records"
 """The value of option ``table`` that stands for the records, and not for a metadata table."""
@@ -145,6 +146,7 @@ class ReadOptions:
     min_partitions: int | None = _option(values.count)
     max_records_per_partition: int | None = _option(values.count)
     include_stray: bool = _option(values.boolean, default=False, of=Of.ALL)
+    replica: str | None = _option(values.some_text, of=Of.ALL)
     pushdown: str = _option(values.one_of("auto", "on", "off"), "auto")
     timestamp_disorder: int | None = _option(values.duration)
     trust_batch_timestamps: bool = _option(values.boolean, default=False)
@@ -163,6 +165,12 @@ class ReadOptions:
     )
     is_stream: bool = False
     without_effect: tuple[str, ...] = ()
+
+    def directory(self) -> LogDirectory:
+        """Return what lies under the paths."""
+        return pylog.open_directory(
+            *self.paths, include_stray=self.include_stray, replica=self.replica
+        )
 
     @property
     def starting(self) -> OffsetSpecs:

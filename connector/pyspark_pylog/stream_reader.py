@@ -165,6 +165,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 isolation=options.isolation,
                 mode=options.mode,
                 include_stray=options.include_stray,
+                replica=options.replica,
                 use_indexes=options.use_indexes,
             )
         self._logs = self._followed.refresh()

@@ -63,7 +63,7 @@ class PylogTableReader(DataSourceReader):
         prepare_worker()
         options = self._options
         with advice_added(_OF_DAMAGE):
-            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
+            directory = options.directory()
             views = directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
@@ -90,10 +90,7 @@ class PylogTableReader(DataSourceReader):
                 max_decompressed_bytes=options.max_decompressed_bytes,
             )
             if isinstance(partition, DirectoriesPartition):
-                directory = pylog.open_directory(
-                    *partition.paths, include_stray=options.include_stray
-                )
-                for batch in table.rows_of_directories(directory):
+                for batch in table.rows_of_directories(options.directory()):
                     yield batch.select(self._schema.names).cast(self._schema)
                 return
             for view in partition.views:

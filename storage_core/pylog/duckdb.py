@@ -22,7 +22,6 @@ Needs DuckDB: ``pip install 'pyspark-pylog[duckdb]'``.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import deque
 from contextlib import ExitStack, contextmanager
@@ -33,7 +32,7 @@ import pyarrow as pa
 
 from pylog.pushdown.comparison import missing_package
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
-from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.tables.tables import table_views, tables_with_options
@@ -44,6 +43,7 @@ except ModuleNotFoundError as error:
     raise missing_package("pylog.duckdb", "duckdb", "DuckDB") from error
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator, MutableSequence
     from types import TracebackType
 
@@ -132,9 +132,7 @@ def _register(
     check_keys: bool = False,
     **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
 ) -> Scan:
-    if not isinstance(path, LogDirectory):
-        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-        path = open_directory(*paths, takes_segment_files=True)
+    path = opened(path, takes_segment_files=True)
     if not {"columns", "include_headers", "include_batch_metadata"} & set(arguments):
         arguments["columns"] = _COLUMNS
     records = scan(path, **arguments)

@@ -11,7 +11,7 @@ from pylog.columnar.json_path import JsonPath
 from pylog.lazy_modules import LazyModule
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
-from pylog.reading.log_directory import choose_partitions, open_directory
+from pylog.reading.log_directory import choose_partitions, opened
 from pylog.reading.record_filter import HasHeader, RecordFilter, ValueContains, ValueMatches
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpecs, Timestamp
     from pylog.reading import scan
     from pylog.reading.damage import DamagedRange
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.record_filter import ContentTest
 
     Bytes = str | bytes
@@ -137,7 +138,7 @@ class Search:
 
 @names_nearest_keyword
 def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
-    *paths: str | os.PathLike[str],
+    *paths: str | os.PathLike[str] | LogDirectory,
     topics: Iterable[str] = (),
     partitions: Sequence[int] = (),
     pattern: str | None = None,
@@ -170,7 +171,8 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     Parameters
     ----------
     *paths
-        Log directories, topic-partition directories, or ``.log`` files in them.
+        Log directories, topic-partition directories, or ``.log`` files in them; or one
+        `LogDirectory`.
     topics, partitions, pattern
         As for `pylog.jobs.choose_partitions`.
     key
@@ -240,7 +242,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         trusts_batch_timestamps=trust_batch_timestamps,
     )
     _check(where)
-    directory = open_directory(*paths, takes_segment_files=True)
+    directory = opened(*paths, takes_segment_files=True)
     planned = scan.scan(
         directory,
         assign=choose_partitions(directory, topics, partitions, pattern=pattern),

@@ -64,7 +64,12 @@ def lines_of(batch: pa.RecordBatch) -> Iterator[Line]:
         }
 
 
-def read_lines(directory: Path, topic: str, isolation: Isolation, **options: Any) -> list[Line]:  # noqa: ANN401 - of pylog.scan
+def read_lines(
+    directory: Path | list[Path],
+    topic: str,
+    isolation: Isolation,
+    **options: Any,  # noqa: ANN401 - of pylog.scan
+) -> list[Line]:
     """Return what the library reads of a partition, as lines of an expected file."""
     scan = pylog.scan(
         directory,
@@ -88,6 +93,27 @@ def expected_lines(partition: GoldenPartition, isolation: Isolation) -> list[Lin
     path = partition.expected_path(isolation)
     assert path is not None
     return read_expected(path)
+
+
+@pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
+@pytest.mark.parametrize(
+    ("case", "topic", "partitions"),
+    [("replicas", "ledger", 2), ("replicas-diverged", "ledger-unclean", 1)],
+)
+def test_of_the_disks_of_three_nodes_what_the_last_leader_served_is_read(
+    golden_root: GoldenRoot, case: str, topic: str, partitions: int, isolation: Isolation
+) -> None:
+    found = [
+        golden_root.partition(f"3.9.1/{case}:broker-1/{topic}-{number}")
+        for number in range(partitions)
+    ]
+    brokers = sorted(found[0].case_directory.glob("broker-*"))
+    assert len(brokers) == 3
+    for given in (brokers, brokers[::-1]):
+        for each in found:
+            where = pylog.RecordFilter(partitions=frozenset({each.partition}))
+            lines = read_lines(given, topic, isolation, where=where)
+            assert differences(expected_lines(each, isolation), lines) == []
 
 
 def view_of(partition: GoldenPartition, directory: Path | None = None) -> LogView:

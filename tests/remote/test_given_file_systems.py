@@ -180,5 +180,4 @@ def test_the_same_path_in_two_file_systems_is_two_places(
     other.upload(logs, "/bucket/logs")
     places = [pylog.location("/bucket/logs", filesystem=each) for each in (watched, other)]
     assert places[0] != places[1]
-    with pytest.raises(LogDirectoryError, match=r"lies both in memory:///bucket/logs/orders-0"):
-        pylog.open_directory(*places)
+    assert len(pylog.open_directory(*places)) == 1  # taken for two replicas

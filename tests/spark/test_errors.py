@@ -86,10 +86,13 @@ def test_one_wrong_path_of_several(spark: SparkSession, orders: Path, tmp_path: 
     assert f"{HOST}{tmp_path}/nope: no such directory" in message
 
 
-def test_one_partition_in_two_places(spark: SparkSession, orders: Path, tmp_path: Path) -> None:
-    other = write_partition(tmp_path / "replica", {0: [batch_v2([Stored(0, 0, None, b"v")])]})
-    message = last_line(lambda: load(spark, [orders, other]))
-    assert f"partition orders-0 lies both in {orders} and in {other}; read one of them" in message
+def test_one_partition_in_two_places(spark: SparkSession, tmp_path: Path) -> None:
+    paths = [tmp_path / "one", tmp_path / "other"]
+    for cluster, path in zip("ab", paths, strict=True):
+        write_partition(path, {0: [batch_v2([Stored(0, 0, None, b"v")])]})
+        (path / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={cluster}\n")
+    message = last_line(lambda: load(spark, paths))
+    assert f"{paths[0]} is of cluster a, and {paths[1]} of cluster b; read one" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -88,19 +88,33 @@ def test_filters_decide_what_is_read(database: pylog.duckdb.LogDatabase) -> None
         ("partition IN (0, 2)", 0.67),
         (f'"offset" >= {RECORDS - 4}', 0.05),
         ("records.offset BETWEEN 8 AND 11", 0.05),
-        ("timestamp >= '1970-01-01 00:00:01.396'", 0.05),
-        ("timestamp > TIMESTAMPTZ '1970-01-01 02:00:01.395+02'", 0.05),
         ("partition = 1 AND records.offset < 4 AND key <> 'k2'", 0.02),
         ("topic = 'nobody'", 0),
         (f"records.offset IN ({', '.join(map(str, range(8, 38)))})", 0.1),
         (f"partition IN ({', '.join(map(str, range(2, 5_000)))})", 0.34),
         ("records.offset = 8 OR records.offset = 11", 0.05),
-        ("timestamp IN ('1970-01-01 00:00:01.396', '1970-01-01 00:00:01.399')", 0.05),
-        ("date_trunc('second', timestamp) = '1970-01-01 00:00:02'", 0),
     ):
         assert bytes_of(database, f"SELECT key FROM records WHERE {where}") <= share * whole, where  # noqa: S608
     for where in ("records.offset < 4 OR partition = 1", "records.offset % 2 = 5"):
         assert bytes_of(database, f"SELECT key FROM records WHERE {where}") == whole, where  # noqa: S608
+
+
+def test_times_decide_what_is_read_where_batches_are_trusted(
+    directory: Path, database: pylog.duckdb.LogDatabase
+) -> None:
+    whole = bytes_of(database, "SELECT key FROM records")
+    trusting = pylog.RecordFilter(trusts_batch_timestamps=True)
+    with pylog.duckdb.LogDatabase(directory, window_bytes=300, where=trusting) as trusted:
+        for where in (
+            "timestamp >= '1970-01-01 00:00:01.396'",
+            "timestamp > TIMESTAMPTZ '1970-01-01 02:00:01.395+02'",
+            "timestamp IN ('1970-01-01 00:00:01.396', '1970-01-01 00:00:01.399')",
+            "date_trunc('second', timestamp) = '1970-01-01 00:00:02'",
+        ):
+            sql = f"SELECT key FROM records WHERE {where}"  # noqa: S608 - our own names
+            assert bytes_of(trusted, sql) <= 0.05 * whole, where
+            assert bytes_of(database, sql) == whole, where
+            assert values(trusted, sql) == values(database, sql)
 
 
 def test_a_limit_ends_the_read(database: pylog.duckdb.LogDatabase) -> None:

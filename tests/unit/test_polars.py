@@ -112,14 +112,18 @@ def test_predicates_decide_what_is_read(directory: Path, reads: Reads) -> None:
         (partition.is_in([0, 2]), 0.67),
         (offset >= RECORDS - 4, 0.05),
         (offset.is_between(8, 11), 0.05),
-        (pl.col("timestamp") >= late, 0.05),
         ((partition == 1) & (offset < 4) & (pl.col("key") != b"k2"), 0.02),
         (offset < 0, 0),
     ):
         assert reads.bytes_of(frame.filter(predicate)) <= share * whole, str(predicate)
+    is_late = pl.col("timestamp") >= late
     # Nothing of these can be left out.
-    for predicate in ((offset < 4) | (partition == 1), offset * 2 < 4):
+    for predicate in ((offset < 4) | (partition == 1), offset * 2 < 4, is_late):
         assert reads.bytes_of(frame.filter(predicate)) == whole, str(predicate)
+    trusting = pylog.RecordFilter(trusts_batch_timestamps=True)
+    trusted = pylog.polars.scan(directory, window_bytes=300, where=trusting)
+    reads.bytes_of(trusted)
+    assert reads.bytes_of(trusted.filter(is_late)) <= 0.05 * whole
 
 
 def test_a_row_limit_ends_the_read(directory: Path, reads: Reads) -> None:

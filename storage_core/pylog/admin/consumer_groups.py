@@ -21,7 +21,7 @@ from pylog.internal_topics.group_state import GroupState, group_states
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.damage import Attempts
 from pylog.reading.internal_logs import coordinator_records
-from pylog.reading.log_directory import open_replicas
+from pylog.reading.log_directory import open_directory
 from pylog.reading.offset_resolution import find_offset_for_timestamp
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
@@ -187,7 +187,7 @@ def groups(
     ValueError
         The isolation level makes no sense, or ``threads`` is below 1.
     """
-    directory = open_replicas(*paths)
+    directory = open_directory(*paths)
     if CONSUMER_OFFSETS_TOPIC not in directory:
         reason = (
             f"no partition of {CONSUMER_OFFSETS_TOPIC} is here: committed offsets are in the log "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
-from pylog.reading.log_directory import open_replicas
+from pylog.reading.log_directory import open_directory
 from pylog.reading.producer_transactions import find_transactions
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
@@ -239,7 +239,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         A path cannot be read, or holds no log. A partition that is damaged is no error of this
         function: what was found before the damage is listed, see `TransactionListing.errors`.
     """
-    directory = open_replicas(*paths)
+    directory = open_directory(*paths)
     now = SystemClock().milliseconds() if now_ms is None else now_ms
     coordinators = directory.topics.get(TRANSACTION_STATE_TOPIC, [])
     errors: list[LogStorageError] = []

@@ -322,6 +322,40 @@ def partitions(
     )
 
 
+def of_several_disks() -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the options for which directory of a partition is read."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        stray = click.option(
+            "--include-stray",
+            is_flag=True,
+            help="Read directories that end in -stray, -delete or -future, too. Beside a live "
+            "directory of the partition, one is topic <topic>.<id>-stray. One that is a PATH by "
+            "itself is read anyway.",
+        )
+        replica = click.option(
+            "--replica",
+            metavar="NODE",
+            help="Where several nodes' directories hold a partition, read that of this node (its "
+            "id, or its log directory). Default: the replica with the highest leader epoch, of "
+            "these the longest.",
+        )
+        return stray(replica(function))
+
+    return decorate
+
+
+def trust_batch_timestamps(when: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option by which batches are passed over by their headers."""
+    return click.option(
+        "--trust-batch-timestamps",
+        is_flag=True,
+        help=f"{when}, do not read batches whose header says that all records are earlier. "
+        "Faster, and right for what brokers have written; records of a batch whose header is wrong "
+        "are missed.",
+    )
+
+
 def threads(
     what: str, default: str = "one for each processor"
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -35,6 +35,8 @@ class ChosenRecords:
     end_offset: int | None
     start_timestamp: int | None
     end_timestamp: int | None
+    include_stray: bool
+    replica: str | None
 
     @property
     def start(self) -> str | int | pylog.Timestamp:
@@ -56,6 +58,15 @@ class ChosenRecords:
         """Whether a part of the records was asked for."""
         return (self.start, self.end) != ("earliest", "latest")
 
+    def directory(self) -> pylog.results.LogDirectory:
+        """Return what lies under the paths."""
+        return pylog.open_directory(
+            *self.paths,
+            include_stray=self.include_stray,
+            replica=self.replica,
+            takes_segment_files=True,
+        )
+
     def arguments(self) -> dict[str, Any]:
         """Return them as arguments of `pylog.search`."""
         return {
@@ -75,7 +86,7 @@ class ChosenRecords:
     def choice(self) -> tuple[pylog.results.LogDirectory, dict[str, Any]]:
         """Return the directory, and which of its records as arguments of `pylog.scan`."""
         names, start, end = self.names, self.start, self.end
-        directory = pylog.open_directory(*self.paths, takes_segment_files=True)
+        directory = self.directory()
         assign = pylog.jobs.choose_partitions(
             directory, names, self.partitions, pattern=self.pattern
         )
@@ -192,6 +203,7 @@ chosen_records = _packed(
             type=TIME,
             help="Stop before the first record whose timestamp is TIME or later (exclusive).",
         ),
+        options.of_several_disks(),
     ),
 )
 """Gives a command's function the argument ``chosen``, a `ChosenRecords`."""

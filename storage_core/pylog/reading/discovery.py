@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +90,10 @@ class PartitionDirectory:
     uses_indexes: bool = True
     leaves_page_cache: bool = False
     segments: tuple[int, ...] = ()
+
+    def is_live(self, *, include_stray: bool) -> bool:
+        """Whether it is read: it is live, or such directories are wanted, or it was named."""
+        return include_stray or self.is_named or not self.state
 
     @property
     def log_directory(self) -> str:
@@ -253,14 +256,12 @@ def _merged(one: PartitionDirectory, other: PartitionDirectory) -> PartitionDire
 def discover_all(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    include_stray: bool = False,
     takes_segment_files: bool = False,
     known: Collection[str] = (),
 ) -> list[PartitionDirectory]:
-    """Return the partition directories under several paths, sorted; each directory once.
+    """Return the partition directories under several paths, in their order; each directory once.
 
-    ``known`` is as for `discover_partitions`. Two directories that hold the same live partition
-    (two brokers' replicas, say) are an error: one row would come twice.
+    ``known`` is as for `discover_partitions`.
     """
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
     for path in paths:
@@ -273,16 +274,7 @@ def discover_all(
     if not directories:
         reason = "no path was given"
         raise LogDirectoryError(reason)
-    ordered = sorted(directories.values())
-    live = [each for each in ordered if include_stray or not each.state]
-    for one, other in pairwise(live):
-        if one.topic_partition == other.topic_partition:
-            reason = (
-                f"partition {one.topic_partition} lies both in {printable_location(one.path)} "
-                f"and in {printable_location(other.path)}; read one of them"
-            )
-            raise LogDirectoryError(reason)
-    return ordered
+    return list(directories.values())
 
 
 # A commit that is under way in a log directory: up to where its partitions may be read meanwhile.

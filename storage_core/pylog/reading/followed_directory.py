@@ -32,6 +32,7 @@ from pylog.reading.log_directory import LogDirectory, TopicChoice
 from pylog.reading.log_end import continue_log_end, holds_batch
 from pylog.reading.log_view import LogView
 from pylog.reading.record_stream import check_limit, limited
+from pylog.reading.replicas import one_of_each
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -259,7 +260,7 @@ class FollowedDirectory:
         The partitions as the last look has shown them, for `pylog.scan`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what `follow` has
         self,
         paths: Iterable[str | os.PathLike[str]],
         choice: TopicChoice,
@@ -267,6 +268,7 @@ class FollowedDirectory:
         isolation: IsolationLevel,
         mode: ReadMode,
         include_stray: bool,
+        replica: str | int | os.PathLike[str] | None,
         use_indexes: bool,
     ) -> None:
         self._paths = list(paths)
@@ -274,6 +276,7 @@ class FollowedDirectory:
         self._is_committed = isolation is IsolationLevel.READ_COMMITTED
         self._skips_damage = mode.skips_damage
         self._include_stray = include_stray
+        self._replica = replica
         self._use_indexes = use_indexes
         self._known: dict[str, PartitionDirectory] = {}
         self._partitions: dict[TopicPartition, FollowedPartition] = {}
@@ -290,11 +293,14 @@ class FollowedDirectory:
         LogStorageError
             A directory cannot be listed, or where a log ends is not known because of damage.
         """
-        directories = discover_all(
-            self._paths, include_stray=self._include_stray, known=self._known
+        directories = one_of_each(
+            discover_all(self._paths, known=self._known),
+            include_stray=self._include_stray,
+            replica=self._replica,
+            tells=not self._known,
         )
         self._known = {each.path: each for each in directories}
-        live = [each for each in directories if self._include_stray or not each.state]
+        live = [each for each in directories if each.is_live(include_stray=self._include_stray)]
         chosen = [each for each in live if each in self._choice]
         self._partitions = {each.topic_partition: self._followed(each) for each in chosen}
         self._logs = self._look_at(chosen)
@@ -400,6 +406,7 @@ def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     mode: str | ReadMode = ReadMode.FAILFAST,
     include_stray: bool = False,
+    replica: str | int | os.PathLike[str] | None = None,
     use_indexes: bool = True,
 ) -> FollowedDirectory:
     """Return a log directory that can be looked at again and again for what is new.
@@ -418,7 +425,7 @@ def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
         transaction that is open.
     mode
         "FAILFAST", or one of the modes that pass over damage.
-    include_stray, use_indexes
+    include_stray, replica, use_indexes
         As for `open_directory` and `pylog.scan`.
 
     Raises
@@ -440,6 +447,7 @@ def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
         isolation=IsolationLevel.parse(isolation),
         mode=ReadMode.parse(mode),
         include_stray=include_stray,
+        replica=replica,
         use_indexes=use_indexes,
     )
 

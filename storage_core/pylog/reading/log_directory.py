@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.files.file_names import nearest_topic
 from pylog.locations import in_store, printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit, discover_all
 from pylog.reading.log_view import LogView
 from pylog.reading.notebook_display import directories_repr, short_repr, topics_html
+from pylog.reading.replicas import one_of_each
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
@@ -195,9 +196,13 @@ class LogDirectory:
         views: Mapping[TopicPartition, LogView] | None = None,
     ) -> None:
         directories = list(directories)
-        self.others = [each for each in directories if each.state and not include_stray]
+        self.others = [
+            each for each in directories if not each.is_live(include_stray=include_stray)
+        ]
         self._live = {
-            each.topic_partition: each for each in directories if include_stray or not each.state
+            each.topic_partition: each
+            for each in directories
+            if each.is_live(include_stray=include_stray)
         }
         self._starts: dict[str, LogStartOffsets] = {}
         self._pending: dict[str, PendingCommit] = {}
@@ -326,7 +331,10 @@ class LogDirectory:
             raise LogDirectoryError(reason)
         if not ordinary:
             others = ", ".join(f"{each.path} ({each.state})" for each in self.others)
-            reason = f"no live partition here; directories in other states are not read: {others}"
+            reason = (
+                "no live partition here; directories in other states are read by their own path, "
+                f"or with include_stray: {others}"
+            )
             raise LogDirectoryError(reason)
         return self._listed(ordinary)
 
@@ -372,10 +380,27 @@ def _topic_and_partition(given: object) -> tuple[str, int]:
     raise TypeError(msg)
 
 
+def opened(
+    *given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    takes_segment_files: bool = False,
+) -> LogDirectory:
+    """Return a log directory as it is, or what lies under paths, given as such or in a list."""
+    if len(given) == 1 and isinstance(given[0], LogDirectory):
+        return given[0]
+    paths: list[str | os.PathLike[str]] = []
+    for each in given:
+        if isinstance(each, LogDirectory):
+            msg = "give one LogDirectory, or paths"
+            raise TypeError(msg)
+        paths += [each] if isinstance(each, str | os.PathLike) else each
+    return open_directory(*paths, takes_segment_files=takes_segment_files)
+
+
 def open_directory(
     *paths: str | os.PathLike[str],
     include_stray: bool = False,
     takes_segment_files: bool = False,
+    replica: str | int | os.PathLike[str] | None = None,
     filesystem: object | None = None,
     storage_options: Mapping[str, object] | None = None,
 ) -> LogDirectory:
@@ -388,51 +413,30 @@ def open_directory(
     *paths
         Log directories, topic-partition directories, or several of them.
     include_stray
-        Whether directories that are being deleted, stray, or future replicas count as live.
+        Whether directories that are being deleted, stray, or future replicas count as live. One
+        that is a path by itself does. Beside a live directory of the same partition they have
+        names of their own: ``orders.<id>-stray``.
     takes_segment_files
         Whether a path may be a ``.log`` file in a topic-partition directory. A `scan` then reads
         the offsets of that segment; the views are those of the whole partition.
+    replica
+        Whose directory of a partition is read where several nodes' directories hold it: the id
+        of a node, or its log directory. By default, and where that one has none, the replica with
+        the highest leader epoch, of these the longest (`pylog.reading.replicas`); a warning says
+        which.
     filesystem, storage_options
         How the store of the paths is reached, as for `pylog.location`.
 
     Raises
     ------
     LogDirectoryError
-        A path cannot be read or holds no Kafka log, or a partition lies there twice.
+        A path cannot be read or holds no Kafka log, a partition lies twice in directories of one
+        node, or the directories are of two clusters.
     """
     places = in_store(paths, filesystem, storage_options)
-    directories = discover_all(
-        places, include_stray=include_stray, takes_segment_files=takes_segment_files
+    directories = one_of_each(
+        discover_all(places, takes_segment_files=takes_segment_files),
+        include_stray=include_stray,
+        replica=replica,
     )
     return LogDirectory(directories, include_stray=include_stray)
-
-
-_UNKNOWN_END = -1
-
-
-def open_replicas(*paths: str | os.PathLike[str]) -> LogDirectory:
-    """Return what lies under the paths; where a partition lies there twice, the longest of it.
-
-    Which replica leads is not to be seen in a log directory. A follower has a beginning of what its
-    leader has, unless leaders have changed meanwhile, so that the end of the log decides. A replica
-    whose end cannot be told is taken only where there is no other.
-    """
-    if len(paths) == 1:
-        return open_directory(*paths)
-    chosen: dict[TopicPartition, LogView] = {}
-    others = []
-    for directory in map(open_directory, paths):
-        others += directory.others
-        for view in directory:
-            before = chosen.setdefault(view.topic_partition, view)
-            if before is not view and _end_of(view) > _end_of(before):
-                chosen[view.topic_partition] = view
-    views = dict(sorted(chosen.items()))
-    return LogDirectory([*(view.directory for view in views.values()), *others], views=views)
-
-
-def _end_of(view: LogView) -> int:
-    try:
-        return view.log_end_offset
-    except LogStorageError:
-        return _UNKNOWN_END

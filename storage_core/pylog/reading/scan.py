@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading import parts
 from pylog.reading.checked_windows import ReadMemory, ReadOptions
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
-from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import TaskReader
@@ -32,6 +31,7 @@ from pylog.scheduling.worker_threads import thread_count
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
@@ -49,11 +49,7 @@ def select_views(
     pattern: str | None,
 ) -> list[LogView]:
     """Return the partitions under ``path`` that one of the other arguments chooses."""
-    if isinstance(path, LogDirectory):
-        directory = path
-    else:
-        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-        directory = open_directory(*paths, takes_segment_files=True)
+    directory = opened(path, takes_segment_files=True)
     names = [topics] if isinstance(topics, str) else topics
     return directory.select(topics=names, assign=assign, pattern=pattern)
 

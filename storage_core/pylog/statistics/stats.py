@@ -282,6 +282,8 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     *paths: str | os.PathLike[str],
     topics: Iterable[str] | None = None,
     partitions: Iterable[int] = (),
+    include_stray: bool = False,
+    replica: str | int | os.PathLike[str] | None = None,
     read: str = HEADERS,
     sample_bytes: int = DEFAULT_SAMPLE_BYTES,
     most: int = 10,
@@ -299,6 +301,8 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
         Only these; None for all, internal ones included.
     partitions
         Only these partitions of each topic; none for all.
+    include_stray, replica
+        As for `open_directory`.
     read
         "headers": every batch header, and no record. "sample": some records, too, which tell hot
         keys, large records, and what other codecs and batch sizes would save. "all": that, with
@@ -331,7 +335,7 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     >>> Path("kafka-logs.html").write_text(found.html())
     """
     _check(read, sample_bytes, most)
-    directory = open_directory(*paths)
+    directory = open_directory(*paths, include_stray=include_stray, replica=replica)
     views = _chosen(directory, topics, list(partitions))
     now_ms = SystemClock().milliseconds() if now_ms is None else now_ms
     total_bytes = sum(map(_size_of, views))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from pylog.locations import in_store
 from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.log_directory import LogDirectory, opened
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables.batches import BATCHES
@@ -29,6 +28,7 @@ from pylog.tables.names import unknown_table
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
@@ -206,7 +206,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         check_keys=check_keys,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    directory = _opened(in_store(path, filesystem, storage_options))
+    directory = opened(in_store(path, filesystem, storage_options))
     views = table_views(
         directory,
         topics=topics,
@@ -216,15 +216,6 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         leave_page_cache=leave_page_cache,
     )
     return pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
-
-
-def _opened(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
-) -> LogDirectory:
-    if isinstance(path, LogDirectory):
-        return path
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return open_directory(*paths)
 
 
 def table_views(

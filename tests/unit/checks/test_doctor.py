@@ -376,7 +376,7 @@ def test_a_broker_takes_two_names_with_the_same_number_for_one_partition(tmp_pat
     ]
     # Alone, it is the partition as a broker has it.
     assert list(pylog.doctor(tmp_path / "t-00").findings) == []
-    with pytest.raises(LogDirectoryError, match=r"t-0 lies both in .*/t-0 and in .*/t-00;"):
+    with pytest.raises(LogDirectoryError, match=r"t-0 lies both in .*/t-0 and in .*/t-00, "):
         pylog.scan(tmp_path)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMON = {"path", "paths", "subscribe", "assign", "subscribePattern", "columns", "mode", "table"}
-COMMON |= {"includeStray", "maxDecompressedBytes", "packPartitions", "checkKeys"}
+COMMON |= {"includeStray", "maxDecompressedBytes", "packPartitions", "checkKeys", "replica"}
 
 VALUES = {
     "maxPartitionBytes": "1m",

@@ -256,9 +256,8 @@ def test_no_path_is_reported() -> None:
 def test_several_paths_are_one_directory(tmp_path: Path) -> None:
     make(tmp_path / "disk1", "orders-0", "orders-2")
     make(tmp_path / "disk2", "orders-1")
-    names = [
-        str(each.topic_partition) for each in discover_all([tmp_path / "disk1", tmp_path / "disk2"])
-    ]
+    found = sorted(discover_all([tmp_path / "disk1", tmp_path / "disk2"]))
+    names = [str(each.topic_partition) for each in found]
     assert names == ["orders-0", "orders-1", "orders-2"]
     assert pylog.scan([tmp_path / "disk1", tmp_path / "disk2" / "orders-1"]).count() == 6
 
@@ -271,12 +270,14 @@ def test_the_same_directory_twice_is_read_once(tmp_path: Path) -> None:
     assert pylog.scan(paths).count() == 2
 
 
-def test_two_replicas_of_a_partition_are_refused(tmp_path: Path) -> None:
-    make(tmp_path / "broker-1", "orders-0")
-    make(tmp_path / "broker-2", "orders-0")
-    one, other = tmp_path / "broker-1", tmp_path / "broker-2"
+def test_a_partition_twice_in_the_directories_of_one_node_is_refused(tmp_path: Path) -> None:
+    one, other = tmp_path / "disk-1", tmp_path / "disk-2"
+    for each in (one, other):
+        make(each, "orders-0")
+        (each / "meta.properties").write_text("version=1\nnode.id=3\ncluster.id=c\n", "utf-8")
     assert refusal(one, other) == (
-        f"partition orders-0 lies both in {one}/orders-0 and in {other}/orders-0; read one of them"
+        f"partition orders-0 lies both in {one}/orders-0 and in {other}/orders-0, which are of one "
+        "node; read one of them"
     )
 
 

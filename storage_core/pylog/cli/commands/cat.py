@@ -255,6 +255,8 @@ def follow_records(
         pattern=chosen.pattern,
         isolation=chosen.isolation,
         mode=mode,
+        include_stray=chosen.include_stray,
+        replica=chosen.replica,
         use_indexes=not way.ignore_indexes,
     )
     records = pylog.results.FollowedRecords(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import click
 
 import pylog
-from pylog.cli import exit_status, progress
+from pylog.cli import exit_status, options, progress
 from pylog.cli.options import TIME, command
 from pylog.cli.output import (
     RecordOutput,
@@ -84,13 +84,7 @@ if TYPE_CHECKING:
     type=TIME,
     help="The record's own timestamp is TIME or earlier; it has one.",
 )
-@click.option(
-    "--trust-batch-timestamps",
-    is_flag=True,
-    help="For --min-timestamp, do not read batches whose header says that all records are earlier. "
-    "Faster, and right for what brokers have written; records of a batch whose header is wrong "
-    "are missed.",
-)
+@options.trust_batch_timestamps("For --min-timestamp")
 @click.option(
     "--limit",
     metavar="N",
@@ -157,7 +151,7 @@ def search(
         StalledPattern(bar if progress.is_seen() else None, is_watched=has_pattern) as stalled,
     ):
         found = pylog.search(
-            *chosen.paths,
+            chosen.directory(),
             **chosen.arguments(),
             **way.arguments() | ({"threads": 1} if has_pattern else {}),
             **tests,

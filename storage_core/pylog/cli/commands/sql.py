@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import pylog
-from pylog.cli import exit_status, progress
+from pylog.cli import exit_status, options, progress
 from pylog.cli.options import argument, command
 from pylog.cli.output import announce_compilation
 from pylog.cli.progress import stopped_by
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     help="View cleaning reads all records, twice, and so says how much of a compacted topic is "
     "live.",
 )
+@options.trust_batch_timestamps("Where the query compares the column timestamp")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, the names of columns first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, an object for each row.")
 @way_of_reading
@@ -73,6 +74,7 @@ def sql(
     mode: str,
     check_crc: bool,
     check_keys: bool,
+    trust_batch_timestamps: bool,
     as_csv: bool,
     as_json: bool,
 ) -> int:
@@ -114,6 +116,8 @@ def sql(
     except ModuleNotFoundError as error:
         raise click.UsageError(str(error)) from error
     directory, choice = chosen.choice()
+    if trust_batch_timestamps:
+        choice["where"] = pylog.RecordFilter(trusts_batch_timestamps=True)
     checks = {"check_crc": check_crc, "check_keys": check_keys}
     with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
         announce_compilation()

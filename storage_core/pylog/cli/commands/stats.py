@@ -47,6 +47,7 @@ _MOST_WIDTH = 140
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
 @options.partitions()
+@options.of_several_disks()
 @click.option(
     "--sample",
     is_flag=True,
