@@ -6,7 +6,8 @@ sets aside, their first and last offsets, names and sizes of their files.
 
 Differences that are decisions, and what they are about, stand in `SIDE_FILES_DIFFER`: a ``.swap``
 file without its indexes has them rebuilt here, and gets empty ones from a broker; a ``.log`` whose
-name is a short number makes a broker add an empty segment, and is an error here.
+name is a short number makes a broker add an empty segment, and is an error here. A wrapper in a
+wrapper ends brokers from 4.0 on; those before start, and their consumers fail.
 """
 
 from __future__ import annotations
@@ -212,11 +213,15 @@ def test_harms_that_a_broker_survives(node: Node, *, is_clean: bool) -> None:
     assert empty.severity is pylog.results.Severity.ERROR
 
 
+_WRAPPER = "a wrapper in a wrapper"
+
 ALONE = [
     (harm, is_clean)
     for harm in PARTITION_HARMS
     for is_clean in (True, False)
-    if harm[0].startswith(("leader epochs", "partition.metadata", "epochs of", "the zero"))
+    if harm[0].startswith(
+        ("leader epochs", "partition.metadata", "epochs of", "the zero", _WRAPPER)
+    )
     or harm[0] == "a log whose name is no number"
     or (is_clean and harm[0].startswith(("last log zeroed", "18 zeros", "5000 zeros after the l")))
     or (is_clean and harm[0].startswith(("zeros, then", "bytes of no batch")))
@@ -233,6 +238,10 @@ def test_harms_of_a_partition_alone(node: Node, harm: Harm, *, is_clean: bool) -
         node.harm(logs, number, harm)
         refusals = node.doctor(logs).refusals
         started = node.start(logs)
+    if node.version.startswith("3.") and harm[0].startswith(_WRAPPER):
+        assert refusals
+        assert started.is_up
+        return
     assert started.is_up == (not refusals), (refusals, started.log[-3000:])
 
 

@@ -10,6 +10,8 @@ import re
 import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.support.batches import message_bytes, wrapper_of
+from tests.support.codecs import compress
 from tests.support.corruption import entries, resealed
 
 if TYPE_CHECKING:
@@ -172,6 +174,37 @@ def _with_epoch(batch: bytes, epoch: int) -> bytes:
     return batch[:12] + epoch.to_bytes(4, "big") + batch[16:]
 
 
+def _next_offset(path: Path) -> int:
+    last = entries(path.read_bytes())[-1]
+    return int.from_bytes(last[:8], "big") + int.from_bytes(last[23:27], "big") + 1
+
+
+def _nested(offset: int) -> bytes:
+    """Return a compressed message of v1 that holds another one."""
+    message = message_bytes(0, b"k", b"v", magic=1, timestamp=1_000)
+    inner = wrapper_of(compress("gzip", message), offset=0, magic=1, codec="gzip", timestamp=1_000)
+    return wrapper_of(
+        compress("gzip", inner), offset=offset, magic=1, codec="gzip", timestamp=1_000
+    )
+
+
+def _wrapper_in_a_wrapper(path: Path) -> bytes:
+    return _nested(_next_offset(path))
+
+
+def _two_wrappers(harmed: Harmed) -> None:
+    path = harmed.of(-1, ".log")
+    offset = _next_offset(path)
+    message = message_bytes(0, b"k", b"v", magic=1, timestamp=1_000)
+    sound = wrapper_of(compress("gzip", message), offset=offset, magic=1, codec="gzip")
+    path.write_bytes(path.read_bytes() + sound + _nested(offset + 1))
+
+
+def _wrapper_without_index(harmed: Harmed) -> None:
+    _append(-1, _wrapper_in_a_wrapper)(harmed)
+    harmed.of(-1, ".index").unlink()
+
+
 def _records_that_cannot_be_decoded(batches: list[bytes]) -> list[bytes]:
     middle = len(batches) // 2
     spoiled = bytearray(batches[middle])
@@ -254,6 +287,9 @@ PARTITION_HARMS: tuple[Harm, ...] = (
             "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"
         ),
     ),
+    ("a wrapper in a wrapper", _append(-1, _wrapper_in_a_wrapper)),
+    ("a wrapper in a wrapper, after another one", _two_wrappers),
+    ("a wrapper in a wrapper, and no index", _wrapper_without_index),
     ("an unknown file", lambda harmed: (harmed.directory / "notes.txt").write_text("see ticket")),
 )
 

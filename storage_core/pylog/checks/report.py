@@ -147,6 +147,11 @@ class DoctorReport:
         losing = [each for each in self.partitions if each.start and each.start.loses_records]
         if losing:
             sentences.append(f"A broker that starts on this loses records of {_names(losing)}")
+        if any(_has(each, "cut_metadata_snapshot") for each in self.partitions):
+            sentences.append(
+                "A broker starts with a part of the cluster's metadata: partitions of topics that "
+                "are missing in them become -stray"
+            )
         forked = [each for each in self.partitions if _has(each, "replicas_differ")]
         if forked:
             sentences.append(

@@ -170,7 +170,7 @@ def _intact(segment: LogSegmentView, index: int, position: int, end: int) -> Ite
                 if batch is None or not has_valid_checksum(source, batch):
                     return
                 header = batch.header
-                if header.magic == MAGIC_VALUE_V2 and header.size_bytes <= _MOST_BYTES:
+                if header.size_bytes <= _MOST_BYTES:
                     for _ in RecordBatch(source.read_at(position, header.size_bytes)).records():
                         pass
             except (CorruptRecordError, InvalidRecordError):

@@ -26,6 +26,7 @@ from pylog.model import AppendOrigin
 from pylog.producers.producer_state_manager import validate_producers
 from pylog.record.batch_header import MAGIC_VALUE_V2, parse_batch_header
 from pylog.record.batch_scan import find_bad_checksum
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,6 +74,9 @@ def rebuild_producer_state(  # noqa: PLR0913 - what a state is made of
             manager.update_map_end_offset(start)
             if start in offsets_to_snapshot:
                 manager.take_snapshot()
+            _open_wrappers(segment, start)
+            if segment.base_offset == bases[-1]:
+                _open_wrappers(segment, last_offset)
             replay_segment(manager, segment, start, last_offset, checks_order=checks_order)
     manager.update_map_end_offset(last_offset)
     manager.take_snapshot()
@@ -100,6 +104,31 @@ def replay_segment(
             return
         for completed in replay_batch(manager, segment, batch):
             manager.complete_transaction(completed)
+
+
+def _open_wrappers(segment: LogSegment, offset: int) -> None:
+    """Raise `InvalidRecordError` for a wrapper, on the way to an offset, that no broker can open.
+
+    It holds another wrapper, or nothing. Kafka's look-up asks each batch that it passes for its
+    first offset (FileRecords.searchForOffsetFromPosition), which of a wrapper is only known by
+    opening it; checksums of what is inside are not looked at. A broker whose recovery meets one
+    ends. (Before 4.0 it asks the batch alone that it finds.)
+    """
+    start = segment.offset_index.lookup(offset).position
+    for batch in segment.log.batches_from(start, checks_order=False):
+        header = batch.header
+        first_offset = header.base_offset
+        if header.magic < MAGIC_VALUE_V2 and header.codec_id:
+            content = segment.log.read_at(batch.position, header.size_bytes)
+            try:
+                first_offset = next(iter(RecordBatch(memoryview(content)).records())).offset
+            except CorruptRecordError:
+                pass
+            except InvalidRecordError as error:
+                path, position = segment.log.path, batch.position
+                raise InvalidRecordError(error.reason, path, position) from error
+        if first_offset is None or first_offset >= offset:
+            return
 
 
 def replay_batch(
@@ -294,9 +323,10 @@ class SegmentRecovery:
         self._valid_bytes = window.file_position + int(
             headers.positions[-1] + headers.sizes_bytes[-1]
         )
-        # Differs from Kafka, which leaves batches of v0 and v1 out: its snapshot of a segment that
-        # ends with some lies before them.
-        self._producer_state.update_map_end_offset(int(headers.last_offsets[-1]) + 1)
+        # As in Kafka, the state does not know of batches of v0 and v1, which have no producers.
+        of_producers = headers.last_offsets[headers.is_v2]
+        if of_producers.size:
+            self._producer_state.update_map_end_offset(int(of_producers[-1]) + 1)
         self._add_leader_epochs(headers)
 
     def _add_leader_epochs(self, headers: BatchHeaders) -> None:
