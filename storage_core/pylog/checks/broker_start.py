@@ -108,6 +108,9 @@ def _segments(count: int) -> str:
     return "1 segment" if count == 1 else f"{count} segments"
 
 
+_CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
+
+
 def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
     """Start a log as a broker would, without changing it.
 
@@ -141,8 +144,8 @@ def _start(view: LogView, end_offset: int) -> BrokerStart:
             path = named
         loading = LogLoading(
             directory=path,
-            config=LogConfig(),
-            manager_config=LogManagerConfig(),
+            config=_CONFIG,
+            manager_config=_MANAGER_CONFIG,
             context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
             had_clean_shutdown=is_clean,
             recovery_point_checkpoint=offset(RECOVERY_POINT_CHECKPOINT),

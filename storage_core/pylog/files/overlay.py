@@ -211,7 +211,9 @@ class _Directory:
         except FileNotFoundError:
             return None
         if stat_module.S_ISDIR(mode):
-            return _Directory(path)
+            # Not by `set`, which changes the time of this directory.
+            found = self.changed[name] = _Directory(path)
+            return found
         return _File(path) if stat_module.S_ISREG(mode) else _Other(path)
 
     def names(self) -> list[str]:
@@ -247,12 +249,12 @@ def _error(number: int, path: str) -> OSError:
 class _Entry:
     """One entry of a listed directory, see `pylog.files.disk.Entry`."""
 
-    __slots__ = ("_node", "name", "path")
+    __slots__ = ("_found", "name", "path")
 
-    def __init__(self, directory: str, name: str, node: _Node) -> None:
+    def __init__(self, directory: str, name: str, found: _Node | os.DirEntry[str]) -> None:
         self.name = name
-        self.path = os.path.join(directory, name)  # noqa: PTH118 - kept as text
-        self._node = node
+        self.path = f"{directory}/{name}"
+        self._found = found
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
         return self._is(stat_module.S_ISDIR, follow_symlinks=follow_symlinks)
@@ -264,7 +266,9 @@ class _Entry:
         return stat_module.S_ISLNK(self.stat(follow_symlinks=False).st_mode)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        return _status_of(self._node, follow_symlinks=follow_symlinks)
+        if isinstance(self._found, os.DirEntry):
+            return self._found.stat(follow_symlinks=follow_symlinks)
+        return _status_of(self._found, follow_symlinks=follow_symlinks)
 
     def _is(self, kind: object, *, follow_symlinks: bool) -> bool:
         try:
@@ -480,15 +484,17 @@ class Overlay(DurableIO):
             found = directory.child(part)
             if found is None:
                 raise _error(errno.ENOENT, path)
-            below = _as_directory(found, path)
-            # Not by `set`, which changes the directory's time.
-            directory.changed[part] = below
+            below = directory.changed[part] = _as_directory(found, path)
             directory = below
         return directory, name
 
     def _entries(self, path: str, directory: _Directory) -> Iterator[disk.Entry]:
-        for name in directory.names():
-            node = directory.child(name)
+        if directory.base is not None:
+            with os.scandir(directory.base) as found:
+                for each in found:
+                    if each.name not in directory.changed:
+                        yield _Entry(path, each.name, each)
+        for name, node in directory.changed.items():
             if node is not None:
                 yield _Entry(path, name, node)
 
