@@ -91,7 +91,7 @@ FAILURES: dict[str, Callable[[Place], object]] = {
     "refused": lambda place: pylog.open_directory(place.refused),
     "no such directory": lambda place: pylog.open_directory(place.uri.replace("/sound", "/none")),
     "no log": lambda place: pylog.open_directory(place.uri.replace("/sound", "")),
-    "twice": lambda place: pylog.open_directory(place.uri, place.damaged),
+    "twice": lambda place: pylog.open_directory(place.uri, place.damaged, replica="nobody"),
     "unknown parameter": lambda place: pylog.open_directory(f"{place.uri}&{TOKEN[:3]}=1"),
     "not live": lambda place: pylog.scan(place.uri.replace("/sound?", "/sound/gone-0-delete?")),
     "unknown topic": lambda place: pylog.scan(place.uri, topics="nothing"),

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.admin.coordinators import StaleState, partition_count, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.consumer_offsets import group_records
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from pylog.config.server_properties import ServerProperties
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
     from pylog.internal_topics.group_state import StoredOffset
     from pylog.reading.internal_logs import StoredRecord
@@ -63,8 +65,8 @@ class CommittedOffset:
     Attributes
     ----------
     offset
-        The next one that the group would read; None where compaction has removed what was
-        committed at that time.
+        The next one that the group would read; -1 is no position. None where compaction has
+        removed what was committed at that time.
     leader_epoch, metadata, commit_timestamp
         As committed; the timestamp is the coordinator's, in ms.
     log_start_offset, log_end_offset
@@ -72,6 +74,8 @@ class CommittedOffset:
         name. Up to the last stable offset, for consumers that read committed records.
     member_id
         Who is assigned the partition; None if nobody is.
+    is_of_earlier_topic
+        Whether it was committed for a topic of that name which has been deleted since.
     """
 
     topic: str
@@ -83,11 +87,12 @@ class CommittedOffset:
     log_start_offset: int | None
     log_end_offset: int | None
     member_id: str | None
+    is_of_earlier_topic: bool = False
 
     @property
     def lag(self) -> int | None:
         """How many offsets are between the group and the end; None if one is not known."""
-        if self.offset is None or self.log_end_offset is None:
+        if self.offset is None or self.offset < 0 or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.offset
 
@@ -136,6 +141,9 @@ class GroupListing:
     ignored_records
         How many are of types that only earlier versions have, and that brokers pass over: they say
         nothing of what is here.
+    stale
+        What partitions hold of groups for which another one answers, or which are in several where
+        nobody knows which one does. What is stale is not in ``groups``.
     errors
         What could not be read: partitions of ``__consumer_offsets``, whose groups are missing, and
         logs of the groups' topics.
@@ -145,6 +153,7 @@ class GroupListing:
     partitions: tuple[int, ...]
     unreadable_records: int = 0
     ignored_records: int = 0
+    stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
 
 
@@ -154,6 +163,7 @@ def groups(
     groups: Iterable[str] | None = None,
     at_ms: int | None = None,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    server_properties: ServerProperties | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> GroupListing:
@@ -162,8 +172,8 @@ def groups(
     Parameters
     ----------
     *paths
-        Log directories, of any number of brokers: of a partition that lies there twice the longest
-        replica counts.
+        Log directories, of any number of brokers: of a partition that lies there twice one replica
+        counts, as for `open_directory`.
     groups
         Only these ids; None for all.
     at_ms
@@ -171,6 +181,10 @@ def groups(
         None for now.
     isolation
         "read_committed" counts lag to the last stable offset, as of now, and not to the end.
+    server_properties
+        Of a broker: how many partitions ``__consumer_offsets`` has, where the cluster's metadata
+        are not here. That number says which partition answers for a group
+        (`pylog.admin.coordinators`).
     threads
         How many partitions of ``__consumer_offsets`` are read side by side; None for what the
         environment variable ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
@@ -196,21 +210,33 @@ def groups(
         raise UnknownTopicOrPartitionError(reason)
     views = directory.topics[CONSUMER_OFFSETS_TOPIC]
     found = _read_side_by_side(views, at_ms, threads, progress)
-    read = [each for each in found if isinstance(each, LastRecords)]
-    states: dict[str, GroupState] = {}
-    for each in read:
-        states |= group_states(each.records)
-    lost = group_states([record for each in read for record in each.unknown])
+    by_partition = {
+        view.partition: group_states(each.records) for view, each in zip(views, found, strict=True)
+    }
+    lost = group_states([record for each in found for record in each.unknown])
+    configured = None
+    if server_properties is not None:
+        configured = server_properties.offsets_topic_partitions
+    count = partition_count(directory, CONSUMER_OFFSETS_TOPIC, by_partition, configured)
+    answers, stale = who_answers(
+        CONSUMER_OFFSETS_TOPIC,
+        by_partition,
+        count,
+        lambda name, place: by_partition[place][name].latest_commit,
+    )
+    states = {name: by_partition[place][name] for name, place in answers.items()}
     for group_id, state in lost.items():
         states.setdefault(group_id, GroupState(group_id, state.kind))
     logs = _Logs(directory, at_ms, IsolationLevel.parse(isolation))
-    described = [_group(states[each], lost.get(each), logs) for each in _chosen(states, groups)]
+    wanted = None if groups is None else set(groups)
+    described = [_group(states[each], lost.get(each), logs) for each in _chosen(states, wanted)]
     return GroupListing(
         described,
         tuple(view.partition for view in views),
-        sum(each.unreadable for each in read),
-        sum(each.ignored for each in read),
-        [*(each for each in found if isinstance(each, LogStorageError)), *logs.attempts.errors],
+        sum(each.unreadable for each in found),
+        sum(each.ignored for each in found),
+        tuple(each for each in stale if wanted is None or each.id in wanted),
+        [*(each.error for each in found if each.error is not None), *logs.attempts.errors],
     )
 
 
@@ -219,15 +245,13 @@ def _read_side_by_side(
     at_ms: int | None,
     threads: int | None,
     progress: Callable[[int, int], None] | None,
-) -> list[LastRecords | LogStorageError]:
-    """Return what each partition says, or why it cannot be read."""
+) -> list[LastRecords]:
+    """Return what each partition says, as far as it can be read."""
     shared = SharedProgress(sum(view.size_bytes for view in views), progress)
 
-    def read(view: LogView) -> LastRecords | LogStorageError:
+    def read(view: LogView) -> LastRecords:
         try:
             return last_group_records(view, at_ms)
-        except LogStorageError as error:
-            return error
         finally:
             shared.advance(view.size_bytes)
 
@@ -280,7 +304,8 @@ def _assigned(by_topic: dict[str | uuid.UUID, list[int]], logs: _Logs) -> Iterat
 def _committed(
     where: TopicPartition, stored: StoredOffset | None, member_id: str | None, logs: _Logs
 ) -> CommittedOffset:
-    start, end = logs.range_of(where, None if stored is None else stored.topic_id)
+    topic_id = None if stored is None else stored.topic_id
+    start, end = logs.range_of(where, topic_id)
     if stored is None:
         return CommittedOffset(*where, None, None, None, None, start, end, member_id)
     return CommittedOffset(
@@ -292,6 +317,7 @@ def _committed(
         start,
         end,
         member_id,
+        logs.is_another_topic(where, topic_id),
     )
 
 
@@ -319,16 +345,19 @@ class _Logs:
         self, where: TopicPartition, topic_id: uuid.UUID | None
     ) -> tuple[int | None, int | None]:
         """Return start and end of a log; None where it is not here, or is another topic's."""
-        if where not in self._directory:
+        if where not in self._directory or self.is_another_topic(where, topic_id):
             return None, None
         view = self._directory[where]
-        has_id = topic_id is not None and topic_id != ZERO_UUID
-        if has_id and self._topic_id(view) not in (None, topic_id):
-            return None, None
         if where not in self._ranges:
             start = self.attempts.read(lambda: view.log_start_offset)
             self._ranges[where] = start, self.attempts.read(lambda: self._end(view))
         return self._ranges[where]
+
+    def is_another_topic(self, where: TopicPartition, topic_id: uuid.UUID | None) -> bool:
+        """Whether the topic that is here now has another id."""
+        if topic_id is None or topic_id == ZERO_UUID or where not in self._directory:
+            return False
+        return self._topic_id(self._directory[where]) not in (None, topic_id)
 
     def _end(self, view: LogView) -> int:
         end = find_last_stable_offset(view) if self._is_committed else view.log_end_offset
@@ -345,10 +374,11 @@ class _Logs:
 class LastRecords(NamedTuple):
     """The last record of each key in a partition of ``__consumer_offsets``, without tombstones."""
 
-    records: list[CoordinatorRecord]
+    records: list[CoordinatorRecord]  # in offset order
     unknown: list[CoordinatorRecord]
     unreadable: int
     ignored: int
+    error: LogStorageError | None = None  # what ended the reading: damage
 
 
 def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
@@ -357,8 +387,12 @@ def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
     last: dict[bytes, StoredRecord] = {}
     later: dict[bytes, StoredRecord] = {}
     earlier_count = 0
-    earlier_end = view.log_start_offset
-    for stored in coordinator_records(view):
+    earlier_end = 0
+    error = decided.error
+    for stored in _up_to_damage(view):
+        if isinstance(stored, LogStorageError):
+            error = stored
+            break
         is_later = at_ms is not None and stored.timestamp > at_ms
         if not later:
             earlier_end = stored.offset + (not is_later)
@@ -368,12 +402,24 @@ def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
         if is_later:
             later.setdefault(stored.key, stored)
         else:
+            last.pop(stored.key, None)  # so that records are in the order of their offsets
             last[stored.key] = stored
-    markers = decided.markers_below(earlier_end)
-    has_gaps = earlier_end - view.log_start_offset > earlier_count + markers
+    gone = 0
+    if error is None:
+        start = view.log_start_offset
+        gone = max(earlier_end, start) - start - earlier_count - decided.markers_below(earlier_end)
+    has_gaps = gone > 0
     unknown = [later[key] for key in later if key not in last] if has_gaps else []
     records, unreadable, ignored = _decoded(last.values())
-    return LastRecords(records, _decoded(unknown)[0], unreadable, ignored)
+    return LastRecords(records, _decoded(unknown)[0], unreadable, ignored, error)
+
+
+def _up_to_damage(view: LogView) -> Iterator[StoredRecord | LogStorageError]:
+    """Yield the records of a partition and, as the last one, the error that ends the reading."""
+    try:
+        yield from coordinator_records(view)
+    except LogStorageError as error:
+        yield error
 
 
 def _decoded(stored: Iterable[StoredRecord]) -> tuple[list[CoordinatorRecord], int, int]:
@@ -400,12 +446,17 @@ class _Decisions:
 
     def __init__(self, view: LogView, at_ms: int | None) -> None:
         self._ends: dict[int, list[tuple[int, bool]]] = {}
-        for each in find_transactions(view):
-            if each.marker_offset is None:
-                continue
-            is_by_then = at_ms is None or (each.marker_timestamp or 0) <= at_ms
-            is_committed = each.state == "committed" and is_by_then
-            self._ends.setdefault(each.producer_id, []).append((each.marker_offset, is_committed))
+        self.error: LogStorageError | None = None
+        try:
+            for each in find_transactions(view):
+                if each.marker_offset is None:
+                    continue
+                is_by_then = at_ms is None or (each.marker_timestamp or 0) <= at_ms
+                is_committed = each.state == "committed" and is_by_then
+                ends = self._ends.setdefault(each.producer_id, [])
+                ends.append((each.marker_offset, is_committed))
+        except LogStorageError as error:
+            self.error = error  # what was ended before it counts
 
     def counts(self, stored: StoredRecord) -> bool:
         """Whether a record is of no transaction, or of one that has been committed."""

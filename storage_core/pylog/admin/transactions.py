@@ -12,19 +12,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylog.admin.coordinators import StaleState, partition_count, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
 from pylog.reading.log_directory import open_directory
 from pylog.reading.producer_transactions import find_transactions
+from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from pylog.config.server_properties import ServerProperties
     from pylog.model import TopicPartition
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
@@ -55,6 +58,11 @@ class ListedTransaction:
     transactional_id, coordinator_state
         What ``__transaction_state`` says of the producer, if it is there and does: the state is
         that of the transactional id now, and may be that of a later transaction.
+    prepared_ms
+        When the coordinator decided how it ends, while its marker is not here; else None.
+    waiting_records, waiting_bytes
+        What of the partition is from its first record on, where it has been decided: consumers of
+        committed records wait for the marker before they read it. Records are counted by offsets.
     is_hanging
         Whether it is overdue and its coordinator will not end it. None if that cannot be told, for
         want of the coordinator's record.
@@ -77,6 +85,9 @@ class ListedTransaction:
     transactional_id: str | None
     coordinator_state: str | None
     is_hanging: bool | None
+    prepared_ms: int | None = None
+    waiting_records: int | None = None
+    waiting_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,9 @@ class TransactionListing:
         How many partitions were looked at.
     has_coordinators
         Whether partitions of ``__transaction_state`` were there to be asked.
+    stale
+        What partitions of ``__transaction_state`` hold of ids for which another one answers, or
+        which are in several where nobody knows which one does.
     errors
         What could not be read; of such a partition only what is before the damage is known.
     """
@@ -102,6 +116,7 @@ class TransactionListing:
     counts: dict[TopicPartition, dict[str, int]] = field(default_factory=dict)
     partition_count: int = 0
     has_coordinators: bool = False
+    stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
 
     @property
@@ -115,7 +130,8 @@ class TransactionListing:
 
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 
-_UNDER_WAY = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+_UNDECIDED = "Ongoing"
+_UNDER_WAY = frozenset({_UNDECIDED, "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 
 
 class CoordinatedTransaction(NamedTuple):
@@ -128,6 +144,7 @@ class CoordinatedTransaction(NamedTuple):
     state: str  # kafka's name of the transaction's state, such as ``Ongoing``
     timeout_ms: int  # after which the coordinator aborts a transaction
     started_ms: int | None  # when it began; None if none has
+    updated_ms: int  # when this was written
     partitions: frozenset[tuple[str, int]]  # what it covers, while it is under way
 
     def covers(self, producer_id: int, topic: str, partition: int) -> bool:
@@ -139,22 +156,52 @@ class CoordinatedTransaction(NamedTuple):
         )
 
 
+class Coordinators(NamedTuple):
+    """What coordinators say."""
+
+    by_producer: dict[int, list[CoordinatedTransaction]]  # of ids that have, or had, a producer id
+    stale: list[StaleState]
+
+    def find(self, producer_id: int, topic: str, partition: int) -> CoordinatedTransaction | None:
+        """Return who has a producer's transaction in a partition under way, else had it last."""
+        known = self.by_producer.get(producer_id, [])
+        for each in known:
+            if each.covers(producer_id, topic, partition):
+                return each
+        return max(known, key=lambda each: each.updated_ms, default=None)
+
+
 def transactional_ids(
-    views: Iterable[LogView], errors: list[LogStorageError]
-) -> dict[int, CoordinatedTransaction]:
-    """Return what coordinators say, by every producer id that a transactional id has had."""
-    found: dict[int, CoordinatedTransaction] = {}
-    for view in views:
+    directory: LogDirectory, configured: int | None, errors: list[LogStorageError]
+) -> Coordinators:
+    """Return what the coordinators of ``__transaction_state`` say."""
+    by_partition: dict[int, dict[str, CoordinatedTransaction]] = {}
+    producers: set[tuple[int, str, int]] = set()
+    for view in directory.topics.get(TRANSACTION_STATE_TOPIC, []):
+        last = by_partition[view.partition] = {}
         try:
-            found |= _of_partition(view)
+            for each in _of_partition(view, last):
+                producers.add((each.producer_id, each.transactional_id, view.partition))
         except LogStorageError as error:
             errors.append(error)
-    return found
+    count = partition_count(directory, TRANSACTION_STATE_TOPIC, by_partition, configured)
+    answers, stale = who_answers(
+        TRANSACTION_STATE_TOPIC,
+        by_partition,
+        count,
+        lambda name, place: by_partition[place][name].updated_ms,
+    )
+    by_producer: dict[int, list[CoordinatedTransaction]] = {}
+    for producer_id, name, partition in sorted(producers):
+        if answers.get(name) == partition:
+            by_producer.setdefault(producer_id, []).append(by_partition[partition][name])
+    return Coordinators(by_producer, stale)
 
 
-def _of_partition(view: LogView) -> dict[int, CoordinatedTransaction]:
-    by_producer: dict[int, str] = {}
-    last: dict[str, CoordinatedTransaction] = {}
+def _of_partition(
+    view: LogView, last: dict[str, CoordinatedTransaction]
+) -> Iterator[CoordinatedTransaction]:
+    """Yield what was written of transactional ids; ``last`` has the last that stands, by id."""
     records = transaction_records()
     for stored in coordinator_records(view):
         try:
@@ -165,10 +212,8 @@ def _of_partition(view: LogView) -> dict[int, CoordinatedTransaction]:
         if record.value is None:
             last.pop(name, None)
             continue
-        coordinated = _coordinated(name, record.value)
-        last[name] = coordinated
-        by_producer[coordinated.producer_id] = name
-    return {producer_id: last[name] for producer_id, name in by_producer.items() if name in last}
+        last[name] = _coordinated(name, record.value)
+        yield last[name]
 
 
 def _coordinated(name: str, fields: dict[str, Any]) -> CoordinatedTransaction:
@@ -182,6 +227,7 @@ def _coordinated(name: str, fields: dict[str, Any]) -> CoordinatedTransaction:
         TRANSACTION_STATES[status] if is_known else f"unknown ({status})",
         fields["transactionTimeoutMs"],
         started if started >= 0 else None,
+        fields["transactionLastUpdateTimestampMs"],
         frozenset(
             (each["topic"], number)
             for each in fields["transactionPartitions"] or ()
@@ -204,6 +250,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS,
     now_ms: int | None = None,
     includes_ended: bool = False,
+    server_properties: ServerProperties | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TransactionListing:
@@ -213,8 +260,8 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     ----------
     *paths
         Log directories or topic-partition directories, of any number of brokers: of a partition
-        that lies there twice the longest replica counts. Partitions of ``__transaction_state``
-        among them tell transactional ids.
+        that lies there twice one replica counts, as for `open_directory`. Partitions of
+        ``__transaction_state`` among them tell transactional ids.
     topics
         Only these; None for all, internal ones included: committed offsets may be transactional.
     partitions
@@ -225,6 +272,9 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         The time that this is counted to; None for now.
     includes_ended
         Whether committed and aborted transactions are listed, and not only counted.
+    server_properties
+        Of a broker: how many partitions ``__transaction_state`` has, where the cluster's metadata
+        are not here (`pylog.admin.coordinators`).
     threads
         How many partitions are read at once; None for what the environment variable
         ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
@@ -241,9 +291,11 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     """
     directory = open_directory(*paths)
     now = SystemClock().milliseconds() if now_ms is None else now_ms
-    coordinators = directory.topics.get(TRANSACTION_STATE_TOPIC, [])
     errors: list[LogStorageError] = []
-    by_producer = transactional_ids(coordinators, errors)
+    configured = None
+    if server_properties is not None:
+        configured = server_properties.transaction_topic_partitions
+    coordinators = transactional_ids(directory, configured, errors)
     views = _views(directory, topics, partitions)
     listed: list[ListedTransaction] = []
     counts: dict[TopicPartition, dict[str, int]] = {}
@@ -254,7 +306,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
             for each in find_transactions(view):
                 found.counts[each.state] += 1
                 if each.state in ("open", "unknown") or includes_ended:
-                    coordinated = by_producer.get(each.producer_id)
+                    coordinated = coordinators.find(each.producer_id, *view.topic_partition)
                     found.listed.append(_listed(view, each, coordinated, now, max_timeout_ms))
         except LogStorageError as error:
             return found._replace(error=error)
@@ -278,7 +330,14 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         # Whoever is interrupted does not wait for the partitions that are being read.
         pool.shutdown(wait=False, cancel_futures=True)
     listed.sort(key=_urgency)
-    return TransactionListing(listed, counts, len(views), bool(coordinators), errors)
+    return TransactionListing(
+        listed,
+        counts,
+        len(views),
+        TRANSACTION_STATE_TOPIC in directory,
+        tuple(coordinators.stale),
+        errors,
+    )
 
 
 class _Found(NamedTuple):
@@ -324,6 +383,10 @@ def _listed(
     is_hanging: bool | None = is_overdue and not is_covered
     if is_hanging and coordinated is None:
         is_hanging = None
+    prepared_ms = waiting = None
+    if is_covered and coordinated is not None and coordinated.state != _UNDECIDED:
+        prepared_ms = coordinated.updated_ms
+        waiting = _waiting(view, transaction)
     return ListedTransaction(
         topic=view.topic,
         partition=view.partition,
@@ -342,7 +405,19 @@ def _listed(
         transactional_id=None if coordinated is None else coordinated.transactional_id,
         coordinator_state=None if coordinated is None else coordinated.state,
         is_hanging=is_hanging,
+        prepared_ms=prepared_ms,
+        waiting_records=None if waiting is None else waiting[0],
+        waiting_bytes=None if waiting is None else waiting[1],
     )
+
+
+def _waiting(view: LogView, transaction: Transaction) -> tuple[int, int] | None:
+    """Return how many offsets and bytes lie from a transaction's first record on."""
+    first = transaction.first_offset
+    if first is None:
+        return None
+    slices = segment_slices(view, first, view.log_end_offset)
+    return view.log_end_offset - first, sum(each.size_bytes for each in slices)
 
 
 _ORDER = {"open": 1, "unknown": 2}

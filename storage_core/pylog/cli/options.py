@@ -467,8 +467,8 @@ server_properties = click.option(
     metavar="FILE",
     type=FILE,
     callback=_server_properties,
-    help="A broker's server.properties, which configures topics as far as they have no properties "
-    "of their own. Default: Kafka's defaults.",
+    help="A broker's server.properties, for what it says of topics that have no properties of "
+    "their own. Default: Kafka's defaults.",
 )
 
 dry_run = click.option(

@@ -185,6 +185,9 @@ class ServerProperties:
         Where ``__cluster_metadata-0`` lies; the first of the log directories if None.
     num_partitions
         How many partitions a topic gets if nobody says it.
+    offsets_topic_partitions, transaction_topic_partitions
+        How many partitions ``__consumer_offsets`` and ``__transaction_state`` are made with; None
+        if the file does not say it.
     named
         The properties of topics that the file says something about; all others of `log_config`
         have Kafka's defaults.
@@ -198,6 +201,8 @@ class ServerProperties:
     log_dirs: tuple[str, ...] = DEFAULT_LOG_DIRS
     metadata_log_dir: str | None = None
     num_partitions: int = DEFAULT_NUM_PARTITIONS
+    offsets_topic_partitions: int | None = None
+    transaction_topic_partitions: int | None = None
     named: frozenset[str] = frozenset()
     path: str | None = None
 
@@ -300,6 +305,13 @@ def _values_of(name: str, text: str) -> Iterator[tuple[_Meaning, object]]:
         yield meaning, value * meaning.unit_ms if is_scaled else value
 
 
+_COUNTS = {
+    "num.partitions": "num_partitions",
+    "offsets.topic.num.partitions": "offsets_topic_partitions",
+    "transaction.state.log.num.partitions": "transaction_topic_partitions",
+}
+
+
 def _meanings() -> dict[str, list[_Meaning]]:
     """Return what each broker-wide name sets; of several names of a field, the last counts."""
     kinds = _TOPIC_KINDS
@@ -313,7 +325,8 @@ def _meanings() -> dict[str, list[_Meaning]]:
     for name in ("log.dir", "log.dirs"):
         meanings[name] = [_Meaning(ServerProperties, "log_dirs", _Directories())]
     meanings["metadata.log.dir"] = [_Meaning(ServerProperties, "metadata_log_dir", _Directory())]
-    meanings["num.partitions"] = [_Meaning(ServerProperties, "num_partitions", integer(1))]
+    for name, field_name in _COUNTS.items():
+        meanings[name] = [_Meaning(ServerProperties, field_name, integer(1))]
     return meanings
 
 

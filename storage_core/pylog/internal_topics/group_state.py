@@ -58,6 +58,11 @@ class GroupState:
     offsets: dict[tuple[str, int], StoredOffset] = field(default_factory=dict)
 
     @property
+    def latest_commit(self) -> int:
+        """When an offset was committed last, in ms; -1 if none was."""
+        return max((each.commit_timestamp for each in self.offsets.values()), default=-1)
+
+    @property
     def state(self) -> str:
         """The state that a coordinator gives the group when it loads these records."""
         if not self.members:
@@ -73,16 +78,29 @@ class GroupState:
 
 
 def group_states(records: Iterable[CoordinatorRecord]) -> dict[str, GroupState]:
-    """Return the groups, by id, that the last record of each key tells of; none is a tombstone."""
+    """Return the groups, by id, that the last record of each key tells of; none is a tombstone.
+
+    The records are in the order of their offsets. A group that was of several kinds is of the last.
+    """
+    records = list(records)
+    kinds = {_group_id(each): _KIND_OF[each.type_id] for each in records if each.type_id in _NAMING}
     groups: dict[str, GroupState] = {}
     for record in records:
         take = _TAKERS.get(record.type_id)
         if take is None or record.value is None:
             continue
-        group_id = record.key.get("group", record.key.get("groupId", ""))
+        kind = _KIND_OF.get(record.type_id)
+        if kind is not None and kind != kinds.get(_group_id(record), kind):
+            continue
+        group_id = _group_id(record)
         group = groups.setdefault(group_id, GroupState(group_id))
         take(group, record.key, record.value)
     return groups
+
+
+def _group_id(record: CoordinatorRecord) -> str:
+    found: str = record.key.get("group", record.key.get("groupId", ""))
+    return found
 
 
 def _take_offset(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
@@ -164,3 +182,27 @@ _TAKERS = {
     consumer_offsets.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _take_assignment_epoch,
     consumer_offsets.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
 }
+
+_KINDS = {
+    CLASSIC: (consumer_offsets.GROUP_METADATA,),
+    CONSUMER: (
+        consumer_offsets.CONSUMER_GROUP_METADATA,
+        consumer_offsets.CONSUMER_GROUP_MEMBER_METADATA,
+        consumer_offsets.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
+        consumer_offsets.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    ),
+    SHARE: (
+        consumer_offsets.SHARE_GROUP_METADATA,
+        consumer_offsets.SHARE_GROUP_MEMBER_METADATA,
+        consumer_offsets.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    ),
+    STREAMS: (
+        consumer_offsets.STREAMS_GROUP_METADATA,
+        consumer_offsets.STREAMS_GROUP_MEMBER_METADATA,
+        consumer_offsets.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
+        consumer_offsets.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    ),
+}
+_KIND_OF = {type_id: kind for kind, types in _KINDS.items() for type_id in types}
+_NAMING = {types[0] for types in _KINDS.values()}
+"""Records that say of which kind a group is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,7 @@ _LEAST_NEEDED = ("GROUP",)  # which the line above the table has
     help="Print lines of group, topic, partition and offset, as kafka-consumer-groups "
     "--reset-offsets --from-file reads them.",
 )
+@options.server_properties
 @options.threads("partitions of __consumer_offsets are read side by side")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def groups(
@@ -74,10 +76,13 @@ def groups(
     """List consumer groups: committed offsets, lag, members.
 
     Groups are read from the partitions of __consumer_offsets under the PATHs; a group is in one of
-    them, so those of other brokers are not listed. Columns are those of kafka-consumer-groups
-    --describe: the committed offset, the end of the log, the lag between them, and the member that
-    has the partition, if one has; "-" is not known here. Offsets that were committed in a
-    transaction count once it is committed.
+    them, so those of other brokers are not listed. Which one follows from the number of partitions,
+    known from the cluster's metadata, --server-properties, or a complete set of partitions: where
+    it was raised, what other partitions still have is stale, and only named.
+
+    Columns are those of kafka-consumer-groups --describe: the committed offset, the end of the log,
+    the lag between them, and the member that has the partition, if one has; "-" is not known here.
+    Offsets that were committed in a transaction count once it is committed.
 
     The lag of a partition whose log is not under the PATHs is not known, nor is that of a topic
     that has been deleted and made again since.
@@ -102,12 +107,7 @@ def groups(
     if as_json:
         write_json(_document(listing))
     elif as_csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(
-            (group.group_id, each.topic, each.partition, each.offset)
-            for group in listing.groups
-            for each in group.offsets
-            if each.offset is not None  # what is not known is left out
-        )
+        sys.stdout.writelines(_csv_lines(listing))
     else:
         lines = _lines(
             listing,
@@ -118,11 +118,23 @@ def groups(
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
     for line in _notes(listing):
-        sys.stderr.write(f"pylog: note: {line}\n")
+        sys.stderr.write(f"pylog: note: {pylog.jobs.printable(line)}\n")
     for line in _left_out(listing):
         sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(line)}\n")
     is_sound = not listing.errors and not listing.unreadable_records
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
+
+
+def _csv_lines(listing: GroupListing) -> Iterator[str]:
+    """Yield lines of what is known, and is a position in the topic that is here now."""
+    for group in listing.groups:
+        for each in group.offsets:
+            if each.offset is not None and each.offset >= 0 and not each.is_of_earlier_topic:
+                row = io.StringIO()
+                # Fields with either character of a line's end are quoted.
+                writer = csv.writer(row, lineterminator="\r\n")
+                writer.writerow((group.group_id, each.topic, each.partition, each.offset))
+                yield row.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _lines(
@@ -172,6 +184,8 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
 
 
 def _offset(row: CommittedOffset, *, is_past: bool) -> str:
+    if row.offset is not None and row.offset < 0:
+        return "-"  # as kafka-consumer-groups has it
     if row.offset is None:
         return "?" if is_past and row.member_id is None else "-"
     return str(row.offset)
@@ -208,7 +222,24 @@ def _left_out(listing: GroupListing) -> Iterator[str]:
 
 
 def _notes(listing: GroupListing) -> Iterator[str]:
-    """Yield what was passed over, and is not missing."""
+    """Yield what was passed over and is not missing, and what the figures do not say."""
+    yield from map(str, listing.stale)
+    for group in listing.groups:
+        for committed in group.offsets:
+            start, offset = committed.log_start_offset, committed.offset
+            if offset is not None and start is not None and 0 <= offset < start:
+                place = f"{committed.topic}-{committed.partition}"
+                gone = (
+                    "none of the lag can be read"
+                    if committed.log_end_offset == start
+                    else (f"offsets {offset} to {start - 1} are gone")
+                )
+                yield f"{group.group_id} is at {offset} in {place}, which begins at {start}: {gone}"
+            if committed.is_of_earlier_topic:
+                yield (
+                    f"{group.group_id} has an offset for {committed.topic}-{committed.partition} "
+                    "of an earlier topic of that name"
+                )
     count = listing.ignored_records
     if count:
         are, say, them = ("is", "says", "it") if count == 1 else ("are", "say", "them")

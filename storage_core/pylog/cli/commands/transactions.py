@@ -11,7 +11,7 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DURATION, command
 from pylog.cli.output import OutputTraits, aligned_columns, document_of, write_json
-from pylog.text.words import counted, duration_text, time_text
+from pylog.text.words import counted, duration_text, format_bytes, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "includes_ended", is_flag=True, help="List committed and aborted ones as well."
 )
+@options.server_properties
 @options.threads("partitions are read side by side")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def transactions(
@@ -59,7 +60,9 @@ def transactions(
 
     With partitions of __transaction_state among the PATHs there are the TRANSACTIONAL ID, and the
     state that its COORDINATOR has written. An overdue transaction that its coordinator does not
-    have under way is "hanging": nobody will end it (kafka-transactions abort does).
+    have under way is "hanging": nobody will end it (kafka-transactions abort does). Of one whose
+    end is decided (PrepareCommit, PrepareAbort) and whose marker is not here, NOTE says since when,
+    and what of the partition waits behind it, counted by offsets.
 
     Of a partition that is damaged, what is before the damage is listed. A terminal that is too
     narrow does without COORDINATOR, LAST, MARKER and other columns, as far as it must.
@@ -80,6 +83,8 @@ def transactions(
         lines = transaction_lines(listing, OutputTraits.of(sys.stdout).width)
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
+    for stale in listing.stale:
+        sys.stderr.write(f"pylog: note: {pylog.jobs.printable(str(stale))}\n")
     for error in listing.errors:
         sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(str(error))}\n")
     is_sound = not listing.errors and not any(each.is_overdue for each in listing.transactions)
@@ -137,7 +142,14 @@ def _least_needed(columns: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _note(row: ListedTransaction) -> str:
     notes = ["overdue"] if row.is_overdue else []
-    return ", ".join([*notes, "hanging"] if row.is_hanging else notes)
+    if row.is_hanging:
+        notes.append("hanging")
+    if row.prepared_ms is not None:
+        notes.append(f"decided {time_text(row.prepared_ms)}")
+    if row.waiting_records is not None and row.waiting_bytes is not None:
+        waiting = counted(row.waiting_records, "record")
+        notes.append(f"{waiting}, {format_bytes(row.waiting_bytes)} wait")
+    return ", ".join(notes)
 
 
 def _known(value: int | None) -> str:
@@ -152,5 +164,6 @@ def _document(listing: TransactionListing) -> dict[str, Any]:
         ],
         "totals": listing.totals,
         "hasCoordinators": listing.has_coordinators,
+        "stale": document_of(listing.stale),
         "errors": document_of(listing.errors),
     }

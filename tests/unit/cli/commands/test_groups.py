@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import TYPE_CHECKING
 
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
+from tests.unit.admin.test_consumer_groups import commit_key, commit_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +77,7 @@ def test_json_has_groups_members_and_offsets(
             "logStartOffset": 0,
             "logEndOffset": 49,
             "memberId": None,
+            "isOfEarlierTopic": False,
             "lag": 40,
         }
     ]
@@ -114,3 +118,26 @@ def test_wrong_usage_and_a_directory_without_groups_are_told(
     done = pylog_run("groups", tmp_path, "--csv", "--json")
     assert done.status == 2
     assert "give one of --members, --csv and --json" in done.error
+
+
+def test_no_position_and_an_earlier_topics_offset_are_shown_and_are_no_lines_of_csv(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    log = {500: [batch_v2(plain_records(500, 10))]}
+    write_partition(tmp_path, log, name="orders-0")
+    records = [
+        Stored(at, 1000, commit_key(group, "orders", 0), commit_value(offset))
+        for at, (group, offset) in enumerate((("a\r\nb", 505), ("none", -1), ("old", 20)))
+    ]
+    write_partition(tmp_path, {0: [batch_v2(records)]}, name="__consumer_offsets-0")
+    shown = pylog_run("groups", tmp_path)
+    (row,) = (line for line in shown.lines if line.startswith("none  "))
+    assert row.split() == ["none", "orders", "0", "-", "510", "-"]
+    assert (
+        "old is at 20 in orders-0, which begins at 500: offsets 20 to 499 are gone" in shown.error
+    )
+    done = pylog_run("groups", tmp_path, "--csv")
+    assert list(csv.reader(io.StringIO(done.output.decode(), newline=""))) == [
+        ["a\r\nb", "orders", "0", "505"],
+        ["old", "orders", "0", "20"],
+    ]

@@ -10,6 +10,7 @@ import pytest
 from pylog.cli.main import run
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
+from tests.unit.admin.test_transactions import MINUTE, NOW, coordinated, data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,3 +115,13 @@ def test_the_note_is_seen_in_80_columns(
     assert max(map(len, terminal.getvalue().splitlines())) <= 80
     assert {"OPEN", "TOPIC", "TRANSACTIONAL"} <= set(heading.split())
     assert totals == "3 open, 18 committed, 14 aborted, in 6 of 10 partitions"
+
+
+def test_what_waits_behind_a_marker_is_a_note(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [data(0, 2), batch_v2(plain_records(1, 48))]})
+    decided = coordinated(0, "audit", 2, 2, 3 * MINUTE, ("orders", 0))
+    write_partition(tmp_path, {0: [batch_v2([decided])]}, name="__transaction_state-0")
+    done = pylog_run("transactions", tmp_path, "--now", str(NOW))
+    assert "decided 1970-01-01T00:03:00Z, 49 records, " in done.output.decode()
