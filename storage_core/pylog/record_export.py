@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
@@ -22,6 +23,7 @@ from pylog.locations import is_remote
 from pylog.record_lines.line_format import VALUE_FORMATS, LineFormat
 from pylog.record_lines.record_json import headers_as_json
 from pylog.record_lines.text_column import base64_column
+from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -255,7 +257,7 @@ def _csv_schema(schema: pa.Schema) -> pa.Schema:
         if field.name == "batch":
             msg = "CSV cannot hold the column 'batch'; leave it out"
             raise ValueError(msg)
-        is_text = field.name in {"key", "value", "headers"}
+        is_text = field.name in {"key", "value", "headers", "timestamp"}
         fields.append(pa.field(field.name, pa.large_string()) if is_text else field)
     return pa.schema(fields)
 
@@ -266,9 +268,29 @@ def _csv_batch(batch: pa.RecordBatch, values: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
+"""The years 1 and 9999."""
+
+
+def _times_as_text(column: pa.Array) -> pa.Array:
+    """Return times as Arrow writes them; those that no four-digit year has with more digits."""
+    texts = column.cast(pa.large_string())
+    per_second = 1_000 if column.type.unit == "ms" else 1_000_000
+    counts = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    far = (counts < _FIRST_S * per_second) | (counts >= (_LAST_S + 1) * per_second)
+    if not far.any():
+        return texts
+    rows = texts.to_pylist()
+    for at in np.flatnonzero(far).tolist():
+        rows[at] = calendar_text(int(counts[at]), per_second).replace("T", " ")
+    return pa.array(rows, pa.large_string())
+
+
 def _csv_column(name: str, column: pa.Array, values: str) -> pa.Array:
     if name == "headers":
         return headers_as_json(column, values)
+    if name == "timestamp":
+        return _times_as_text(column)
     if name not in {"key", "value"}:
         return column
     if values == "base64":

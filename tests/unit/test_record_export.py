@@ -70,7 +70,7 @@ def test_csv_tells_null_from_empty(logs: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     pylog.export(scan(logs, topics="orders"), path)
     text = path.read_text()
-    assert text.splitlines()[2].endswith('1,2023-11-14 22:13:20.001Z,,"","[]"')
+    assert text.splitlines()[2].endswith('1,"2023-11-14 22:13:20.001Z",,"","[]"')
     rows = list(csv.reader(text.splitlines()))
     assert rows[0] == list(COLUMNS)
     assert rows[1][:3] == ["orders", "0", "0"]

@@ -83,3 +83,23 @@ def parse_duration(text: str) -> int:
         msg = f"{text!r} is not a duration: give 30s, 15m, 2h, 7d or 4w"
         raise ValueError(msg)
     return int(match[1]) * _UNIT_MS[match[2]]
+
+
+_CYCLE_YEARS = 400
+_CYCLE_SECONDS = 146_097 * 86_400
+"""After 400 years the calendar repeats itself, days of the week included."""
+
+
+def calendar_text(count: int, per_second: int) -> str:
+    """Return a time in UTC as ISO 8601 has it, also one before year 1 or after 9999.
+
+    ``count`` is since 1970-01-01, in units of which ``per_second``, a power of ten, are a second.
+    """
+    seconds, rest = divmod(count, per_second)
+    cycles, seconds = divmod(seconds, _CYCLE_SECONDS)
+    within = dt.datetime.fromtimestamp(seconds, dt.UTC)
+    year = within.year + cycles * _CYCLE_YEARS
+    sign = "" if 0 <= year <= dt.MAXYEAR else "+" if year > 0 else "-"
+    digits = len(str(per_second)) - 1
+    fraction = f".{rest:0{digits}}" if digits else ""
+    return f"{sign}{abs(year):04}{within:-%m-%dT%H:%M:%S}{fraction}Z"

@@ -19,6 +19,8 @@ from pylog.cli.options import argument, command
 from pylog.cli.output import announce_compilation
 from pylog.cli.progress import stopped_by
 from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.lazy_modules import LazyModule
+from pylog.text.instants import calendar_text
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
     Row = tuple[object, ...]
+else:
+    pa = LazyModule("pyarrow")
 
 
 @command(
@@ -141,6 +145,7 @@ def _lines(reader: pa.RecordBatchReader, *, as_csv: bool, as_json: bool) -> Iter
     return table_lines(names, rows)
 
 
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _ROWS_OF_WIDTHS = 1_000
 """The first rows decide how wide columns are; a wider cell after them moves those to its right."""
 
@@ -148,7 +153,28 @@ _ROWS_OF_WIDTHS = 1_000
 def rows_of(reader: pa.RecordBatchReader) -> Iterator[Row]:
     """Yield the rows of a reader as values of Python."""
     for batch in reader:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from zip(*map(_values, batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):  # a time that Python's calendar does not have
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401 - whatever a query gives
+    """Return a scalar as a value of Python, a time in the far future as text."""
+    if isinstance(scalar, pa.StructScalar) and scalar.is_valid:
+        return {name: _value(each) for name, each in scalar.items()}
+    if isinstance(scalar, pa.ListScalar) and scalar.is_valid:
+        return [_value(each) for each in scalar.values]
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        if not isinstance(scalar, pa.TimestampScalar):
+            raise
+        return calendar_text(scalar.value, _PER_SECOND[scalar.type.unit])
 
 
 def table_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:

@@ -189,3 +189,19 @@ def test_checksums_and_keys_are_looked_at_where_that_is_asked_for(
             done = pylog_run("sql", tmp_path, query, *options)
             assert done.status == 0
             assert [line.strip() for line in done.lines[1:-1]] == expected
+
+
+def test_one_far_time_ends_no_query(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+    far = 1_763_769_600_000_000  # microseconds, taken for milliseconds
+    write_partition(tmp_path, {0: [batch_v2([Stored(0, far, b"a", b"us")])]})
+    expected = "+57861-08-20T00:00:00.000000Z"
+    for query, options in (
+        ("SELECT timestamp FROM records", ()),
+        ("SELECT list(timestamp) FROM records", ()),
+        ("SELECT {'at': timestamp} FROM records", ("--json",)),
+        ("SELECT timestamp FROM records", ("--csv",)),
+        ("SELECT * FROM segments", ("--json",)),
+    ):
+        done = pylog_run("sql", tmp_path, query, *options)
+        assert (done.status, done.error) == (0, "")
+        assert expected in done.output.decode()
