@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.config import LogConfig
 from pylog.config.config_property import ConfigSource
 from pylog.config.server_properties import dynamic_topic_properties
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     InvalidRecordError,
     LogDirectoryError,
@@ -24,8 +25,10 @@ from pylog.errors import (
 from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
+from pylog.files.owned_directories import partition_directories
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
+from pylog.locations import without_overlay
 from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 from pylog.reading.log_directory import open_directory
 
@@ -150,6 +153,43 @@ def find_cluster_configs(
         node_id = None if owner is None else owner.node_id
         return ClusterConfigs(read_committed_metadata(view), node_id)
     return None
+
+
+def cluster_topic_configs(
+    log_directory: str, server_properties: ServerProperties | None = None
+) -> dict[str, LogConfig]:
+    """Return the configurations that the metadata certainly have of the topics in a directory.
+
+    Without those whose configuration is stored beside their logs. What cannot be read is a warning:
+    whoever removes records asks `pylog.writing.topic_configs`, which refuses then.
+    """
+    log_directory = without_overlay(log_directory)
+    try:
+        cluster = find_cluster_configs(log_directory, server_properties)
+        stored = read_topic_configs(os.path.join(log_directory, TOPIC_CONFIGS))  # noqa: PTH118
+    except LogStorageError as error:
+        _LOGGER.warning("what topics are configured to is not known: %s", error)
+        return {}
+    if cluster is None:
+        return {}
+    directories: dict[str, list[str]] = {}
+    for directory, name in partition_directories(log_directory):
+        if not name.state and name.topic_partition.topic not in stored:
+            directories.setdefault(name.topic_partition.topic, []).append(directory)
+    below: dict[str, str] = {}
+    if server_properties is not None:
+        below |= server_properties.log_config.properties()
+    for properties in cluster.of_brokers.values():
+        below |= properties
+    found = {}
+    for topic, places in directories.items():
+        try:
+            config = cluster.topic(topic, places)
+            if config.properties is not None and config.doubt is None:
+                found[topic] = LogConfig.from_properties({**below, **config.properties})
+        except (LogStorageError, ValueError) as error:
+            _LOGGER.warning("what topic %s is configured to is not known: %s", topic, error)
+    return found
 
 
 def only_replica_rule(

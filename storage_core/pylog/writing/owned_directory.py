@@ -30,7 +30,7 @@ from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.writing.cluster_configs import only_replica_rule
+from pylog.writing.cluster_configs import cluster_topic_configs, only_replica_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,7 +77,8 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
         What a broker's file says, which the logs are then configured to; Kafka's defaults if None.
         A directory that is not among its log directories gets a warning.
     topic_configs
-        Of single topics; they win over what is stored.
+        Of single topics; they win over what is stored. None for what the metadata of the cluster
+        have of those of which nothing is stored.
     context
         The clock, the disk and the background work; the real ones if None. A failure of the disk is
         then not logged as well, since whatever is done in the block raises it.
@@ -108,6 +109,8 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
         before_changes = _ensure_some_open(local, works_on)
     if server_properties is not None:
         server_properties.warn_unless_log_dir(printable_location(local))
+    if topic_configs is None:
+        topic_configs = cluster_topic_configs(local, server_properties)
     return LogManager(
         [local],
         None if server_properties is None else server_properties.log_config,

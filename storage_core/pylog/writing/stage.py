@@ -33,6 +33,7 @@ from pylog.files.staged_files import (
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.record.batch_writer import set_base_offsets
+from pylog.writing.cluster_configs import cluster_topic_configs
 from pylog.writing.partitioner import PartitionAssignment, partitioner_for, rows_by_partition
 from pylog.writing.topic_writer import encoder_for, parse_compression
 
@@ -315,7 +316,7 @@ class TopicState:
             if name.topic_partition.topic == topic and not name.state
         )
         announced = announced or _announced(directory, topic)  # it may have begun meanwhile
-        configs = TopicConfigs(None)
+        configs = TopicConfigs(None, cluster_topic_configs(directory) if numbers else None)
         if announced is not None:
             numbers = sorted({*numbers, *range(announced.partitions)})
             self.config = configs.default.with_properties(announced.properties)
