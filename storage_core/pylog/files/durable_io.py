@@ -36,8 +36,10 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import stat
 import threading
+import weakref
 from typing import TYPE_CHECKING
 
 from pylog.errors import SegmentVanishedError, UnexpectedFileError
@@ -178,7 +180,9 @@ class DurableIO(SystemCalls):
 # A file of a directory that we own: opened at its first use, renamed and removed as it is open.
 #
 # A manager has more segments than descriptors, so a file is opened when it is used, and may be
-# released between two uses. ``.log`` files and all indexes of a segment are owned files.
+# released between two uses. Of all owned files of a process, no more are open than `OpenFiles`
+# lets: the one that was opened first gives back its descriptor, and is opened again at its next
+# use. ``.log`` files and all indexes of a segment are owned files.
 #
 # ==================== =====================================================================
 # after                the next use
@@ -191,6 +195,33 @@ class DurableIO(SystemCalls):
 # Source: AbstractIndex, LazyIndex, FileRecords (Kafka 4.3), which each have these methods.
 
 
+class OpenFiles:
+    """The owned files that are open, in the order in which they were opened.
+
+    Half of the descriptors that the system gives a process, so that as many are left for all else.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most or max(_LEAST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+        self._files: dict[int, weakref.ref[OwnedFile]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, file: OwnedFile) -> None:
+        """Note a file that has been opened; others make room."""
+        with self._lock:
+            self._files.pop(id(file), None)
+            self._files[id(file)] = weakref.ref(file)
+            surplus = list(self._files.items())[: max(0, len(self._files) - self.most)]
+        for key, reference in surplus:
+            other = reference()
+            if other is None or other.give_back_descriptor():
+                self._files.pop(key, None)
+
+
+_LEAST_OPEN = 16
+open_files = OpenFiles()
+
+
 class OwnedFile:
     """The name of a file and, while it is in use, its descriptor.
 
@@ -198,12 +229,22 @@ class OwnedFile:
     comes to its end.
     """
 
-    __slots__ = ("_handle", "_io", "_is_closed", "_is_deleted", "_lock", "path")
+    __slots__ = (
+        "__weakref__",
+        "_handle",
+        "_has_given_back",
+        "_io",
+        "_is_closed",
+        "_is_deleted",
+        "_lock",
+        "path",
+    )
 
     def __init__(self, path: str | os.PathLike[str], io: DurableIO) -> None:
         self.path = str(path)
         self._io = io
         self._handle: WritableFile | None = None
+        self._has_given_back = False
         self._is_closed = False
         self._is_deleted = False
         self._lock = threading.RLock()
@@ -234,6 +275,28 @@ class OwnedFile:
         """Give descriptor and memory back, changing nothing; the next use takes them again."""
         with self._lock:
             self._handle = None
+            self._has_given_back = False
+
+    def give_back_descriptor(self) -> bool:
+        """Close the file until its next use, unless it is busy; return whether it is closed.
+
+        It counts as in use all the same. One whose sync has failed keeps the descriptor that knows.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._handle is not None and not self._handle.is_trusted:
+                return False
+            self._has_given_back = self._has_given_back or self._handle is not None
+            self._handle = None
+            return True
+        finally:
+            self._lock.release()
+
+    @property
+    def _is_in_use(self) -> bool:
+        """Whether the file has been opened since it was released."""
+        return self._handle is not None or self._has_given_back
 
     def close(self) -> None:
         """Release the file for good, changing nothing; a second call does nothing."""
@@ -255,6 +318,7 @@ class OwnedFile:
             if self._handle is None:
                 self._ensure_usable()
                 self._handle = self._io.open(self.path, create=create)
+                open_files.add(self)
             return self._handle
 
     def _ensure_usable(self) -> None:

@@ -52,6 +52,11 @@ class WritableFile(ByteSource):
         return self._opened().number
 
     @property
+    def is_trusted(self) -> bool:
+        """Whether no sync of it has failed."""
+        return not self._sync_failed
+
+    @property
     def has_other_names(self) -> bool:
         """Whether what is written here would show under another name, too."""
         return self._status().st_nlink > 1

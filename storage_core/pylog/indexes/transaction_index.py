@@ -86,8 +86,8 @@ class TransactionIndex(OwnedFile):
 
     def flush(self) -> None:
         """Force the file to disk, if it was changed."""
-        if self._handle is not None:
-            self._handle.sync()
+        if self._is_in_use:
+            self._file.sync()
 
     def release(self) -> None:
         """Give descriptor and memory back; the next use reads it again."""

@@ -107,7 +107,7 @@ class FileRecords(OwnedFile, ByteSource):
 
     def trim(self) -> bool:
         """Cut off what was preallocated after the content; return whether there was something."""
-        if self._handle is None or self._handle.size() == self._size_bytes:
+        if not self._is_in_use or self._file.size() == self._size_bytes:
             return False
         self.truncate_to(self._size_bytes)
         return True
