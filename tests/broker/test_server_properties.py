@@ -12,6 +12,7 @@ from pylog.config import LogConfig
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import InvalidConfigurationError
 from pylog.files.meta_properties import ENCODING, parse_java_properties
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.java_source import java_command
 
 SOURCE = Path(__file__).parent / "java" / "ServerPropertiesPeer.java"
@@ -137,3 +138,24 @@ def test_java_reads_the_same_properties(tmp_path: Path) -> None:
 
 def units(text: str) -> str:
     return " ".join(f"{ord(character):x}" for character in text)
+
+
+@pytest.mark.parametrize(
+    "version", [*BROKER_VERSIONS, pytest.param("4.4.0", marks=pytest.mark.thorough)]
+)
+def test_no_property_that_a_broker_has_is_refused(version: str, tmp_path: Path) -> None:
+    command = java_command(SOURCE.with_name("BrokerPropertyNames.java"), version=version)
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120, text=True)
+    lines = done.stdout.splitlines()
+    names = [line.removeprefix("NAME ") for line in lines if line.startswith("NAME ")]
+    assert len(names) > 300
+    path = tmp_path / "server.properties"
+    refused = []
+    for name in names:
+        path.write_text(f"{name}=\n", "utf-8")
+        try:
+            ServerProperties.read(path)
+        except InvalidConfigurationError as error:
+            if "expected" not in error.reason:  # the empty value is
+                refused.append(error.reason)
+    assert refused == []

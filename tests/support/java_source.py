@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _COMPILER = ("janino", "commons-compiler")
 
 
-def java_command(source: Path, java_options: Sequence[str] = ()) -> list[str]:
+def java_command(
+    source: Path, java_options: Sequence[str] = (), *, version: str = NEWEST_VERSION
+) -> list[str]:
     """Return the command that runs the ``main`` of a class, given its source, beside Kafka's jars.
 
     Raises
@@ -32,6 +34,6 @@ def java_command(source: Path, java_options: Sequence[str] = ()) -> list[str]:
     compiler = [str(jar) for name in _COMPILER for jar in spark_jars.glob(f"{name}-[0-9]*.jar")]
     return [
         *(str(find_java()), *java_options),
-        *("-cp", os.pathsep.join([*compiler, kafka_class_path(NEWEST_VERSION)])),
+        *("-cp", os.pathsep.join([*compiler, kafka_class_path(version)])),
         *("org.codehaus.janino.SimpleCompiler", str(source), source.stem),
     ]

@@ -3,7 +3,8 @@
 Names of a broker that say nothing about logs are passed over. What looks as if it did is refused,
 where a broker passes it over, too, and Kafka's default of seven days would remove what was to be
 kept: unknown names that begin with ``log.``, and names that only topics have, such as
-``retention.ms``. So are names that Kafka has removed, with the version that removed them.
+``retention.ms``. Names that Kafka 4.0 has removed are passed over with a warning: a broker of 3.9
+has them.
 
 Several broker-wide names may stand for one property of topics. Of those that are given, the first
 counts, whatever their order in the file; all of them have to be sound:
@@ -64,7 +65,13 @@ _REMOVED = {
     for name in (removed, f"{_LOG_PREFIX}{removed}")
 }
 _PASSED_OVER = frozenset(
-    {"log.dir.failure.timeout.ms", "log.local.retention.bytes", "log.local.retention.ms"}
+    {
+        "log.dir.failure.timeout.ms",
+        "log.local.retention.bytes",
+        "log.local.retention.ms",
+        "log.remote.copy.lag.bytes",
+        "log.remote.copy.lag.ms",
+    }
 )
 """Names with the prefix that say nothing about files on a local disk without a cluster."""
 
@@ -289,7 +296,10 @@ def _values_in(path: str | os.PathLike[str]) -> dict[type, dict[str, Any]]:
 def _values_of(name: str, text: str) -> Iterator[tuple[_Meaning, object]]:
     """Yield what a property sets, nothing if it does not concern logs."""
     if name in _REMOVED:
-        raise ValueError(removal(name, _REMOVED[name]))
+        if not name.startswith(_LOG_PREFIX):
+            raise ValueError(removal(name, _REMOVED[name]))
+        _LOGGER.warning("%s was removed in Kafka %s, and is passed over", name, _REMOVED[name])
+        return
     if name.startswith(_LOG_PREFIX) and name not in _MEANINGS and name not in _PASSED_OVER:
         msg = f"{name} is not a property of a broker{did_you_mean(name, _MEANINGS)}"
         raise ValueError(msg)

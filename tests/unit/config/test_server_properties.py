@@ -244,12 +244,6 @@ def test_names_that_have_nothing_to_do_with_logs_are_passed_over(
         ),
         ("cleanup.policy=compact", r"its name is log\.cleanup\.policy$"),
         ("message.format.version=3.0", r"line 1: message.* was removed in Kafka 4\.0"),
-        (
-            "log.message.format.version=3.0",
-            r"line 1: log\.message\.format\.version was removed in Kafka 4\.0: remove it here",
-        ),
-        ("\nlog.message.timestamp.difference.max.ms=1", r"line 2: .* was removed in Kafka 4\.0"),
-        ("log.message.downconversion.enable=false", r"line 1: .* was removed in Kafka 4\.0"),
         ("a=\\u00", "line 1: .*without four hexadecimal digits"),
     ],
 )
@@ -260,6 +254,21 @@ def test_what_a_broker_would_not_start_with_names_file_line_and_property(
         read(text)
     assert str(refused.value).startswith(f"{tmp_path / 'server.properties'}: ")
     assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log.message.format.version",
+        "log.message.timestamp.difference.max.ms",
+        "log.message.downconversion.enable",
+    ],
+)
+def test_what_brokers_of_3_9_have_and_later_ones_have_not_is_passed_over(
+    read: Callable[[str], ServerProperties], caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    assert read(f"{name}=3.0\nlog.retention.ms=5").log_config.retention_ms == 5
+    assert f"{name} was removed in Kafka 4.0, and is passed over" in caplog.text
 
 
 def test_a_file_that_is_not_there_or_is_a_directory_is_named(tmp_path: Path) -> None:
