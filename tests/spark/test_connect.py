@@ -44,7 +44,7 @@ spark = SparkSession.builder.remote("local[2]").getOrCreate()
 path = sys.argv[1]
 frame = spark.read.format("pylog").load(path)
 spark.sql(f"CREATE TEMPORARY VIEW orders USING pylog OPTIONS (path '{path}')")
-orders = table(spark, path)
+orders = table(spark, path, trustBatchTimestamps="true")
 found = {
     "count": frame.count(),
     "filtered": [row.offset for row in frame.where("key = X'6B31'").sort("offset").collect()],
@@ -157,7 +157,7 @@ def at(hour, minute):
 path, conditions = sys.argv[1], json.loads(sys.argv[2])
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-orders = table(spark, path)
+orders = table(spark, path, trustBatchTimestamps="true")
 
 def described(frame):
     node = frame._plan.plan(spark._client)

@@ -92,7 +92,8 @@ def test_one_partition_in_two_places(spark: SparkSession, tmp_path: Path) -> Non
         write_partition(path, {0: [batch_v2([Stored(0, 0, None, b"v")])]})
         (path / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={cluster}\n")
     message = last_line(lambda: load(spark, paths))
-    assert f"{paths[0]} is of cluster a, and {paths[1]} of cluster b; read one" in message
+    expected = f"{paths[0]} is of cluster a, and {paths[1]} of cluster b; read one"
+    assert f"topic orders is in two clusters: {expected}" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -46,14 +46,19 @@ def folder_name(partition_id: str) -> str:
 
 
 def in_loads(partition_ids: Sequence[str]) -> list[list[str]]:
-    """Return the partitions in as few lists as go: none holds the same topic-partition twice."""
-    loads: dict[int, list[str]] = defaultdict(list)
-    seen: dict[str, int] = defaultdict(int)
+    """Return the partitions in as few lists as go: none holds a topic of two log directories."""
+    loads: list[tuple[dict[str, str], list[str]]] = []
     for each in partition_ids:
-        name = folder_name(each)
-        loads[seen[name]].append(each)
-        seen[name] += 1
-    return list(loads.values())
+        topic = folder_name(each).rpartition("-")[0]
+        directory = each.removesuffix(folder_name(each))
+        fitting = (load for load in loads if load[0].get(topic, directory) == directory)
+        load = next(fitting, None)
+        if load is None:
+            load = ({}, [])
+            loads.append(load)
+        load[0][topic] = directory
+        load[1].append(each)
+    return [partitions for _, partitions in loads]
 
 
 LOADS = in_loads(PARTITIONS)

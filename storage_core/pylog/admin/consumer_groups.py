@@ -25,6 +25,7 @@ from pylog.reading.internal_logs import coordinator_records
 from pylog.reading.log_directory import open_directory
 from pylog.reading.offset_resolution import find_offset_for_timestamp
 from pylog.reading.producer_transactions import find_transactions
+from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.scheduling.worker_threads import SharedProgress
 from pylog.text.names import names_nearest_keyword
@@ -202,6 +203,7 @@ def groups(
         The isolation level makes no sense, or ``threads`` is below 1.
     """
     directory = open_directory(*paths)
+    ensure_one_cluster(view.directory for view in directory)
     if CONSUMER_OFFSETS_TOPIC not in directory:
         reason = (
             f"no partition of {CONSUMER_OFFSETS_TOPIC} is here: committed offsets are in the log "

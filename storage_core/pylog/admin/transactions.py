@@ -18,6 +18,7 @@ from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transact
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
 from pylog.reading.log_directory import open_directory
 from pylog.reading.producer_transactions import find_transactions
+from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
@@ -290,6 +291,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         function: what was found before the damage is listed, see `TransactionListing.errors`.
     """
     directory = open_directory(*paths)
+    ensure_one_cluster(view.directory for view in directory)
     now = SystemClock().milliseconds() if now_ms is None else now_ms
     errors: list[LogStorageError] = []
     configured = None

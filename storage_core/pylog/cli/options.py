@@ -345,6 +345,28 @@ def of_several_disks() -> Callable[[Callable[..., int]], Callable[..., int]]:
     return decorate
 
 
+def own_timestamps() -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the options that filter by a record's own timestamp."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        earliest = click.option(
+            "--min-timestamp",
+            metavar="TIME",
+            type=TIME,
+            help="Only records whose own timestamp is TIME or later. This is a filter, and exact, "
+            "where --start-timestamp looks up an offset.",
+        )
+        latest = click.option(
+            "--max-timestamp",
+            metavar="TIME",
+            type=TIME,
+            help="Only records whose own timestamp is TIME or earlier; those without one are none.",
+        )
+        return earliest(latest(function))
+
+    return decorate
+
+
 def trust_batch_timestamps(when: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return the option by which batches are passed over by their headers."""
     return click.option(

@@ -98,6 +98,15 @@ class ChosenRecords:
         }
 
 
+def of_times(min_timestamp: int | None, max_timestamp: int | None) -> pylog.RecordFilter | None:
+    """Return the filter for records with a timestamp between these; None if both are."""
+    if max_timestamp is not None and min_timestamp is None:
+        min_timestamp = 0  # a record without a timestamp has -1
+    if min_timestamp is None:
+        return None
+    return pylog.RecordFilter(min_timestamp=min_timestamp, max_timestamp=max_timestamp)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayOfReading:
     """How files are read; the records do not depend on it."""

@@ -431,7 +431,7 @@ def open_directory(
     ------
     LogDirectoryError
         A path cannot be read or holds no Kafka log, a partition lies twice in directories of one
-        node, or the directories are of two clusters.
+        node, or directories of two clusters have a topic of one name.
     """
     places = in_store(paths, filesystem, storage_options)
     directories = one_of_each(

@@ -6,8 +6,8 @@ of two histories this is the later one. Of replicas with the same epoch the long
 equals the one that was given first. One whose end cannot be told is taken only where there is no
 other. Whoever knows better says which node's, or which log directory's, replicas come first.
 
-Two clusters have nothing to do with each other. Two directories of one node, or with two topic ids,
-are not two replicas. These are errors.
+Topics of one name in two clusters have nothing to do with each other. Two directories of one node,
+or with two topic ids, are not two replicas. These are errors.
 
 Source: KIP-101, KIP-279; UnifiedLog.assignEpochStartOffset (Kafka 4.3).
 """
@@ -61,17 +61,22 @@ def one_of_each(
     Raises
     ------
     LogDirectoryError
-        They are of two clusters, one node has a partition twice, or ``replica`` is none of them.
+        Two clusters have a topic of one name, one node has a partition twice, or ``replica`` is
+        none of them.
     """
     nodes = _Nodes(directories)
     wanted = None if replica is None else nodes.preferred(replica)
     by_partition: dict[TopicPartition, list[PartitionDirectory]] = {}
+    by_topic: dict[str, list[PartitionDirectory]] = {}
     kept = []
     for each in directories:
         if each.is_live(include_stray=include_stray):
             by_partition.setdefault(each.topic_partition, []).append(each)
+            by_topic.setdefault(each.topic_partition.topic, []).append(each)
         else:
             kept.append(each)
+    for topic, found in by_topic.items():
+        nodes.ensure_one_cluster(found, f"topic {topic} is in two clusters: ")
     taken: dict[str, int] = {}
     for found in by_partition.values():
         live = [each for each in found if not each.state]
@@ -91,6 +96,12 @@ def one_of_each(
     return sorted(kept)
 
 
+def ensure_one_cluster(directories: Iterable[PartitionDirectory]) -> None:
+    """Raise `LogDirectoryError` if directories are of two clusters, whatever they hold."""
+    found = list(directories)
+    _Nodes(found).ensure_one_cluster(found, "")
+
+
 class _Nodes:
     """Whose the log directories are; their ``meta.properties`` are read if there are several."""
 
@@ -98,15 +109,18 @@ class _Nodes:
         places = list(dict.fromkeys(each.log_directory for each in directories))
         self._metas = {path: _meta(path) for path in places} if len(places) > 1 else {}
         self._places = places
-        clusters = {
-            meta.cluster_id: path
-            for path, meta in reversed(self._metas.items())
-            if meta is not None and meta.cluster_id is not None
-        }
+
+    def ensure_one_cluster(self, directories: Iterable[PartitionDirectory], what: str) -> None:
+        """Raise `LogDirectoryError` if directories are of two clusters."""
+        clusters: dict[str, str] = {}
+        for each in directories:
+            meta = self._metas.get(each.log_directory)
+            if meta is not None and meta.cluster_id is not None:
+                clusters.setdefault(meta.cluster_id, each.log_directory)
         if len(clusters) > 1:
-            (one, first), (other, second), *_ = reversed(clusters.items())
+            (one, first), (other, second), *_ = clusters.items()
             reason = (
-                f"{printable_location(first)} is of cluster {one}, and "
+                f"{what}{printable_location(first)} is of cluster {one}, and "
                 f"{printable_location(second)} of cluster {other}; read one cluster at a time"
             )
             raise LogDirectoryError(reason)

@@ -9,6 +9,7 @@ import pytest
 
 import pylog
 from pylog.admin.coordinators import java_hash, partition_for
+from pylog.errors import LogDirectoryError
 from tests.support.batches import Built, Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.unit.admin.test_consumer_groups import commit_key, commit_value, committed
@@ -212,3 +213,15 @@ def test_what_waits_behind_a_marker_that_was_decided_and_not_written(tmp_path: P
     assert (found[2].coordinator_state, found[2].prepared_ms) == ("PrepareCommit", 3 * MINUTE)
     assert (found[2].waiting_records, found[2].waiting_bytes) == (49, waiting)
     assert (found[1].prepared_ms, found[1].waiting_records) == (None, None)
+
+
+def test_commits_of_one_cluster_do_not_meet_the_logs_of_another(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        text = f"version=1\nnode.id=1\ncluster.id={name}\n"
+        (tmp_path / name / "meta.properties").write_text(text, "utf-8")
+    write_groups(tmp_path / "a", {0: offsets("g", 7)})
+    write_partition(tmp_path / "b", {0: [batch_v2(plain_records(0, 9))]})
+    for read in (pylog.groups, pylog.transactions):
+        with pytest.raises(LogDirectoryError, match=r"is of cluster a, and .* of cluster b; read"):
+            read(tmp_path / "a", tmp_path / "b")

@@ -110,8 +110,13 @@ def test_which_replicas_are_read_is_said(
 
 def test_directories_of_two_clusters_are_not_read_together(tmp_path: Path) -> None:
     write(write_node(tmp_path / "a", 1, "one"), "orders-0", 3)
-    write(write_node(tmp_path / "b", 1, "two"), "payments-0", 3)
-    expected = f"{tmp_path / 'a'} is of cluster one, and {tmp_path / 'b'} of cluster two; read one"
+    write(write_node(tmp_path / "b", 1, "two"), "orders-1", 3)
+    write(write_node(tmp_path / "c", 1, "three"), "payments-0", 3)
+    assert len(pylog.open_directory(tmp_path / "a", tmp_path / "c")) == 2
+    expected = (
+        f"topic orders is in two clusters: {tmp_path / 'a'} is of cluster one, and "
+        f"{tmp_path / 'b'} of cluster two; read one"
+    )
     with pytest.raises(LogDirectoryError, match=re.escape(expected)):
         pylog.open_directory(tmp_path / "a", tmp_path / "b")
 

@@ -13,7 +13,7 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format
-from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.record_options import chosen_records, of_times, way_of_reading
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     "pylog cat /mnt/kafka-logs --merge --reverse --limit 20",
 )
 @chosen_records
+@options.own_timestamps()
 @click.option(
     "--key",
     "keys",
@@ -94,6 +95,8 @@ def cat(
     chosen: ChosenRecords,
     way: WayOfReading,
     *,
+    min_timestamp: int | None,
+    max_timestamp: int | None,
     keys: tuple[str, ...],
     last: int | None,
     limit: int | None,
@@ -113,7 +116,7 @@ def cat(
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. As in Kafka,
     it is used to look up an offset and does not filter: where timestamps are out of order, the
-    range may hold earlier and later ones.
+    range may hold earlier and later ones. --min-timestamp and --max-timestamp filter.
 
     jsonl has the keys topic, partition, offset, timestamp (ms), timestampType (-1 none, 0
     CreateTime, 1 LogAppendTime), leaderEpoch (or null), key and value (base64 or null), headers
@@ -128,6 +131,7 @@ def cat(
     be read.
     """
     lines = _format(output_format, values, format_text)
+    where = _filter(keys, min_timestamp, max_timestamp)
     if reverse and not merge:
         msg = "--reverse is for --merge"
         raise click.UsageError(msg)
@@ -138,7 +142,7 @@ def cat(
         announce_compilation()
         with _advice_on_damage(mode):
             return follow_records(
-                chosen, way, lines, mode=_effective(mode), where=_filter(keys), limit=limit
+                chosen, way, lines, mode=_effective(mode), where=where, limit=limit
             )
     columns = lines.columns
     if progress.is_wanted() and not merge:
@@ -148,7 +152,7 @@ def cat(
         columns=columns,
         mode=_effective(mode),
         timestamp_unit="ms",
-        where=_filter(keys),
+        where=where,
         limit=None if merge else limit,
     )
     announce_compilation()
@@ -159,7 +163,7 @@ def cat(
             row_count = _print_merged(scan, lines, limit, reverse=reverse)
         else:
             row_count = _print(scan, lines)
-    if not row_count and (keys or chosen.is_restricted):
+    if not row_count and (where is not None or chosen.is_restricted):
         sys.stderr.write(f"pylog: note: {nothing_matched(scan)}\n")
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
@@ -187,12 +191,16 @@ def _effective(mode: str) -> str:
     return "FAILFAST" if mode == "FAILFAST" else "DROPMALFORMED"
 
 
-def _filter(keys: tuple[str, ...]) -> pylog.RecordFilter | None:
+def _filter(
+    keys: tuple[str, ...], min_timestamp: int | None, max_timestamp: int | None
+) -> pylog.RecordFilter | None:
+    where = of_times(min_timestamp, max_timestamp)
     if not keys:
-        return None
+        return where
     # An argument that is not UTF-8 is taken as the bytes that it was.
     wanted = frozenset(key.encode("utf-8", "surrogateescape") for key in keys)
-    return pylog.RecordFilter(keys=wanted)
+    of_keys = pylog.RecordFilter(keys=wanted)
+    return of_keys if where is None else of_keys & where
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 import pylog
-from pylog.cli import exit_status, progress
+from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command
 from pylog.cli.output import announce_compilation, write_summary
-from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.record_options import chosen_records, of_times, way_of_reading
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
     "pylog export /mnt/kafka-logs --to 'backup/{topic}.jsonl'",
 )
 @chosen_records
+@options.own_timestamps()
 @click.option(
     "--to",
     metavar="FILE",
@@ -69,6 +70,8 @@ def export(
     chosen: ChosenRecords,
     way: WayOfReading,
     *,
+    min_timestamp: int | None,
+    max_timestamp: int | None,
     to: str,
     columns: str | None,
     values: str | None,
@@ -88,7 +91,7 @@ def export(
 
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. It is used to
-    look up an offset and does not filter.
+    look up an offset and does not filter, as --min-timestamp and --max-timestamp do.
 
     Exit status: 0 the files are written, 1 damage was found, 2 wrong usage, a path that cannot be
     read or a file that cannot be written.
@@ -108,7 +111,13 @@ def export(
         names = pylog.jobs.LineFormat.json().columns
     elif columns is not None:
         names = tuple(name.strip() for name in columns.split(",") if name.strip())
-    scan = chosen.scan(way, columns=names, mode=mode, timestamp_unit="ms")
+    scan = chosen.scan(
+        way,
+        columns=names,
+        mode=mode,
+        timestamp_unit="ms",
+        where=of_times(min_timestamp, max_timestamp),
+    )
     announce_compilation()
     with progress.ProgressBar("exporting", None) as bar:
         files = pylog.export(

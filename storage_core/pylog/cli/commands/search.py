@@ -11,7 +11,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import TIME, command
+from pylog.cli.options import command
 from pylog.cli.output import (
     RecordOutput,
     announce_compilation,
@@ -71,19 +71,7 @@ if TYPE_CHECKING:
     help="The value is JSON and has something at this path, or has exactly this there; of several, "
     "all. See above.",
 )
-@click.option(
-    "--min-timestamp",
-    metavar="TIME",
-    type=TIME,
-    help="The record's own timestamp is TIME or later. This is a filter, and exact, where "
-    "--start-timestamp looks up an offset.",
-)
-@click.option(
-    "--max-timestamp",
-    metavar="TIME",
-    type=TIME,
-    help="The record's own timestamp is TIME or earlier; it has one.",
-)
+@options.own_timestamps()
 @options.trust_batch_timestamps("For --min-timestamp")
 @click.option(
     "--limit",
