@@ -53,7 +53,7 @@ class ListedTransaction:
     ended_ms
         The time of its marker; None while it is open.
     open_ms
-        How long it has been open; None if it is not, or since when is not known.
+        How long it has been open; None if it is not, began later, or since when is not known.
     is_overdue
         Whether it has been open for longer than transactions may be.
     transactional_id, coordinator_state
@@ -379,7 +379,7 @@ def _listed(
     )
     if is_covered and coordinated is not None and coordinated.started_ms is not None:
         started = coordinated.started_ms
-    open_ms = now - started if is_open and started is not None else None
+    open_ms = now - started if is_open and started is not None and started <= now else None
     is_overdue = open_ms is not None and open_ms > max_timeout_ms
     # A young one may have begun, or ended, since its coordinator's log was read.
     is_hanging: bool | None = is_overdue and not is_covered

@@ -8,6 +8,7 @@ import decimal
 import itertools
 import json
 import math
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,15 @@ else:
     pa = LazyModule("pyarrow")
 
 
+def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: str) -> str:
+    """Return what was given for the query, unless it is the path of a command without one."""
+    if os.path.isdir(query):  # noqa: PTH112 - text
+        example = "'SELECT count(*) FROM records'"
+        msg = f"give a query after the path: pylog sql {query} {example}"
+        raise click.UsageError(msg)
+    return query
+
+
 @command(
     "sql",
     'pylog sql /mnt/kafka-logs "SELECT topic, count(*) FROM records GROUP BY ALL"',
@@ -47,6 +57,8 @@ else:
     "query",
     metavar="QUERY",
     help_text="A statement of DuckDB's SQL, in quotes for the shell.",
+    is_eager=True,
+    callback=_ensure_query,
 )
 @click.option(
     "--mode",

@@ -142,6 +142,8 @@ def _least_needed(columns: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _note(row: ListedTransaction) -> str:
     notes = ["overdue"] if row.is_overdue else []
+    if row.state == "open" and row.open_ms is None and row.started_ms is not None:
+        notes.append("began later")
     if row.is_hanging:
         notes.append("hanging")
     if row.prepared_ms is not None:

@@ -464,3 +464,29 @@ def test_follow_goes_on_after_damage_where_that_is_asked_for(
     assert done.status == 1
     assert [json.loads(line)["offset"] for line in done.lines] == [19, 22]
     assert "records of offsets 20 to 22 (exclusive) may be missing" in done.error
+
+
+def test_a_records_own_timestamp_filters_where_a_look_up_does_not(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    times = [1_000, 9_000, 2_000, -1, 8_000, 3_000]
+    batches = [batch_v2([Stored(at, time, b"k%d" % at, b"v")]) for at, time in enumerate(times)]
+    write_partition(tmp_path / "logs", {0: batches})
+
+    def offsets(*options: str) -> list[int]:
+        return [
+            each["offset"] for each in records_of(pylog_run("cat", tmp_path / "logs", *options))
+        ]
+
+    assert offsets("--start-timestamp", "2000") == [1, 2, 3, 4, 5]
+    assert offsets("--min-timestamp", "2000") == [1, 2, 4, 5]
+    assert offsets("--max-timestamp", "3000") == [0, 2, 5]
+    assert offsets("--min-timestamp", "2000", "--max-timestamp", "8000", "--key", "k4") == [4]
+    target = tmp_path / "out.jsonl"
+    done = pylog_run(
+        *("export", tmp_path / "logs", "--to", target),
+        *("--min-timestamp", "2000", "--max-timestamp", "8000"),
+    )
+    assert done.status == 0
+    lines = target.read_text("utf-8").splitlines()
+    assert [json.loads(line)["offset"] for line in lines] == [2, 4, 5]

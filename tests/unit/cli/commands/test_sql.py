@@ -205,3 +205,11 @@ def test_one_far_time_ends_no_query(tmp_path: Path, pylog_run: Callable[..., Out
         done = pylog_run("sql", tmp_path, query, *options)
         assert (done.status, done.error) == (0, "")
         assert expected in done.output.decode()
+
+
+def test_a_path_without_a_query_is_no_query(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("sql", tmp_path)
+    assert done.status == 2
+    assert f"give a query after the path: pylog sql {tmp_path} 'SELECT" in done.error

@@ -125,3 +125,13 @@ def test_what_waits_behind_a_marker_is_a_note(
     write_partition(tmp_path, {0: [batch_v2([decided])]}, name="__transaction_state-0")
     done = pylog_run("transactions", tmp_path, "--now", str(NOW))
     assert "decided 1970-01-01T00:03:00Z, 49 records, " in done.output.decode()
+
+
+def test_a_transaction_that_began_after_now_has_no_age(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [data(0, 2, NOW)]})
+    done = pylog_run("transactions", tmp_path, "--now", str(NOW - 1))
+    assert done.status == 0
+    assert done.lines[1].endswith("began later")
+    assert "OPEN FOR" not in done.lines[0]
