@@ -24,6 +24,7 @@ import pytest
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.corruption import entries, resealed
+from tests.support.golden import golden_partitions
 from tests.support.harms import DIRECTORY_HARMS, PARTITION_HARMS, Harmed
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import DoctorReport
+    from tests.support.golden import GoldenRoot
     from tests.support.harms import DirectoryHarm, Harm
 
 pytestmark = pytest.mark.broker
@@ -69,7 +71,8 @@ class Node:
         self._directory = directory
         with KafkaBroker(directory / "base", version=version) as broker:
             name = "segment.bytes" if version.startswith("3.") else "internal.segment.bytes"
-            broker.create_topic(TOPIC, partitions=PARTITIONS, config={name: "16384"})
+            config = {name: "16384", "retention.ms": "-1"}  # what older brokers wrote is old
+            broker.create_topic(TOPIC, partitions=PARTITIONS, config=config)
             with broker.producer(batch_size=1200, linger_ms=20) as producer:
                 for partition in range(PARTITIONS):
                     for number in range(RECORDS):
@@ -211,6 +214,62 @@ def test_harms_that_a_broker_survives(node: Node, *, is_clean: bool) -> None:
     assert len(survived) > len(PARTITION_HARMS) - 20
     [empty] = [each for each in report.directories[0].findings if each.code == "empty_partition"]
     assert empty.severity is pylog.results.Severity.ERROR
+
+
+OLD = [
+    each
+    for each in golden_partitions()
+    if each.startswith(("0.8.2.2/", "0.10.0.1/", "0.11.0.3/", "2.8.2/"))
+    and not each.rpartition(":")[2].rpartition("/")[2].startswith("__")
+    and not each.endswith("-delete")
+]
+"""Partitions that older brokers have written, as they lie on the disk."""
+OLD_HARMS = ("none", "no indexes", "no time indexes", "17 zeros at the end", "the last byte gone")
+
+
+def harm_old(directory: Path, harm: str) -> None:
+    last = max(directory.glob("*.log"))
+    match harm:
+        case "no indexes":
+            for path in directory.glob("*.index"):
+                path.unlink()
+        case "no time indexes":
+            for path in directory.glob("*.timeindex"):
+                path.unlink()
+        case "17 zeros at the end":
+            last.write_bytes(last.read_bytes() + bytes(17))
+        case "the last byte gone":
+            last.write_bytes(last.read_bytes()[:-1])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "unclean"])
+def test_partitions_that_older_brokers_have_written(
+    node: Node, golden_root: GoldenRoot, *, is_clean: bool
+) -> None:
+    assert len(OLD) > 60
+    with node.copy(is_clean=is_clean) as logs:
+        known = {}
+        for number, partition_id in enumerate(OLD[: PARTITIONS - 1]):
+            directory = logs / f"{TOPIC}-{number}"
+            topic_id = (directory / "partition.metadata").read_bytes()
+            shutil.rmtree(directory)
+            shutil.copytree(golden_root.partition(partition_id).directory, directory)
+            (directory / "partition.metadata").write_bytes(topic_id)
+            harm = OLD_HARMS[number % len(OLD_HARMS)]
+            harm_old(directory, harm)
+            known[directory.name] = f"{partition_id}, {harm}"
+        report = node.doctor(logs)
+        assert report.refusals == []
+        started = node.start(logs)
+    assert started.is_up, started.log[-3000:]
+    wrong = [
+        complaint
+        for name, what in known.items()
+        for complaint in complaints(name, what, report, started)
+        if "records are gone" not in complaint
+    ]
+    assert wrong == []
 
 
 _WRAPPER = "a wrapper in a wrapper"
