@@ -273,7 +273,7 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
 
 
 def _times_as_text(column: pa.Array) -> pa.Array:
-    """Return times as Arrow writes them; those that no four-digit year has with more digits."""
+    """Return times as Arrow writes them; years beyond 9999 have more digits."""
     texts = column.cast(pa.large_string())
     per_second = 1_000 if column.type.unit == "ms" else 1_000_000
     counts = column.cast(pa.int64()).to_numpy(zero_copy_only=False)

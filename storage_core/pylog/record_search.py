@@ -189,7 +189,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         The value is JSON and has something at this path, see `pylog.columnar.json_path`. Of
         several, all.
     min_timestamp, max_timestamp
-        The record has a timestamp, and it lies between these, both inclusive; as of `RecordFilter`.
+        The record's timestamp is between these, both inclusive. Records without one do not match.
     trust_batch_timestamps
         Do not read batches whose header says that all records are before ``min_timestamp``: faster,
         and right where a broker has written them. See `RecordFilter.trusts_batch_timestamps`.

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.admin.coordinators import StaleState, partition_count, who_answers
+from pylog.admin.coordinators import StaleState, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.consumer_offsets import group_records
@@ -219,11 +219,11 @@ def groups(
     configured = None
     if server_properties is not None:
         configured = server_properties.offsets_topic_partitions
-    count = partition_count(directory, CONSUMER_OFFSETS_TOPIC, by_partition, configured)
     answers, stale = who_answers(
+        directory,
         CONSUMER_OFFSETS_TOPIC,
         by_partition,
-        count,
+        configured,
         lambda name, place: by_partition[place][name].latest_commit,
     )
     states = {name: by_partition[place][name] for name, place in answers.items()}
@@ -391,21 +391,21 @@ def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
     earlier_count = 0
     earlier_end = 0
     error = decided.error
-    for stored in _up_to_damage(view):
-        if isinstance(stored, LogStorageError):
-            error = stored
-            break
-        is_later = at_ms is not None and stored.timestamp > at_ms
-        if not later:
-            earlier_end = stored.offset + (not is_later)
-            earlier_count += not is_later
-        if stored.key is None or not decided.counts(stored):
-            continue
-        if is_later:
-            later.setdefault(stored.key, stored)
-        else:
-            last.pop(stored.key, None)  # so that records are in the order of their offsets
-            last[stored.key] = stored
+    try:
+        for stored in coordinator_records(view):
+            is_later = at_ms is not None and stored.timestamp > at_ms
+            if not later:
+                earlier_end = stored.offset + (not is_later)
+                earlier_count += not is_later
+            if stored.key is None or not decided.counts(stored):
+                continue
+            if is_later:
+                later.setdefault(stored.key, stored)
+            else:
+                last.pop(stored.key, None)  # so that records are in the order of their offsets
+                last[stored.key] = stored
+    except LogStorageError as damage:
+        error = damage  # what was read before it counts
     gone = 0
     if error is None:
         start = view.log_start_offset
@@ -414,14 +414,6 @@ def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
     unknown = [later[key] for key in later if key not in last] if has_gaps else []
     records, unreadable, ignored = _decoded(last.values())
     return LastRecords(records, _decoded(unknown)[0], unreadable, ignored, error)
-
-
-def _up_to_damage(view: LogView) -> Iterator[StoredRecord | LogStorageError]:
-    """Yield the records of a partition and, as the last one, the error that ends the reading."""
-    try:
-        yield from coordinator_records(view)
-    except LogStorageError as error:
-        yield error
 
 
 def _decoded(stored: Iterable[StoredRecord]) -> tuple[list[CoordinatorRecord], int, int]:

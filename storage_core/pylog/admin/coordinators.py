@@ -74,16 +74,13 @@ def partition_for(name: str, count: int) -> int:
     return (0 if value == -(1 << 31) else abs(value)) % count
 
 
-def partition_count(
+def _partition_count(
     directory: LogDirectory,
     topic: str,
     ids: Mapping[int, Collection[str]],
-    configured: int | None = None,
+    configured: int | None,
 ) -> int | None:
-    """Return how many partitions an internal topic has; None where that is not known.
-
-    ``ids`` are those in each partition that is here, ``configured`` is what the file says.
-    """
+    """Return how many partitions an internal topic has; None where that is not known."""
     if CLUSTER_METADATA in directory:
         try:
             image = read_committed_metadata(directory[CLUSTER_METADATA]).image
@@ -107,16 +104,19 @@ def partition_count(
 
 
 def who_answers(
+    directory: LogDirectory,
     topic: str,
     ids: Mapping[int, Collection[str]],
-    count: int | None,
+    configured: int | None,
     latest: Callable[[str, int], int],
 ) -> tuple[dict[str, int], list[StaleState]]:
     """Return the partition that counts for each id, and what other partitions hold.
 
-    Where the number of partitions is not known, of an id in several the one with the latest state
-    counts, as ``latest`` says of an id and a partition.
+    ``ids`` are those in each partition that is here, ``configured`` is the number of partitions
+    that ``server.properties`` has. Where the number is not known, of an id in several partitions
+    the one with the latest state counts, as ``latest`` says of an id and a partition.
     """
+    count = _partition_count(directory, topic, ids, configured)
     places: dict[str, list[int]] = {}
     for partition, names in sorted(ids.items()):
         for name in names:

@@ -12,6 +12,7 @@ from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
+    LogDirectoryError,
     SegmentVanishedError,
     UnreadableFileError,
 )
@@ -42,6 +43,7 @@ from pylog.locations import join
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Iterator
 
     from pylog.reading.log_view import LogView
@@ -159,6 +161,15 @@ _ABOVE = {
     CLEANER_OFFSET_CHECKPOINT: ("cleaner_offset_above_log_end", "cleaner offset"),
     LOG_START_OFFSET_CHECKPOINT: ("log_start_offset_above_log_end", "log start offset"),
 }
+
+
+def stored_topic_id(view: LogView) -> uuid.UUID | None:
+    """Return the id in ``partition.metadata``, None if there is none that can be read."""
+    try:
+        metadata = view.metadata
+    except (CorruptCheckpointError, LogDirectoryError):
+        return None  # a finding of the partition
+    return None if metadata is None else metadata.topic_id
 
 
 class Checkpoints(NamedTuple):

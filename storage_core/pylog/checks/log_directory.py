@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.files import REMOTE_LOG_INDEX_CACHE
+from pylog.checks.files import REMOTE_LOG_INDEX_CACHE, stored_topic_id
 from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
@@ -261,7 +261,7 @@ def findings_between(
             other = owners.setdefault(what, view.directory.path)
             if other != view.directory.path:
                 yield log_directory, _duplicate(view.directory, other)
-        topic_id = _topic_id(view)
+        topic_id = stored_topic_id(view)
         if topic_id is not None:
             cluster_id = None if meta is None else meta.cluster_id
             topic_ids[cluster_id, view.topic].append((view, topic_id))
@@ -309,14 +309,6 @@ def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple
                 "with each other"
             )
             yield path, info("several_clusters", join(path, META_PROPERTIES), message)
-
-
-def _topic_id(view: LogView) -> uuid.UUID | None:
-    try:
-        metadata = view.metadata
-    except (CorruptCheckpointError, LogDirectoryError):
-        return None  # a finding of the partition
-    return None if metadata is None else metadata.topic_id
 
 
 def _topic_ids_that_disagree(

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
+from pylog.checks.files import stored_topic_id
 from pylog.checks.findings import Severity
 from pylog.checks.report import RepairedPartition, RepairSummary
 from pylog.checks.rescue import lacking, segments_to_copy
@@ -217,19 +218,11 @@ def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> 
     """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
     siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
     ids = [
-        _stored_topic_id(view),
+        stored_topic_id(view),
         nodes[view.directory.log_directory].topic_id(view.topic),
-        *map(_stored_topic_id, siblings),
+        *map(stored_topic_id, siblings),
     ]
     return next((each for each in ids if each is not None), None)
-
-
-def _stored_topic_id(view: LogView) -> uuid.UUID | None:
-    try:
-        metadata = view.metadata
-    except (CorruptCheckpointError, LogDirectoryError):
-        return None
-    return None if metadata is None else metadata.topic_id
 
 
 def _is_of_only_controller(check: PartitionCheck, nodes: Mapping[str, Node]) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checks.files import stored_topic_id
 from pylog.checks.findings import Finding, Severity, info
 from pylog.errors import LogStorageError
 from pylog.locations import printable_location
@@ -28,7 +29,6 @@ from pylog.reading.headers import header_windows
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
@@ -95,16 +95,8 @@ def _differences(replicas: Sequence[Replica]) -> Iterator[tuple[PartitionCheck, 
 
 
 def _are_of_two_topics(one: Replica, other: Replica) -> bool:
-    ids = {_topic_id(one.check.view), _topic_id(other.check.view)} - {None}
+    ids = {stored_topic_id(one.check.view), stored_topic_id(other.check.view)} - {None}
     return len(ids) > 1  # which is a finding by itself
-
-
-def _topic_id(view: LogView) -> uuid.UUID | None:
-    try:
-        metadata = view.metadata
-    except LogStorageError:
-        return None
-    return None if metadata is None else metadata.topic_id
 
 
 _FIRST, _LAST, _EPOCH, _CRC, _COUNT, _IS_REBUILT = range(6)

@@ -4,7 +4,7 @@ Directories of several nodes of one cluster hold replicas. The one with the high
 taken: a broker writes its epoch down when it becomes the leader, before the first record, so that
 of two histories this is the later one. Of replicas with the same epoch the longest is taken, of
 equals the one that was given first. One whose end cannot be told is taken only where there is no
-other. Whoever knows better says which node's, or which log directory's, replicas come first.
+other. A caller may name the node, or the log directory, whose replicas come first.
 
 Topics of one name in two clusters have nothing to do with each other. Two directories of one node,
 or with two topic ids, are not two replicas. These are errors.

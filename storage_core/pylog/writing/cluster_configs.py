@@ -160,8 +160,8 @@ def cluster_topic_configs(
 ) -> dict[str, LogConfig]:
     """Return the configurations that the metadata certainly have of the topics in a directory.
 
-    Without those whose configuration is stored beside their logs. What cannot be read is a warning:
-    whoever removes records asks `pylog.writing.topic_configs`, which refuses then.
+    Topics whose configuration is stored beside their logs are left out. What cannot be read is a
+    warning here; commands that remove records use `pylog.writing.topic_configs`, which refuses.
     """
     log_directory = without_overlay(log_directory)
     try:

@@ -60,7 +60,7 @@ def write_groups(directory: Path, by_partition: dict[int, Built]) -> None:
         write_partition(directory, {0: [batch]}, name=f"__consumer_offsets-{number}")
 
 
-# "audit" belongs to partition 3 of 4, and to 2 of 5 (its hash is 93166555).
+# "audit" has the hash 93,166,555: it belongs to partition 3 of 4, and to 0 of 5.
 AUDIT = {3: offsets("audit", 100), 0: offsets("audit", 950)}
 
 
