@@ -30,7 +30,7 @@ from pylog.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_OF_DAMAGE = (
+ADVICE_ON_DAMAGE = (
     "read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly the "
     "damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets and "
     "endingOffsets leave out a range"
@@ -64,7 +64,7 @@ class StreamDataLossError(RuntimeError):
 
 
 @contextmanager
-def advice_added(of_damage: str = _OF_DAMAGE, of_loss: str = _OF_LOSS) -> Iterator[None]:
+def advice_added(of_damage: str = ADVICE_ON_DAMAGE, of_loss: str = _OF_LOSS) -> Iterator[None]:
     """Have errors about files say on which host they are, and what to do."""
     try:
         yield

@@ -259,6 +259,7 @@ class WriteOptions:
     partitions: int | None = _option(values.count, name="numPartitions")
     partitioner: str = _option(values.one_of(*PARTITIONER_NAMES), PARTITIONER_NAMES[0])
     job_id: str | None = _option(values.some_text)
+    job_fingerprint: str | None = _option(values.some_text)
     commit_timeout_ms: int = _option(values.duration, 60_000, name="commitTimeout")
     recover_as_broker: bool = _option(values.boolean, default=False)
     topic_properties: Mapping[str, str] = field(default_factory=dict)
@@ -269,12 +270,17 @@ class WriteOptions:
         """Return what is given to ``df.write`` or ``writeStream``; `ValueError` if senseless."""
         lower = {name.lower(): value for name, value in given.items()}
         without_effect = _check_names_of_write(lower, is_stream=is_stream)
-        if is_stream and "jobid" in lower:
-            msg = (
-                "option jobId is for batch writes; leave it out: a micro-batch is known by its "
-                "query's id and its number, which the checkpoint keeps"
-            )
-            raise ValueError(msg)
+        for row in _WRITE:
+            if (
+                is_stream
+                and row.field in ("job_id", "job_fingerprint")
+                and row.name.lower() in lower
+            ):
+                msg = (
+                    f"option {row.name} is for batch writes; leave it out: a micro-batch is known "
+                    "by its query's id and its number, which the checkpoint keeps"
+                )
+                raise ValueError(msg)
         properties = {name: value.strip() for name, value in _below(_TOPIC_PREFIX, lower)}
         pylog.LogConfig.from_properties(properties)  # raises for what is not a property of topics
         return cls(
@@ -297,6 +303,7 @@ class WriteOptions:
             level=self.level,
             batch_size_bytes=self.batch_size_bytes,
             config=dict(self.topic_properties),
+            fingerprint=self.job_fingerprint,
         )
 
 

@@ -2,7 +2,8 @@
 
 Lineage columns: topic, partition, offset, timestamp, timestampType; the files lie in directories by
 run, topic and day (UTC). A run is published whole, together with the offsets at which the next one
-begins, see `pylog_jobs.export_output`.
+begins, see `pylog_jobs.export_output`. A damaged partition is left out of a run, and holds up no
+other one: the run after its repair exports it.
 
 ``python -m pylog_jobs.export LOG_DIRECTORY OUTPUT``, or ``spark-submit``; see docs/jobs.md.
 """
@@ -10,15 +11,21 @@ begins, see `pylog_jobs.export_output`.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 import pylog
+from pylog.errors import LogStorageError
 from pylog_jobs.export_output import (
+    DamagedPartition,
     ExportedFile,
     ExportedPartition,
     ExportOutput,
@@ -26,8 +33,18 @@ from pylog_jobs.export_output import (
     find_ranges,
     read_options,
 )
-from pylog_jobs.job import DONE, Job, JobFailedError, Outcome, UsageError, end_process
+from pylog_jobs.job import (
+    DONE,
+    FINDINGS,
+    Job,
+    JobFailedError,
+    Outcome,
+    UsageError,
+    describe,
+    end_process,
+)
 from pylog_jobs.stop_request import StopRequest
+from pyspark_pylog.errors import ADVICE_ON_DAMAGE
 
 if TYPE_CHECKING:
     import argparse
@@ -46,6 +63,9 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 _COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4", "none")
+FAILFAST, DROPMALFORMED = _MODES = ("FAILFAST", "DROPMALFORMED")
+_CORRUPT_RECORD = "_corrupt_record"
+_ERRORS_OF_LOGS = "pylog.errors."
 
 _LOGGER = logging.getLogger("pylog_jobs.export")  # also where this is __main__
 
@@ -59,36 +79,55 @@ class ExportParameters:
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
     isolation: str = pylog.IsolationLevel.READ_UNCOMMITTED.label
-    mode: str = "FAILFAST"
+    mode: str = FAILFAST
     compression: str = _COMPRESSIONS[0]
     fails_on_data_loss: bool = True  # records deleted before they were exported are an error
     is_dry_run: bool = False
 
-    def find_ranges(self, last: ExportRun | None) -> list[PartitionRange]:
-        """Return what is to be exported after run ``last``."""
+    def find_ranges(
+        self, last: ExportRun | None
+    ) -> tuple[list[PartitionRange], list[DamagedPartition]]:
+        """Return what is to be exported after run ``last``, and what is left out of it."""
         if last is not None and last.isolation != self.isolation:
             msg = (
                 f"the runs in {self.output.path} were made with --isolation {last.isolation}; go "
                 "on with that, or export to another output"
             )
             raise UsageError(msg)
-        partitions = pylog.read_table(
-            pylog.open_directory(*self.paths),
-            "partitions",
-            topics=self.topics,
-            pattern=self.pattern,
-            mode=self.mode,
-        )
+        partitions, damaged = self._read_partitions()
         if not partitions.num_rows:
             chosen_from = ", ".join(map(str, self.paths))
             msg = f"there is nothing to export: no topic of {chosen_from} was chosen"
             raise UsageError(msg)
-        return find_ranges(
+        ranges, unreadable = find_ranges(
             partitions,
             {} if last is None else last.partitions,
             isolation=self.isolation,
             fails_on_data_loss=self.fails_on_data_loss,
+            fails_on_damage=self.mode == FAILFAST,
         )
+        return ranges, [*damaged, *unreadable]
+
+    def _read_partitions(self) -> tuple[pa.Table, list[DamagedPartition]]:
+        """Return table ``partitions``, and what can have no row in it.
+
+        By ``FAILFAST`` a log ends where its files end; without, before damage at its end.
+        """
+        directory = pylog.open_directory(*self.paths)
+        read = partial(pylog.read_table, directory, "partitions")
+        read_chosen = partial(read, topics=self.topics, pattern=self.pattern)
+        try:
+            return read_chosen(mode=self.mode), []
+        except LogStorageError:
+            rows = read_chosen(mode=DROPMALFORMED)
+        tables, damaged = [rows.slice(0, 0)], []
+        for topic, partition in zip(rows["topic"], rows["partition"], strict=True):
+            place = topic.as_py(), partition.as_py()
+            try:
+                tables.append(read(assign={place[0]: [place[1]]}))
+            except LogStorageError as error:
+                damaged.append(DamagedPartition(*place, str(error)))
+        return pa.concat_tables(tables), damaged
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,9 +150,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mode",
-        choices=["FAILFAST", "DROPMALFORMED"],
-        default="FAILFAST",
-        help="DROPMALFORMED: leave out what is damaged (default: %(default)s)",
+        choices=_MODES,
+        default=FAILFAST,
+        help="FAILFAST leaves out a damaged partition as a whole, until it is intact again; "
+        "DROPMALFORMED leaves out only its damaged bytes, for good (default: %(default)s)",
     )
     parser.add_argument(
         "--compression",
@@ -157,19 +197,32 @@ def run(
     output = parameters.output
     if parameters.is_dry_run:
         last = output.last_run()
-        ranges = parameters.find_ranges(last)
-        return _outcome(parameters, ranges, run=None, rows=0)
+        ranges, damaged = parameters.find_ranges(last)
+        return _outcome(parameters, ranges, damaged, run=None, rows=0)
     with output.owned():
         for name in output.remove_leftovers():
             _LOGGER.warning("removed %s, of a run that was not published", output.path / name)
         last = output.last_run()
         number = 0 if last is None else last.number + 1
-        ranges = parameters.find_ranges(last)
-        if not any(each.offsets for each in ranges):
-            _LOGGER.info("nothing is new")
-            return _outcome(parameters, ranges, run=None, rows=0)
-        staging = output.new_staging(number)
-        rows = _write(spark, parameters, ranges, staging)
+        ranges, damaged = parameters.find_ranges(last)
+        written = None
+        if any(each.offsets for each in ranges):
+            staging = output.new_staging(number)
+            try:
+                written = _write(spark, parameters, ranges, staging)
+            except (PySparkException, Py4JJavaError) as error:
+                found = _find_damage(spark, parameters, ranges, error)
+                places = {(each.topic, each.partition) for each in found}
+                ranges = [each for each in ranges if (each.topic, each.partition) not in places]
+                damaged = [*damaged, *found]
+                output.remove_leftovers()
+                staging = output.new_staging(number)
+                if any(each.offsets for each in ranges):
+                    written = _write(spark, parameters, ranges, staging)
+        if written is None:
+            _LOGGER.info("nothing is new" if not damaged else "nothing new can be exported")
+            return _outcome(parameters, ranges, damaged, run=None, rows=0)
+        rows = written
         (stop or StopRequest()).ensure_not_requested()
         files = _files_of(staging)
         _ensure_all_rows_are_there(rows, files, staging)
@@ -183,12 +236,13 @@ def run(
             ),
         )
         _LOGGER.info("published %s: %d rows in %d files", published, rows, len(files))
-    return _outcome(parameters, ranges, run=number, rows=rows, files=files)
+    return _outcome(parameters, ranges, damaged, run=number, rows=rows, files=files)
 
 
 def _outcome(
     parameters: ExportParameters,
     ranges: Sequence[PartitionRange],
+    damaged: Sequence[DamagedPartition],
     *,
     run: int | None,
     rows: int,
@@ -205,8 +259,14 @@ def _outcome(
             _LOGGER.info(
                 "%s-%d: offsets [%d, %d)", *(each.topic, each.partition, each.start, each.end)
             )
+    for bad in damaged:
+        _LOGGER.error(
+            "%s-%d is left out: %s; the first run after its repair exports it, and --mode "
+            "DROPMALFORMED exports what is intact of it",
+            *(bad.topic, bad.partition, bad.error),
+        )
     return Outcome(
-        DONE,
+        FINDINGS if damaged else DONE,
         {
             "paths": [str(path) for path in parameters.paths],
             "output": str(parameters.output.path),
@@ -218,22 +278,74 @@ def _outcome(
             "rows": rows,
             "files": len(files),
             "sizeInBytes": sum(each.bytes for each in files),
+            "damagedPartitions": [asdict(bad) for bad in damaged],
         },
     )
+
+
+def _load(
+    spark: SparkSession,
+    parameters: ExportParameters,
+    ranges: Sequence[PartitionRange],
+    **options: str,
+) -> DataFrame:
+    reader = spark.read.format("pylog").options(
+        **read_options([each for each in ranges if each.offsets]),
+        isolationLevel=parameters.isolation,
+        **options,
+    )
+    return reader.load(list(parameters.paths))
+
+
+def _find_damage(
+    spark: SparkSession,
+    parameters: ExportParameters,
+    ranges: Sequence[PartitionRange],
+    error: PySparkException | Py4JJavaError,
+) -> list[DamagedPartition]:
+    """Return which of the ranges ``error`` may come from; raise it if it is none of their damage.
+
+    All ranges are read once more: a task ends at the first damage that it meets, and Spark at the
+    first task that does.
+    """
+    if _ERRORS_OF_LOGS not in describe(error):
+        raise error
+    _LOGGER.warning("a partition is damaged; looking for all that are: %s", _short(describe(error)))
+    columns = f"topic,partition,{_CORRUPT_RECORD}"
+    # In this mode a log ends before damage at its end, and ranges may lie behind that.
+    rows = _load(
+        spark, parameters, ranges, mode="PERMISSIVE", columns=columns, failOnDataLoss="false"
+    )
+    found = (
+        rows.where(sf.col(_CORRUPT_RECORD).isNotNull())
+        .groupBy("topic", "partition")
+        .agg(sf.min(_CORRUPT_RECORD).alias("error"))
+        .orderBy("topic", "partition")
+        .collect()
+    )
+    if not found:
+        raise error
+    return [DamagedPartition(row.topic, row.partition, _short(row.error)) for row in found]
+
+
+def _short(text: str) -> str:
+    """Return an error without its class, and without advice on options that this job lacks."""
+    return text.partition(f"; {ADVICE_ON_DAMAGE}")[0].removeprefix(_ERRORS_OF_LOGS)
 
 
 def read_ranges(
     spark: SparkSession, parameters: ExportParameters, ranges: Sequence[PartitionRange]
 ) -> DataFrame:
     """Return the records of the ranges, with the day of each, in the order of the files."""
-    reader = spark.read.format("pylog").options(
-        **read_options([each for each in ranges if each.offsets]),
-        isolationLevel=parameters.isolation,
+    loaded = _load(
+        spark,
+        parameters,
+        ranges,
         mode=parameters.mode,
         includeHeaders="true",
         failOnDataLoss=str(parameters.fails_on_data_loss).lower(),
     )
-    frame = reader.load(list(parameters.paths)).withColumn("date", sf.to_date("timestamp"))
+    frame = loaded.withColumn("date", sf.to_date("timestamp"))
     # By the directories first, as Spark would sort anyway; then so that a file's statistics of
     # offsets leave out what a query does not want.
     return frame.sortWithinPartitions("topic", "date", "partition", "offset")

@@ -226,6 +226,15 @@ def _sync(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedPartition:
+    """A partition that is not exported, and why."""
+
+    topic: str
+    partition: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionRange:
     """Offsets ``[start, end)`` of a partition, to be exported."""
 
@@ -248,18 +257,19 @@ def find_ranges(
     *,
     isolation: str,
     fails_on_data_loss: bool,
-) -> list[PartitionRange]:
-    """Return a range for every partition, empty ones included."""
+    fails_on_damage: bool = True,
+) -> tuple[list[PartitionRange], list[DamagedPartition]]:
+    """Return a range for every partition, empty ones included, and what cannot have one."""
     column = "last_stable_offset" if isolation == READ_COMMITTED else "log_end_offset"
-    ranges = []
+    ranges, damaged = [], []
     for row in partitions.to_pylist():
         before = exported.get((row["topic"], row["partition"]))
         name = f"{row['topic']}-{row['partition']}"
         start, end = row["log_start_offset"], row[column]
-        if start is None or end is None:
+        if start is None or end is None or (row["defects"] and fails_on_damage):
             why = "; ".join(row["defects"]) or f"its {column} is not known"
-            msg = f"partition {name} cannot be exported: {why}"
-            raise JobFailedError(msg)
+            damaged.append(DamagedPartition(row["topic"], row["partition"], why))
+            continue
         _ensure_same_topic(name, row, before)
         missing = 0
         if before is not None:
@@ -284,7 +294,7 @@ def find_ranges(
                 row["topic"], row["partition"], start, max(start, end), missing, row["topic_id"]
             )
         )
-    return ranges
+    return ranges, damaged
 
 
 def _ensure_same_topic(

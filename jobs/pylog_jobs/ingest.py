@@ -18,9 +18,10 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs.ingest_config import BATCH, INTERVAL, read_ingest_config
-from pylog_jobs.job import DONE, Job, Outcome, describe, end_process
-from pylog_jobs.record_frame import read_source, to_records
+from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP, read_ingest_config
+from pylog_jobs.job import DONE, Job, Outcome, UsageError, describe, end_process
+from pylog_jobs.record_frame import to_records
+from pylog_jobs.source_frame import MissingInputError, read_source
 from pylog_jobs.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def prepare(arguments: argparse.Namespace) -> IngestParameters:
     """Return the parameters, checked as far as that can be done without Spark."""
     date = arguments.date or dt.datetime.now(dt.UTC).date()
     config = read_ingest_config(arguments.config, date)
+    if config.target.job_id is not None:
+        config.target.write_job().is_committed()  # raises if it was something else
     return IngestParameters(config=config, is_dry_run=arguments.dry_run)
 
 
@@ -75,11 +78,19 @@ def run(
     """Ingest; return how many rows were written."""
     config = parameters.config
     stop = stop or StopRequest()
-    if parameters.is_dry_run:
-        return _show(spark, config)
-    if config.trigger.is_stream:
-        return _ingest_stream(spark, config, stop)
-    return _ingest_batch(spark, config)
+    try:
+        if parameters.is_dry_run:
+            return _show(spark, config)
+        if config.trigger.is_stream:
+            return _ingest_stream(spark, config, stop)
+        return _ingest_batch(spark, config)
+    except MissingInputError as error:
+        if config.source.on_missing == FAIL:
+            raise UsageError(str(error)) from error
+        if config.source.on_missing != SKIP:
+            raise
+        _LOGGER.info("%s; nothing is written, and a later run may", error)
+        return Outcome(DONE, {**_about(config), "inputMissing": True, "rows": 0})
 
 
 def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:

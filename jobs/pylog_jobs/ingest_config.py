@@ -9,6 +9,8 @@ Each key of the file is a field of a dataclass below, which names how its value 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import re
 import tomllib
 from dataclasses import dataclass, field, fields, replace
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 
 BATCH, AVAILABLE_NOW, INTERVAL = TRIGGERS = ("batch", "available_now", "interval")
 JSON, AVRO = VALUE_FORMATS = ("json", "avro")
+RETRY, SKIP, FAIL = ON_MISSING = ("retry", "skip", "fail")
 DATE = "{date}"
 """Stands for the day of the schedule, as 2026-11-22."""
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_CREDENTIAL = re.compile("user|password|secret|token|credential|access.?key", re.IGNORECASE)
 _DURATION = re.compile(r"[1-9]\d* (?:milliseconds?|seconds?|minutes?|hours?)")
 _CODECS = tuple(codec.label for codec in pylog.CompressionType)
 _TYPES = {str: "a string", bool: "true or false", int: "a whole number", dict: "a table"}
@@ -50,17 +54,6 @@ class ConfigTable:
                 hint = f"; did you mean {near[0]!r}?" if near else "."
                 msg = f"{place} has no key {name!r}{hint} The keys are: {', '.join(keys)}"
                 raise UsageError(msg)
-
-    @classmethod
-    def read(cls, path: str, keys: Sequence[str]) -> ConfigTable:
-        """Return the whole of a file, a table of tables."""
-        try:
-            with Path(path).open("rb") as file:
-                values = tomllib.load(file)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            msg = f"{path} is not TOML: {error}"
-            raise UsageError(msg) from error
-        return cls(values, keys, path)
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
@@ -190,6 +183,26 @@ class ConfigTable:
         return value
 
 
+def _toml(path: str) -> dict[str, Any]:
+    try:
+        with Path(path).open("rb") as file:
+            return tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        msg = f"{path} is not TOML: {error}"
+        raise UsageError(msg) from error
+
+
+def _replaced(value: Any, placeholder: str, text: str) -> Any:  # noqa: ANN401 - any value of TOML
+    """Return a value with ``text`` wherever it has the placeholder."""
+    if isinstance(value, str):
+        return value.replace(placeholder, text)
+    if isinstance(value, dict):
+        return {name: _replaced(each, placeholder, text) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, placeholder, text) for each in value]
+    return value
+
+
 def _key(read: Callable[[ConfigTable, str], object], default: object = None) -> Any:  # noqa: ANN401 - as of `dataclasses.field`
     """Return a dataclass field that is a key of the file."""
     metadata = {"read": read}
@@ -228,6 +241,7 @@ class Source:
     schema: str | None = _key(ConfigTable.text)
     options: Mapping[str, str] = _key(ConfigTable.options, {})
     sql: str | None = _key(ConfigTable.text)  # reads the source as ``source``
+    on_missing: str = _key(lambda table, key: table.choice(key, ON_MISSING) or RETRY, RETRY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +277,7 @@ class Target:
     recover_as_broker: bool | None = _key(ConfigTable.boolean)
     properties: Mapping[str, str] = _key(ConfigTable.options, {})
     job_id: str | None = _key(ConfigTable.text)
+    fingerprint: str | None = None  # of a batch with a job id
 
     def write_options(self) -> dict[str, str]:
         """Return the options of ``format("pylog")``."""
@@ -276,6 +291,7 @@ class Target:
             "commitTimeout": self.commit_timeout,
             "recoverAsBroker": self.recover_as_broker,
             "jobId": self.job_id,
+            "jobFingerprint": self.fingerprint,
         }
         options = {name: str(value) for name, value in named.items() if value is not None}
         return options | {f"topic.{name}": value for name, value in self.properties.items()}
@@ -291,6 +307,7 @@ class Target:
             job_id=self.job_id or "unnamed",
             topic=self.topic,
             config=dict(self.properties),
+            fingerprint=self.fingerprint,
             **{name: value for name, value in optional.items() if value is not None},
         )
 
@@ -329,23 +346,43 @@ TABLES = {
 
 def read_ingest_config(path: str, date: dt.date) -> IngestConfig:
     """Return the configuration in a file, every value checked; ``date`` is for ``{date}``."""
-    whole = ConfigTable.read(path, tuple(TABLES))
+    values = _toml(path)
+    whole = ConfigTable(_replaced(values, DATE, date.isoformat()), tuple(TABLES), path)
     tables = {name: whole.table(name, keys) for name, keys in TABLES.items()}
     trigger = _read(Trigger, tables["trigger"])
     _check_trigger(tables["trigger"], trigger)
-    target = _target(tables["target"], date, trigger)
-    source = _source(tables["source"], date, trigger)
+    target = _target(tables["target"], trigger)
+    _check_days(tables["target"], values, target)
+    source = _source(tables["source"], trigger)
     record = _read(RecordExpressions, tables["record"])
     _check_record(tables["record"], record, target)
+    if target.job_id is not None:
+        target = replace(target, fingerprint=_fingerprint(source, record, target))
     return IngestConfig(source=source, record=record, target=target, trigger=trigger)
 
 
 def _read(kind: type[_T], table: ConfigTable) -> _T:
     of_kind: Any = kind
-    return kind(**{each.name: each.metadata["read"](table, each.name) for each in fields(of_kind)})
+    return kind(
+        **{
+            each.name: each.metadata["read"](table, each.name)
+            for each in fields(of_kind)
+            if each.name in _keys(of_kind)
+        }
+    )
 
 
-def _source(table: ConfigTable, date: dt.date, trigger: Trigger) -> Source:
+def _fingerprint(source: Source, record: RecordExpressions, target: Target) -> str:
+    """Return a hash of where rows come from, and where they go; a password may change meanwhile."""
+    options = {
+        name: value for name, value in source.options.items() if not _CREDENTIAL.search(name)
+    }
+    of_source = [source.format, source.path, source.schema, sorted(options.items()), source.sql]
+    told = json.dumps([of_source, target.topic, record.topic])
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _source(table: ConfigTable, trigger: Trigger) -> Source:
     source = _read(Source, table)
     if source.format is None:
         if source.sql is None:
@@ -357,13 +394,7 @@ def _source(table: ConfigTable, date: dt.date, trigger: Trigger) -> Source:
             raise table.error(
                 "format", "is missing: a query alone reads tables as they are, not as a stream"
             )
-    day = date.isoformat()
-    return replace(
-        source,
-        path=tuple(each.replace(DATE, day) for each in source.path),
-        options={key: value.replace(DATE, day) for key, value in source.options.items()},
-        sql=None if source.sql is None else source.sql.replace(DATE, day),
-    )
+    return source
 
 
 def _check_record(table: ConfigTable, record: RecordExpressions, target: Target) -> None:
@@ -381,20 +412,35 @@ def _check_record(table: ConfigTable, record: RecordExpressions, target: Target)
         raise table.error("topic", "is given, and topic of [target], too; give one of them")
 
 
-def _target(table: ConfigTable, date: dt.date, trigger: Trigger) -> Target:
+def _target(table: ConfigTable, trigger: Trigger) -> Target:
     target = _read(Target, table)
     if target.job_id is not None:
         if trigger.is_stream:
             raise table.error(
                 "job_id", 'is for kind = "batch"; a stream is known by its checkpoint'
             )
-        target = replace(target, job_id=target.job_id.replace(DATE, date.isoformat()))
-        unknown = _PLACEHOLDER.search(str(target.job_id))
+        unknown = _PLACEHOLDER.search(target.job_id)
         if unknown:
             raise table.error("job_id", f"has {unknown[0]!r}; the one placeholder is {DATE}")
     table.checked(lambda: pylog.LogConfig.from_properties(target.properties), "properties")
     table.checked(target.write_job)  # which checks the rest
     return target
+
+
+def _check_days(table: ConfigTable, values: Mapping[str, Any], target: Target) -> None:
+    """Raise if all days have one job id, and something else depends on the day."""
+    job_id = target.job_id
+    if (
+        job_id is None
+        or DATE in values["target"]["job_id"]
+        or DATE not in json.dumps(values, default=str)
+    ):
+        return
+    raise table.error(
+        "job_id",
+        f"is {job_id!r} on every day, and {DATE} stands elsewhere in the file: the second day "
+        f"would be taken for the first one again; write {f'{job_id}-{DATE}'!r}",
+    )
 
 
 def _check_trigger(table: ConfigTable, trigger: Trigger) -> None:

@@ -9,7 +9,7 @@ Exit statuses are the same for every job, and those of the command line where bo
 
 ====  ============================================================================================
 0     what was asked was done; also if there was nothing new to do
-1     ``verify``, ``retention``, ``compact``: something is wrong with a log
+1     ``verify``, ``export``, ``retention``, ``compact``: something is wrong with a log
 2     wrong usage or configuration, or a path that cannot be read or holds no log: another attempt
       would end in the same way
 3     the job failed: another attempt may succeed

@@ -22,12 +22,9 @@ from pylog_jobs.ingest_config import AVRO
 from pylog_jobs.job import UsageError, describe
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
-    from pylog_jobs.ingest_config import RecordExpressions, Source
-
-SOURCE_VIEW = "source"
-"""What the source is called in the query of the configuration."""
+    from pylog_jobs.ingest_config import RecordExpressions
 
 _BYTES = "STRING or BINARY"
 _TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
@@ -38,38 +35,6 @@ _TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "timestamp": ((TimestampType,), "TIMESTAMP"),
 }
 _HEADERS_TYPE = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
-
-
-def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
-    """Return the rows of a source; of a query, if there is one, over it."""
-    if source.format is None:
-        return _query(spark, str(source.sql))
-    reader = (spark.readStream if is_stream else spark.read).format(source.format)
-    if source.schema is not None:
-        reader = reader.schema(source.schema)
-    reader = reader.options(**source.options)
-    paths = source.path
-    if len(paths) > 1 and not is_stream:
-        frame = reader.load(list(paths))  # type: ignore[arg-type]  # of a batch reader
-    elif len(paths) > 1:
-        msg = f"[source]: path is a list of {len(paths)}, and a stream reads one"
-        raise UsageError(msg)
-    else:
-        frame = reader.load(paths[0]) if paths else reader.load()
-    if source.sql is None:
-        return frame
-    frame.createOrReplaceTempView(SOURCE_VIEW)
-    return _query(spark, source.sql)
-
-
-def _query(spark: SparkSession, sql: str) -> DataFrame:
-    # Inside of another query only queries are valid: no statement that changes anything, which
-    # Spark would run at once, also in a dry run.
-    try:
-        return spark.sql(f"SELECT * FROM (\n{sql.strip().rstrip(';')}\n)")  # noqa: S608 - the user's own
-    except PySparkException as error:
-        msg = f"[source]: sql: {describe(error)}"
-        raise UsageError(msg) from error
 
 
 def to_records(rows: DataFrame, expressions: RecordExpressions) -> DataFrame:

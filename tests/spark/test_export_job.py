@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -250,3 +250,57 @@ def test_the_offsets_are_readable_without_the_job(session: SparkSession, tmp_pat
     manifest = json.loads((tmp_path / "out" / "run=0" / "_export.json").read_text())
     assert manifest["partitions"]["orders"]["0"]["next_offset"] == 5
     assert sum(each["rows"] for each in manifest["files"]) == manifest["rows"] == 5
+
+
+def damage(logs: Path, topic: str, part: Literal["first batch", "last batch", "file"]) -> bytes:
+    """Damage partition 0 of a topic; return what its only segment was."""
+    path = logs / f"{topic}-0" / "00000000000000000000.log"
+    intact = path.read_bytes()
+    if part == "file":
+        path.unlink()
+        path.mkdir()
+        return intact
+    at = 70 if part == "first batch" else len(intact) - 3
+    path.write_bytes(intact[:at] + bytes([intact[at] ^ 1]) + intact[at + 1 :])
+    return intact
+
+
+@pytest.mark.parametrize("part", ["first batch", "last batch", "file"])
+def test_a_damaged_partition_holds_up_no_other_one_and_follows_once_it_is_mended(
+    session: SparkSession, tmp_path: Path, part: Literal["first batch", "last batch", "file"]
+) -> None:
+    logs, output = tmp_path / "logs", tmp_path / "out"
+    for number, topic in enumerate(("a", "b", "c")):
+        append(logs, range(10 * number, 10 * number + 5), topic=topic)
+        append(logs, range(10 * number + 5, 10 * number + 8), topic=topic)
+    intact = damage(logs, "b", part)
+    outcome = export.run(session, parameters(logs, output))
+    assert (outcome.status, outcome.summary["rows"], outcome.summary["run"]) == (1, 16, 0)
+    summary: dict[str, Any] = dict(outcome.summary)
+    [left_out] = summary["damagedPartitions"]
+    assert (left_out["topic"], left_out["partition"]) == ("b", 0)
+    assert str(logs / "b-0" / "00000000000000000000.log") in left_out["error"]
+    assert "mode=" not in left_out["error"]
+    assert numbers(session.read.parquet(str(output))) == [*range(8), *range(20, 28)]
+    assert [each.name for each in output.iterdir() if each.name.startswith("_staging")] == []
+
+    path = logs / "b-0" / "00000000000000000000.log"
+    if path.is_dir():
+        path.rmdir()
+    path.write_bytes(intact)
+    outcome = export.run(session, parameters(logs, output))
+    assert (outcome.status, outcome.summary["rows"]) == (0, 8)
+    assert outcome.summary["damagedPartitions"] == []
+    assert numbers(session.read.parquet(str(output))) == [*range(8), *range(10, 18), *range(20, 28)]
+
+
+def test_where_all_that_is_new_is_damaged_no_run_is_published(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    append(tmp_path / "logs", range(5))
+    damage(tmp_path / "logs", "orders", "last batch")
+    outcome = export.run(session, parameters(tmp_path / "logs", tmp_path / "out"))
+    assert (outcome.status, outcome.summary["run"], outcome.summary["rows"]) == (1, None, 0)
+    assert ExportOutput(str(tmp_path / "out")).last_run() is None
+    dropping = parameters(tmp_path / "logs", tmp_path / "out", mode="DROPMALFORMED")
+    assert export.run(session, dropping).status == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from pylog_jobs import ingest
 from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
+from pylog_jobs.source_frame import MissingInputError
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
@@ -223,3 +225,128 @@ def test_an_expression_that_makes_no_sense_is_named_before_anything_is_written(
     line = refusal(session, folder, (SOURCE + RECORD).replace(old, new) + TARGET)
     assert line.startswith(message), line
     assert "\n" not in line
+
+
+def test_an_id_that_has_been_committed_from_another_path_is_refused_before_spark_starts(
+    session: SparkSession, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(session, folder, SOURCE + RECORD + TARGET)
+    (folder / "in").rename(folder / "elsewhere")
+    moved = SOURCE.replace("/in", "/elsewhere") + RECORD + TARGET
+    (folder / "ingest.toml").write_text(moved.format(folder=folder), "utf-8")
+    arguments = ["--config", str(folder / "ingest.toml"), "--date", "2026-11-22"]
+    assert ingest.JOB.main(arguments) == 2
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["error"].startswith(
+        "job 'orders-2026-11-22' has been committed before, with 3 records from another source"
+    )
+    assert len(rows_of(folder)) == 3
+
+
+ONE_TOPIC = TARGET.replace("orders-{{date}}", "orders")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (SOURCE.replace("/in", "/later"), "[source]: [PATH_NOT_FOUND] Path does not exist: file:"),
+        (SOURCE.replace("/in", "/later/*.csv"), "[source]: [PATH_NOT_FOUND] Path does not exist"),
+        (SOURCE.replace("/in", "/empty"), "[source]: there are no files in "),
+        (
+            '[source]\nformat = "parquet"\npath = "{folder}/empty"\n',
+            "[source]: [UNABLE_TO_INFER_SCHEMA] Unable to infer schema for Parquet.",
+        ),
+        ('[source]\nsql = "SELECT name FROM tomorrow"\n', "[source]: [TABLE_OR_VIEW_NOT_FOUND] "),
+        (
+            '[source]\nformat = "pylog"\npath = "{folder}/later"\noptions.subscribe = "x"\n',
+            "[source]: pylog.errors.LogDirectoryError: host ",
+        ),
+    ],
+)
+def test_an_input_that_is_not_there_is_tried_again_skipped_or_refused(
+    session: SparkSession, folder: Path, source: str, message: str
+) -> None:
+    (folder / "empty").mkdir()
+    text = source + "{{}}" + '[record]\nvalue = "name"\n' + ONE_TOPIC
+    with pytest.raises(MissingInputError) as caught:
+        run(session, folder, text.replace("{{}}", ""))
+    assert str(caught.value).startswith(message)
+    summary = run(session, folder, text.replace("{{}}", 'on_missing = "skip"\n'))
+    assert (summary["inputMissing"], summary["rows"]) == (True, 0)
+    assert refusal(session, folder, text.replace("{{}}", 'on_missing = "fail"\n')) == str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "package"),
+    [
+        ('format = "avro"\npath = "{folder}/in"', "org.apache.spark:spark-avro_2.13:4."),
+        (
+            'format = "kafka"\noptions.subscribe = "x"',
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.",
+        ),
+        ('format = "delta"\npath = "{folder}/in"', "io.delta:delta-spark_2.13:VERSION"),
+        (
+            'format = "jdbc"\noptions.url = "jdbc:postgresql://h/x"\noptions.dbtable = "t"',
+            "org.postgresql:postgresql:VERSION",
+        ),
+        (
+            (
+                'format = "jdbc"\noptions.url = "jdbc:oracle:thin:@h"\noptions.dbtable = "t"\n'
+                'options.driver = "oracle.jdbc.OracleDriver"'
+            ),
+            "com.oracle.database.jdbc:ojdbc11:VERSION",
+        ),
+        ('format = "csv"\npath = "s3a://bucket/x"', "org.apache.hadoop:hadoop-aws:VERSION"),
+        ('format = "org.example.Nothing"', "GROUP:NAME:VERSION"),
+    ],
+)
+def test_what_nothing_reads_is_refused_with_the_package_that_would(
+    session: SparkSession, folder: Path, source: str, package: str
+) -> None:
+    line = refusal(session, folder, f"[source]\n{source}\n" + '[record]\nvalue = "1"\n' + ONE_TOPIC)
+    assert f"; start the job by spark-submit --packages {package}" in line
+
+
+PLACES = (  # of {{date}}, with what makes the days differ
+    SOURCE.replace("/in", "/days/{{date}}.csv"),
+    SOURCE.replace("/in", "/days").replace(
+        "options.header", 'options.pathGlobFilter = "{{date}}*"\noptions.header'
+    ),
+    SOURCE.replace("/in", "/days").replace(
+        "options.header",
+        "sql = \"SELECT * FROM source WHERE to_date(at) = '{{date}}'\"\noptions.header",
+    ),
+)
+
+
+@pytest.mark.thorough(one_in=10)
+@pytest.mark.parametrize("seed", range(200))
+def test_a_schedule_that_misses_days_and_repeats_them_gives_the_rows_of_the_source(
+    session: SparkSession, folder: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    text = rng.choice(PLACES) + RECORD + TARGET
+    is_query = "sql =" in text
+    (folder / "days").mkdir()
+    written: set[int] = set()
+    for _ in range(6):
+        day = rng.randrange(1, 5)
+        file = folder / "days" / f"2026-11-0{day}.csv"
+        if rng.random() < 0.7 and not file.exists():
+            file.write_text(f"id,name,at\n{day},n{day},2026-11-0{day}T05:00:00Z\n", "utf-8")
+        is_there = any((folder / "days").iterdir()) if is_query else file.exists()
+        if not is_there:
+            with pytest.raises(MissingInputError):
+                run(session, folder, text, date=dt.date(2026, 11, day))
+            continue
+        summary = run(session, folder, text, date=dt.date(2026, 11, day))
+        if day not in written and not file.exists():
+            # The query finds other days' files alone: an empty day, which is written as such.
+            assert summary["rows"] == 0
+            break
+        assert summary["alreadyCommitted"] is (day in written)
+        written.add(day)
+    found = rows_of(folder) if written else []
+    assert sorted(int(row["key"]) for row in found) == sorted(written), f"seed {seed}"

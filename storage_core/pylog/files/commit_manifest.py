@@ -6,6 +6,7 @@ UTF-8, one JSON object, replaced as a whole::
       "version": 1,
       "id": "5f0c…",                       drawn for this commit, 32 hex digits
       "job_id": "nightly", "batch_id": null,
+      "fingerprint": null,                 of what the job was to write, see `WriteJob`
       "time_ms": 1795374000000,            when it was written
       "new_topics": [{"topic": "orders", "topic_id": "7bGS…", "partitions": 3, "properties": {}}],
       "partitions": [
@@ -26,7 +27,7 @@ UTF-8, one JSON object, replaced as a whole::
 
     {
       "version": 1,
-      "jobs": [{"job_id": "nightly", "batch_id": null, "commit_id": "5f0c…",
+      "jobs": [{"job_id": "nightly", "batch_id": null, "fingerprint": null, "commit_id": "5f0c…",
                 "time_ms": 1795374000000, "record_count": 1000}]
     }
 
@@ -69,7 +70,18 @@ if TYPE_CHECKING:
 
 MANIFEST_VERSION = 1
 _ID = re.compile(r"[0-9a-f]{32}")
-_FIELDS = ("version", "id", "job_id", "batch_id", "time_ms", "new_topics", "partitions")
+_FIELDS = (
+    "version",
+    "id",
+    "job_id",
+    "batch_id",
+    "fingerprint",
+    "time_ms",
+    "new_topics",
+    "partitions",
+)
+_NO_FINGERPRINT = {"fingerprint": None}
+"""What files have that were written before there were any."""
 _TOPIC_FIELDS = ("topic", "topic_id", "partitions", "properties")
 _PARTITION_FIELDS = (
     "topic",
@@ -86,7 +98,7 @@ KEPT_BATCHES = 100
 KEPT_JOBS = 1_000
 MOST_JOBS = 10_000
 KEPT_MS = 90 * 24 * 3_600_000
-_ENTRY_FIELDS = ("job_id", "batch_id", "commit_id", "time_ms", "record_count")
+_ENTRY_FIELDS = ("job_id", "batch_id", "fingerprint", "commit_id", "time_ms", "record_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +151,7 @@ class Manifest:
     # new_topics, partitions: What is to be made and appended.
     new_topics: tuple[NewTopic, ...]
     partitions: tuple[AnnouncedPartition, ...]
+    fingerprint: str | None = None
 
     @property
     def files(self) -> list[StagedFile]:
@@ -158,6 +171,7 @@ def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> Non
         "id": manifest.commit_id,
         "job_id": manifest.key.job_id,
         "batch_id": manifest.key.batch_id,
+        "fingerprint": manifest.fingerprint,
         "time_ms": manifest.time_ms,
         "new_topics": [
             {
@@ -209,7 +223,7 @@ def _parse(content: object) -> Manifest:
     if isinstance(content, dict) and content.get("version") != MANIFEST_VERSION:
         msg = f"version is {content.get('version')!r}, expected {MANIFEST_VERSION}"
         raise ValueError(msg)
-    fields = as_object(content, _FIELDS, "manifest")
+    fields = as_object(_with_fingerprint(content), _FIELDS, "manifest")
     commit_id = fields["id"]
     if not isinstance(commit_id, str) or _ID.fullmatch(commit_id) is None:
         msg = f"id is {commit_id!r}, expected 32 hex digits"
@@ -230,7 +244,19 @@ def _parse(content: object) -> Manifest:
         as_integer(fields["time_ms"], "time_ms", 0),
         tuple(_parse_topic(each) for each in as_list(fields["new_topics"], "new_topics")),
         partitions,
+        _as_fingerprint(fields["fingerprint"]),
     )
+
+
+def _with_fingerprint(content: object) -> object:
+    return {**_NO_FINGERPRINT, **content} if isinstance(content, dict) else content
+
+
+def _as_fingerprint(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        msg = f"fingerprint is {value!r}, expected text or null"
+        raise ValueError(msg)
+    return value
 
 
 def _parse_topic(content: object) -> NewTopic:
@@ -281,6 +307,7 @@ class LedgerEntry:
     commit_id: str  # that of its manifest
     time_ms: int  # when the manifest was written
     record_count: int  # how many records were appended
+    fingerprint: str | None = None
 
 
 class Ledger:
@@ -303,6 +330,19 @@ class Ledger:
         if key in self._by_key:
             return True
         return key.batch_id is not None and key.batch_id < self._oldest_batches.get(key.job_id, 0)
+
+    def has_job(self, key: JobKey, fingerprint: str | None) -> bool:
+        """Whether a job has been written; `ValueError` if what was written is something else."""
+        entry = self.find(key)
+        was = None if entry is None else entry.fingerprint
+        if entry is not None and None not in (fingerprint, was) and fingerprint != was:
+            msg = (
+                f"job {key.job_id!r} has been committed before, with {entry.record_count} "
+                "records from another source or to another topic, so nothing is written; give "
+                "what has another source or topic another job id"
+            )
+            raise ValueError(msg)
+        return key in self
 
     def has_commit(self, commit_id: str) -> bool:
         """Whether the commit of a manifest is complete."""
@@ -346,6 +386,7 @@ def write_ledger(io: DurableIO, log_directory: str, ledger: Ledger) -> None:
             {
                 "job_id": each.key.job_id,
                 "batch_id": each.key.batch_id,
+                "fingerprint": each.fingerprint,
                 "commit_id": each.commit_id,
                 "time_ms": each.time_ms,
                 "record_count": each.record_count,
@@ -377,7 +418,7 @@ def read_ledger(log_directory: str) -> Ledger:
 
 
 def _parse_entry(content: object) -> LedgerEntry:
-    fields = as_object(content, _ENTRY_FIELDS, "ledger entry")
+    fields = as_object(_with_fingerprint(content), _ENTRY_FIELDS, "ledger entry")
     commit_id = fields["commit_id"]
     if not isinstance(commit_id, str):
         msg = f"commit_id is {commit_id!r}, expected text"
@@ -387,4 +428,5 @@ def _parse_entry(content: object) -> LedgerEntry:
         commit_id,
         as_integer(fields["time_ms"], "time_ms", 0),
         as_integer(fields["record_count"], "record_count", 0),
+        _as_fingerprint(fields["fingerprint"]),
     )

@@ -239,7 +239,9 @@ class RollForward:
 
     def _publish(self, manifest: Manifest) -> None:
         records = sum(each.record_count for each in manifest.partitions)
-        entry = LedgerEntry(manifest.key, manifest.commit_id, manifest.time_ms, records)
+        entry = LedgerEntry(
+            manifest.key, manifest.commit_id, manifest.time_ms, records, manifest.fingerprint
+        )
         ledger = read_ledger(self._directory.path).with_entry(entry)
         write_ledger(self._io, self._directory.path, ledger)
 

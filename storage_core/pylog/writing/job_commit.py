@@ -305,7 +305,7 @@ class JobCommit:
     def commit(self, staged: Sequence[StagedRecords]) -> WriteJobSummary:
         """Append what was staged, unless the ledger has the job."""
         job = self._job
-        if job.key in read_ledger(self._directory):
+        if read_ledger(self._directory).has_job(job.key, job.fingerprint):
             return WriteJobSummary(job.job_id, job.batch_id, already_committed=True)
         manifest = self._manifest(staged)
         self._manager.carry_out(manifest)
@@ -350,6 +350,7 @@ class JobCommit:
                 self._announced(place, files, now_ms)
                 for place, files in sorted(by_partition.items())
             ),
+            self._job.fingerprint,
         )
 
     def _ensure_same(self, rules: TopicRules) -> None:

@@ -50,8 +50,11 @@ class WriteJob(JobDescription):
         ------
         CorruptCheckpointError, LogDirectoryError
             The ledger is malformed, or cannot be read.
+        ValueError
+            It has the job with another fingerprint.
         """
-        return self.key in read_ledger(writable_log_directory(self.directory))
+        ledger = read_ledger(writable_log_directory(self.directory))
+        return ledger.has_job(self.key, self.fingerprint)
 
     def stage(self, attempt: str, *, context: LogContext | None = None) -> JobStage:
         """Return what takes the rows of one attempt of a task, within its ``with`` block.
@@ -102,7 +105,8 @@ class WriteJob(JobDescription):
         LogLockedError
             A broker, or another process, has held the directory for that long.
         ValueError
-            Something of another job is to be committed.
+            Something of another job is to be committed, or the ledger has the job with another
+            fingerprint.
         LogStorageError
             A topic has changed since rows were staged for it, a staged file is gone or damaged, or
             the disk failed. If the manifest was published before, the next owner of the directory

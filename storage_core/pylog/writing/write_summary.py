@@ -45,6 +45,10 @@ class JobDescription:
         The most bytes of a batch before compression; never more than the topic allows.
     config
         Properties of the topics that are created.
+    fingerprint
+        Any text that says what the job writes, such as a hash of its source and its topic. The
+        ledger keeps it: a job with the same id and another fingerprint is an error. None says
+        nothing, and is never compared.
 
     Raises
     ------
@@ -63,6 +67,7 @@ class JobDescription:
     level: int | None = None
     batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES
     config: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
         as_job_key(self.job_id, self.batch_id)

@@ -47,10 +47,31 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / ".pylog-ledger").read_text())["jobs"][1] == {
         "job_id": "query",
         "batch_id": 7,
+        "fingerprint": None,
         "commit_id": "query-7",
         "time_ms": NOW_MS,
         "record_count": 10,
     }
+
+
+def test_a_job_of_another_source_is_not_one_that_has_been_written(tmp_path: Path) -> None:
+    of_paris = LedgerEntry(JobKey("nightly"), "a", NOW_MS, 10, "paris")
+    write_ledger(DurableIO(), str(tmp_path), Ledger([of_paris, entry("older")]))
+    ledger = read_ledger(str(tmp_path))
+    assert ledger.has_job(JobKey("nightly"), "paris")
+    assert ledger.has_job(JobKey("nightly"), None)  # of whoever says nothing about it
+    assert ledger.has_job(JobKey("older"), "paris")
+    assert not ledger.has_job(JobKey("new"), "paris")
+    with pytest.raises(ValueError, match="'nightly' has been committed before, with 10 records fr"):
+        ledger.has_job(JobKey("nightly"), "rome")
+
+
+def test_a_ledger_without_fingerprints_is_read(tmp_path: Path) -> None:
+    (tmp_path / LEDGER).write_text(
+        '{"version": 1, "jobs": [{"job_id": "a", "batch_id": null, "commit_id": "x",'
+        ' "time_ms": 1, "record_count": 1}]}'
+    )
+    assert read_ledger(str(tmp_path)).entries == (LedgerEntry(JobKey("a"), "x", 1, 1),)
 
 
 def test_of_a_query_the_newest_batches_are_kept_and_older_ones_count_as_written() -> None:

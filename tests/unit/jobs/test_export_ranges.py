@@ -7,7 +7,13 @@ import json
 import pyarrow as pa
 import pytest
 
-from pylog_jobs.export_output import ExportedPartition, PartitionRange, find_ranges, read_options
+from pylog_jobs.export_output import (
+    DamagedPartition,
+    ExportedPartition,
+    PartitionRange,
+    find_ranges,
+    read_options,
+)
 from pylog_jobs.job import JobFailedError
 
 ID, OTHER_ID = "RVsaA6ukRsm1uW_Met5mHQ", "RoLrm-3tTyKhJ-Fnk5bZqQ"
@@ -18,6 +24,7 @@ def partitions(
     end: int | None = 30,
     stable: int | None = 25,
     topic_id: str | None = ID,
+    defects: tuple[str, ...] = (),
 ) -> pa.Table:
     """Make the columns of table ``partitions`` that count here."""
     return pa.table(
@@ -28,7 +35,7 @@ def partitions(
             "log_end_offset": pa.array([end], pa.int64()),
             "last_stable_offset": pa.array([stable], pa.int64()),
             "topic_id": pa.array([topic_id], pa.string()),
-            "defects": [["/logs/orders-2: not readable"]],
+            "defects": pa.array([defects], pa.list_(pa.string())),
         }
     )
 
@@ -41,7 +48,9 @@ def ranges(
     fails: bool = True,
 ) -> list[PartitionRange]:
     before = {} if exported is None else {("orders", 2): ExportedPartition(exported, ID)}
-    return find_ranges(table, before, isolation=isolation, fails_on_data_loss=fails)
+    found, damaged = find_ranges(table, before, isolation=isolation, fails_on_data_loss=fails)
+    assert damaged == []
+    return found
 
 
 def test_the_first_run_covers_all_that_is_there() -> None:
@@ -92,11 +101,35 @@ def test_a_directory_without_a_topic_id_may_be_the_same() -> None:
 
 
 @pytest.mark.parametrize("missing", [{"start": None}, {"end": None}])
-def test_a_partition_that_cannot_be_read_is_an_error_with_its_cause(
+def test_a_partition_that_cannot_be_read_is_left_out_with_its_cause(
     missing: dict[str, None],
 ) -> None:
-    with pytest.raises(JobFailedError, match="orders-2 cannot be exported: /logs/orders-2: not"):
-        ranges(partitions(**missing))
+    table = partitions(**missing, defects=("/logs/orders-2: not readable",))
+    for fails_on_damage in (True, False):
+        assert find_ranges(
+            table,
+            {},
+            isolation="read_uncommitted",
+            fails_on_data_loss=True,
+            fails_on_damage=fails_on_damage,
+        ) == ([], [DamagedPartition("orders", 2, "/logs/orders-2: not readable")])
+
+
+def test_one_with_a_defect_and_an_end_is_read_only_where_damage_may_be_left_out() -> None:
+    table = partitions(defects=("/logs/orders-2/x.log: not a regular file",))
+    counts = [
+        len(
+            find_ranges(
+                table,
+                {},
+                isolation="read_uncommitted",
+                fails_on_data_loss=True,
+                fails_on_damage=fails_on_damage,
+            )[0]
+        )
+        for fails_on_damage in (True, False)
+    ]
+    assert counts == [0, 1]
 
 
 def test_the_options_read_exactly_the_ranges() -> None:

@@ -87,6 +87,7 @@ def test_a_file_with_every_key(tmp_path: Path) -> None:
         "batchSizeBytes": "65536",
         "commitTimeout": "5 minutes",
         "jobId": "orders-2026-11-22",
+        "jobFingerprint": config.target.fingerprint,
         "topic.retention.ms": "-1",
         "topic.cleanup.policy": "compact",
     }
@@ -242,3 +243,75 @@ def test_a_mistake_is_named_with_table_and_key(tmp_path: Path, text: str, expect
 def test_what_is_not_toml_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ingest\.toml is not TOML: .*line 2"):
         read(tmp_path, "[source]\nformat = \n")
+
+
+JOB_ID = 'job_id = "orders-{date}"\n'
+
+
+@pytest.mark.parametrize(
+    ("source", "record", "target"),
+    [
+        (SOURCE, RECORD, TARGET),
+        ("[source]\nsql = \"SELECT * FROM t WHERE day = '{date}'\"\n", RECORD, TARGET),
+        (
+            '[source]\nformat = "csv"\npath = "/in"\noptions.modifiedAfter = "{date}T00:00"\n',
+            RECORD,
+            TARGET,
+        ),
+        ('[source]\nsql = "FROM t"\n', "[record]\nvalue = \"'{date}'\"\n", TARGET),
+        ('[source]\nsql = "FROM t"\n', RECORD, TARGET.replace("orders", "orders-{date}")),
+    ],
+)
+def test_one_job_id_for_all_days_is_refused_where_the_day_counts(
+    tmp_path: Path, source: str, record: str, target: str
+) -> None:
+    assert refusal(tmp_path, source + record + target + 'job_id = "orders"\n').startswith(
+        "[target]: job_id is 'orders' on every day, and {date} stands elsewhere in the file: "
+    )
+    config = read(tmp_path, source + record + target + JOB_ID)
+    assert "{date}" not in str(config)
+    assert str(config).count("2026-11-22") == 2
+    read(tmp_path, source + record + target)  # without an id, each run writes
+
+
+def fingerprint(tmp_path: Path, text: str) -> str:
+    found = read(tmp_path, text).target.fingerprint
+    assert found is not None
+    return found
+
+
+SOURCE_OF_JDBC = """
+[source]
+format = "jdbc"
+sql = "SELECT * FROM source"
+[source.options]
+url = "jdbc:postgresql://db/shop"
+dbtable = "orders"
+user = "etl"
+password = "hunter2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_the_same"),
+    [
+        ("shop", "lager", False),
+        ('"jdbc"', '"parquet"', False),
+        ('dbtable = "orders"', 'dbtable = "returns"', False),
+        ("SELECT *", "SELECT DISTINCT *", False),
+        ('topic = "orders"', 'topic = "returns"', False),
+        ("hunter2", "hunter3", True),
+        ('user = "etl"', 'user = "night"', True),
+        ('value = "body"', 'value = "text"', True),
+        ('job_id = "orders-{date}"', 'job_id = "o-{date}"', True),
+    ],
+)
+def test_a_fingerprint_is_of_where_rows_come_from_and_go_to(
+    tmp_path: Path, old: str, new: str, *, is_the_same: bool
+) -> None:
+    text = SOURCE_OF_JDBC + RECORD + TARGET + JOB_ID
+    assert old in text
+    assert (
+        fingerprint(tmp_path, text) == fingerprint(tmp_path, text.replace(old, new))
+    ) is is_the_same
+    assert "hunter" not in str(read(tmp_path, text).target.write_options())
