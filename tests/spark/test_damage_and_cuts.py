@@ -107,6 +107,18 @@ def test_permissive_gives_the_row_also_where_nothing_tells_of_it(
     assert [tuple(row) for row in whole.collect()] == [(None, None, "orders")]
 
 
+def test_a_directory_that_cannot_be_listed_is_left_out_and_has_a_row(
+    spark: SparkSession, damaged: Path
+) -> None:
+    (damaged / "aaa-0").symlink_to("aaa-0")
+    assert "Too many levels of symbolic links" in last_line(lambda: load(spark, damaged).count())
+    assert load(spark, damaged, mode="DROPMALFORMED").count() == 19
+    frame = load(spark, damaged, mode="PERMISSIVE", columns="topic,offset,_corrupt_record")
+    [row] = frame.where("topic = 'aaa'").collect()
+    assert row["_corrupt_record"].startswith(f"{damaged}/aaa-0: cannot be read, records from ")
+    assert frame.where("topic = 'orders'").count() == 20
+
+
 def test_permissive_refuses_columns_that_cannot_be_null(spark: SparkSession, damaged: Path) -> None:
     reader = (
         spark.read.format("pylog").option("mode", "PERMISSIVE").schema("offset BIGINT NOT NULL")

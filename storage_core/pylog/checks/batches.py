@@ -179,11 +179,12 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     for each in damaged:
         code, message = DAMAGED, each.reason
         index = places.get(each.path)
-        if each.position == 0 and index is not None:
-            if not can_be_opened(view.segments[index]):
-                # Its batches may well be sound: whoever may open the file can say.
-                code = UNREADABLE
-            elif (offset := _misnamed_offset(view, index)) is not None:
+        if each.is_unreadable:
+            # Its batches may well be sound: whoever may open the file can say.
+            code = UNREADABLE
+        elif each.position == 0 and index is not None:
+            offset = _misnamed_offset(view, index)
+            if offset is not None:
                 code = MISNAMED
                 name = view.segments[index].base_offset
                 message = (
@@ -200,17 +201,6 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             each.next_offset,
             each.end_offset,
         )
-
-
-def can_be_opened(segment: LogSegmentView) -> bool:
-    """Return whether the ``.log`` file can be opened, or is gone, which others notice."""
-    try:
-        segment.open_log().close()
-    except UnreadableFileError:
-        return False
-    except SegmentVanishedError:
-        pass
-    return True
 
 
 def _misnamed_offset(view: LogView, index: int) -> int | None:

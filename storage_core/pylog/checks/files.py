@@ -209,9 +209,23 @@ def read_checkpoints(view: LogView) -> Checkpoints:
     return Checkpoints(offsets, epochs, findings)
 
 
-def checkpoint_findings(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
-    """Yield what is wrong with what checkpoints say of a partition."""
+def checkpoint_findings(
+    view: LogView, checkpoints: Checkpoints, end: int | None
+) -> Iterator[Finding]:
+    """Yield what is wrong with what checkpoints say of a partition, whose end may be unknown."""
     yield from checkpoints.findings
+    if end is not None:
+        yield from _findings_at_end(view, checkpoints, end)
+    cleaner_offset = checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+    log_start = checkpoints.offsets.get(LOG_START_OFFSET_CHECKPOINT, 0)
+    log_start = max(log_start, view.local_log_start_offset)
+    if cleaner_offset is not None and cleaner_offset < log_start:
+        path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
+        message = f"cleaner offset of {view.topic_partition} is {cleaner_offset}, its log starts at"
+        yield info("cleaner_offset_below_log_start", path, f"{message} {log_start}")
+
+
+def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
@@ -228,13 +242,6 @@ def checkpoint_findings(view: LogView, checkpoints: Checkpoints, end: int) -> It
         yield info("high_watermark_below_log_end", path, message)._replace(
             next_offset=high_watermark, end_offset=end
         )
-    cleaner_offset = checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
-    log_start = checkpoints.offsets.get(LOG_START_OFFSET_CHECKPOINT, 0)
-    log_start = max(log_start, view.local_log_start_offset)
-    if cleaner_offset is not None and cleaner_offset < log_start:
-        path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
-        message = f"cleaner offset of {view.topic_partition} is {cleaner_offset}, its log starts at"
-        yield info("cleaner_offset_below_log_start", path, f"{message} {log_start}")
     beyond = [each for each in checkpoints.epochs if each.start_offset > end]
     if beyond:
         path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)

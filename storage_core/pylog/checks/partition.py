@@ -13,7 +13,6 @@ from pylog.checks.batches import (
     EpochFindings,
     LegacyFindings,
     LogWalk,
-    can_be_opened,
     damage_findings,
     empty_batch_findings,
     rest_findings,
@@ -230,7 +229,7 @@ class _Check:
             *tail_findings(view, start),
             *self._account.findings(damage.ranges),
             *about_segments,
-            *self._about_log(last),
+            *self._about_log(None if self._is_last_unreadable() else last),
         ]
         refusal = None if start is None else start.refusal
         is_said = refusal and any(
@@ -262,7 +261,7 @@ class _Check:
         for window in walk:
             yield from self._about_window(walk, window, indexes)
         damaged = self._damaged_in(segment.file_path())
-        if damaged and not can_be_opened(segment):
+        if any(each.is_unreadable for each in damaged):
             return  # and nothing can be held against its batches
         yield from size_findings(walk)
         yield from rest_findings(walk, damaged)
@@ -289,7 +288,13 @@ class _Check:
         yield from self._epochs.add(walk.segment, window)
         yield from self._sequences.add(walk.segment, window)
 
-    def _about_log(self, end_offset: int) -> Iterator[Finding]:
+    def _is_last_unreadable(self) -> bool:
+        """Whether nobody can say where the log ends."""
+        return bool(self._view.segments) and any(
+            each.is_unreadable for each in self._damaged_in(self._view.segments[-1].file_path())
+        )
+
+    def _about_log(self, end_offset: int | None) -> Iterator[Finding]:
         yield from self._legacy.findings()
         yield from self._walk.timestamps.findings()
         yield from self._time_indexes.findings()

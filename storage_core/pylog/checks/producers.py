@@ -313,13 +313,13 @@ class SnapshotFindings:
                 )
                 self._contradicted.setdefault(claim.path, message)
 
-    def findings(self, end_offset: int) -> Iterator[Finding]:
-        """Yield what is wrong, once all windows have been added; ``end_offset`` is the log's."""
+    def findings(self, end_offset: int | None) -> Iterator[Finding]:
+        """Yield what is wrong, once all windows have been added; the log's end may be unknown."""
         yield from self._found
         for offset, path in self._snapshots:
             if path in self._contradicted:
                 yield warning("wrong_snapshot", path, self._contradicted[path])
-            elif offset > end_offset:
+            elif end_offset is not None and offset > end_offset:
                 message = f"the log ends at offset {end_offset}, before that of the snapshot"
                 yield info("snapshot_above_log_end", path, message)
 

@@ -102,6 +102,9 @@ class DamagedRange:
         room between them: it is then unknown which offsets the bytes held.
     reason
         What is wrong with the first of the bytes.
+    is_unreadable
+        Whether the file could not be opened or read, so that nobody knows what the bytes are. The
+        path is that of the directory if that could not be listed.
     """
 
     path: str
@@ -110,6 +113,7 @@ class DamagedRange:
     next_offset: int
     end_offset: int | None
     reason: str
+    is_unreadable: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -117,8 +121,10 @@ class DamagedRange:
         return 0
 
     def __str__(self) -> str:
-        where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
         path = printable_location(self.path)
+        if self.is_unreadable:
+            return f"{path}: cannot be read, {self._missing} are missing: {self.reason}"
+        where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
         return f"{path}: {where}, {self._missing} may be missing: {self.reason}"
 
     @property

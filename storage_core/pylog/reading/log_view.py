@@ -259,6 +259,11 @@ class LogView:
             self.__dict__.pop(name, None)
 
     @property
+    def unreadable(self) -> LogDirectoryError | None:
+        """Why the directory could not be listed; None if it could."""
+        return self._listed if isinstance(self._listed, LogDirectoryError) else None
+
+    @property
     def listing(self) -> SegmentListing:
         """What the directory holds.
 

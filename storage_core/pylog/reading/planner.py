@@ -22,7 +22,7 @@ from pylog.positions import EARLIEST, LATEST, spec_for
 from pylog.reading.discovery import PendingCommit
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.record_filter import RecordFilter, conjunction
-from pylog.reading.scan_task import ScanTask
+from pylog.reading.scan_task import ScanTask, SegmentSlice
 from pylog.reading.slicing import late_part, offset_ranges, segment_slices, split_tasks
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
-    from pylog.reading.scan_task import SegmentSlice
 
     Ranges = dict[str, tuple[int, int]]
     """By partition directory: the first offset, and the one before which to stop."""
@@ -89,7 +88,7 @@ def plan_tasks(
         tasks = [
             task
             for view in views
-            for task in _plan_as_it_is_now(view, wanted, found)
+            for task in _plan_what_can_be_read(view, wanted, found)
             if task.slices
         ]
         if not any(pending.has_changed() for pending in {view.pending for view in views}):
@@ -123,6 +122,20 @@ def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
     return [
         view.refreshed(view.damage, pending=pending[view.pending.log_directory]) for view in views
     ]
+
+
+def _plan_what_can_be_read(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
+    """Plan one partition; where damage is skipped, a directory that cannot be listed is a task.
+
+    Its reader meets the error, and reports it where what others leave out is reported.
+    """
+    if view.damage is None or view.unreadable is None:
+        return _plan_as_it_is_now(view, wanted, ranges)
+    path = view.directory.path
+    whole = SegmentSlice(
+        path, 0, None, 0, 0, runs_to_segment_end=False, defect=view.unreadable.reason
+    )
+    return [ScanTask(view.directory, (whole,), 0, 2**63 - 1, where=wanted.where)]
 
 
 def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
@@ -220,7 +233,8 @@ def plan_last_records(
     tasks: list[ScanTask] = []
     for view in views:
         whole = plan_tasks([view], wanted)
-        if not whole:
+        if not whole or view.unreadable is not None:
+            tasks += whole
             continue
         start, end = whole[0].start_offset, whole[-1].end_offset
         first = _find_first(view, wanted, (start, end), count, read_offsets)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylog.errors import UnreadableFileError
 from pylog.lazy_modules import LazyModule, load_name
 from pylog.locations import name_of
 from pylog.reading.damage import ReadMode
@@ -42,6 +43,7 @@ class SegmentSlice:
     runs_to_segment_end: bool
     file_id: int = 0
     leaves_page_cache: bool = False
+    defect: str | None = None  # why it cannot be opened; then ``path`` may be the directory
 
     @property
     def segment_base_offset(self) -> int:
@@ -55,6 +57,8 @@ class SegmentSlice:
 
     def open(self) -> ByteSource:
         """Open the file; `SegmentVanishedError` if it is gone or has been replaced."""
+        if self.defect is not None:
+            raise UnreadableFileError(self.defect, self.path)
         return open_segment(self.path, self.file_id, leaves_page_cache=self.leaves_page_cache)
 
 

@@ -138,6 +138,7 @@ def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) 
         following is not None and end == segment_end,
         segment.file_id,
         segment.leaves_page_cache,
+        segment.defect,
     )
 
 
@@ -192,6 +193,7 @@ def open_slice(
                 max(lowest_offset, segment_slice.base_offset),
                 segment_slice.next_base_offset,
                 error.reason,
+                is_unreadable=True,
             )
         )
         return None

@@ -21,7 +21,7 @@ from tests.support.batches import (
     plain_records,
 )
 from tests.support.log_files import Transactions, segment_path, write_partition
-from tests.support.odd_files import NOT_READABLE, deadline, put
+from tests.support.odd_files import LINKS, NOT_READABLE, deadline, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,6 +125,8 @@ def test_a_log_file_that_cannot_be_read_is_reported_where_damage_is_skipped(
         assert scan.to_table()[0].to_pylist() == data(*rest)
         (found,) = scan.damage.ranges
         assert (found.path, found.next_offset, found.end_offset) == (str(path), base, end_offset)
+        assert f"{path}: cannot be read, records " in str(found)
+        assert "damaged" not in str(found)
         assert pylog.scan(directory, mode="DROPMALFORMED").count() == 18
         options: dict[str, Any] = {"mode": "PERMISSIVE", "columns": ["offset", "_corrupt_record"]}
         rows = pylog.scan(directory, **options).to_table().to_pylist()
@@ -292,3 +294,43 @@ def test_a_disk_that_fails_is_a_finding_of_its_partition(
     assert (1, "warning", "missing_index") in rows
     assert rows[0, "error", "unreadable"]["path"] == str(path)
     assert "Input/output error" in rows[0, "error", "unreadable"]["message"]
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_a_directory_that_cannot_be_listed_holds_up_no_other_one(
+    directory: Path, kind: str
+) -> None:
+    path = directory.parent / "aaa-0"  # the first one that is planned
+    put(path, kind)
+    with pytest.raises(LogDirectoryError):
+        offsets(directory.parent)
+    questions: list[tuple[dict[str, Any], int]] = [
+        ({}, 36),
+        ({"where": pylog.RecordFilter(min_timestamp=1010)}, 18),
+        ({"start": pylog.Timestamp(1005)}, 20),
+        ({"isolation": "read_committed"}, 26),
+        ({"start": "latest"}, 0),
+        ({"fail_on_data_loss": False}, 36),
+    ]
+    for question, rows in questions:
+        scan = pylog.scan(directory.parent, mode="DROPMALFORMED", columns=["offset"], **question)
+        assert scan.to_table().num_rows == rows
+        (found,) = scan.damage.ranges
+        assert str(found).startswith(
+            f"{path}: cannot be read, records from offset 0 on are missing: "
+        )
+    scan = pylog.scan(directory.parent, mode="PERMISSIVE", columns=["topic", "_corrupt_record"])
+    table = scan.to_table().to_pylist()
+    assert [row["topic"] for row in table if row["_corrupt_record"] is not None] == ["aaa"]
+    assert pylog.scan(directory.parent, mode="DROPMALFORMED").count() == 36
+
+
+@pytest.mark.parametrize("kind", NOT_READABLE)
+def test_nothing_is_said_of_an_end_that_nobody_could_read(directory: Path, kind: str) -> None:
+    (directory.parent / "replication-offset-checkpoint").write_text("0\n1\norders 0 30\n")
+    put(segment_path(directory, 20), kind)
+    with deadline(directory):
+        rows = pylog.read_table(directory, "findings").to_pylist()
+    codes = {row["code"] for row in rows if row["partition"] == 0}
+    assert "unreadable" in codes
+    assert not [each for each in codes if each.endswith("log_end")]

@@ -197,7 +197,7 @@ def summary_lines(summary: SearchSummary) -> Iterator[str]:
     if summary.unreadable:
         size_bytes = sum(each.end_position - each.position for each in summary.unreadable)
         yield (
-            f"{counted(len(summary.unreadable), 'damaged range')} ({format_bytes(size_bytes)}) "
+            f"{counted(len(summary.unreadable), 'range')} ({format_bytes(size_bytes)}) "
             "could not be searched, see above"
         )
 
