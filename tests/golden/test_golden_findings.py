@@ -79,6 +79,7 @@ _KILLED = (
 )
 """Of brokers that were killed before they had written the last high watermark."""
 
+_GIVEN_UP = "4.4.0/compacted-max-decompressed:"  # by its cleaner
 _CLEANED = ("4.3.0/crash-mid-clean:", "4.3.0/leftovers:left-compaction")
 
 
@@ -86,6 +87,7 @@ def was_cleaned(partition_id: str) -> bool:
     """Whether the broker's cleaner had been at the log when the directory was copied."""
     case, _, _ = partition_id.partition(":")
     is_cleaned = "compacted" in case and ":after" in partition_id
+    is_cleaned = is_cleaned and not partition_id.startswith(_GIVEN_UP)
     return is_cleaned or partition_id.startswith(_CLEANED)
 
 

@@ -68,8 +68,8 @@ def dumped_offsets(partition: GoldenPartition) -> list[int]:
 
 
 def test_all_cases_and_partitions_are_there() -> None:
-    assert len(golden_cases()) == 93
-    assert len(golden_partitions()) == len(set(golden_partitions())) == 235
+    assert len(golden_cases()) == 94
+    assert len(golden_partitions()) == len(set(golden_partitions())) == 237
     assert "4.3.0/txn:payments-0" in golden_partitions()
     assert "4.3.0/crash-kill:before/crash-0" in golden_partitions(Holds.UNKNOWN)
 

@@ -187,7 +187,6 @@ class Cleaner:
             config.dedupe_buffer_size // config.threads, config.dedupe_buffer_load_factor
         )
         self._window_bytes = window_bytes(config)
-        self._reader = KeyedRecordReader()
 
     def clean(self, log_to_clean: LogWithBounds, now_ms: int | None = None) -> CleanerResult:
         """Clean a log from its first dirty offset on, as far as the map has room for keys."""
@@ -202,7 +201,7 @@ class Cleaner:
             end_offset=end,
             now_ms=now_ms,
             latest=self._map,
-            reader=self._reader,
+            reader=KeyedRecordReader(log.config.max_decompressed_message_bytes),
             window_bytes=self._window_bytes,
             stats=CleanerStats(),
             check_done=self._check_done,

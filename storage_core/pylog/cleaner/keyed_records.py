@@ -23,6 +23,7 @@ from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.record.compression import Decompressor
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
+from pylog.record.record_sizes import ensure_record_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +70,9 @@ class PlainBatches(NamedTuple):
 class PlainBatchReader:
     """Reads batches in groups that take a bounded memory. One thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_record_bytes: int | None) -> None:
         self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
+        self._max_record_bytes = max_record_bytes
 
     def read(self, window: Window, batches: Int64Array) -> Iterator[PlainBatches]:
         """Yield some batches of a window, in order."""
@@ -101,15 +103,23 @@ class PlainBatchReader:
         data = window.buffer.data
         bounds = []
         columns = (stored.starts, stored.ends, headers.magics, headers.codec_ids)
-        for start, end, magic, codec_id in zip(*(each.tolist() for each in columns), strict=True):
+        rows = zip(*(each.tolist() for each in columns), strict=True)
+        for place, (start, end, magic, codec_id) in enumerate(rows):
             stream = data[start:end]
             try:
                 codec = codec_of(codec_id, magic)
                 if codec and magic < MAGIC_VALUE_V2:
                     stream = wrapped_stream(stream, magic)
                 bounds.append(decompressor.append(codec, stream, magic))
+                if codec:
+                    ensure_record_sizes(
+                        decompressor.buffer.view(*bounds[-1]),
+                        self._max_record_bytes,
+                        is_v2=magic == MAGIC_VALUE_V2,
+                        advice=_ADVICE,
+                    )
             except (CorruptRecordError, InvalidRecordError) as error:
-                position = window.position_of(int(stored.batches[len(bounds)]))
+                position = window.position_of(int(stored.batches[place]))
                 raise type(error)(error.reason, window.path, position) from error
             if decompressor.buffer.length >= _GROUP_BYTES:
                 break
@@ -227,10 +237,14 @@ class KeyedRecords(NamedTuple):
 
 
 class KeyedRecordReader:
-    """Reads the records of batches in groups that take a bounded memory. One thread."""
+    """Reads the records of batches in groups that take a bounded memory. One thread.
 
-    def __init__(self) -> None:
-        self._reader = PlainBatchReader()
+    A compressed batch with a record above ``max_record_bytes`` is refused; see
+    `pylog.record.record_sizes`.
+    """
+
+    def __init__(self, max_record_bytes: int | None = None) -> None:
+        self._reader = PlainBatchReader(max_record_bytes)
 
     def read(
         self, window: Window, batches: Int64Array, hash_key: HashKey, hashed: range

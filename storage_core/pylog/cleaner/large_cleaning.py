@@ -30,6 +30,7 @@ from pylog.cleaner.large_cleaning_tasks import RecordKeysTask, SegmentTransactio
 from pylog.cleaner.log_cleaner import Throttler
 from pylog.cleaner.log_snapshot import CleanedGroup, CleanerStats, SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import HashKey
+from pylog.errors import CorruptRecordError, InvalidRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,10 +105,16 @@ class GroupTask:
         io
             What is written through; the real disk if None.
 
+        Returns
+        -------
+        CleanedGroup
+            With a `failure`, and nothing staged, if a record of the group is damaged or larger than
+            the topic allows.
+
         Raises
         ------
-        CorruptRecordError, InvalidRecordError, KafkaStorageError, SegmentVanishedError
-            As of `Cleaner.clean`. Nothing is left.
+        KafkaStorageError, SegmentVanishedError
+            The disk failed. Nothing is left.
         """
         task = self.cleaning
         snapshot, config = task.snapshot, task.config
@@ -119,7 +126,7 @@ class GroupTask:
             end_offset=snapshot.first_uncleanable_offset,
             now_ms=task.now_ms,
             latest=SupersededOffsets(superseded, snapshot.first_uncleanable_offset),
-            reader=KeyedRecordReader(),
+            reader=KeyedRecordReader(snapshot.config.max_decompressed_message_bytes),
             window_bytes=window_bytes(config),
             stats=stats,
             check_done=lambda _: None,
@@ -132,6 +139,9 @@ class GroupTask:
         chosen = set(self.base_offsets)
         try:
             group.clean([each for each in log.segments if each.base_offset in chosen])
+        except (CorruptRecordError, InvalidRecordError) as error:  # the other logs can be cleaned
+            log.discard()
+            return CleanedGroup(self.number, (), CleanerStats(), str(error))
         except BaseException:
             log.discard()
             raise
@@ -305,6 +315,8 @@ class LargeCleaningPlan:
     def merge(self, cleaned: Iterable[CleanedGroup]) -> StagedCleaning:
         """Return what the tasks of all groups have made as what one task would have made.
 
+        Where one has failed, the log stays as it is.
+
         Parameters
         ----------
         cleaned
@@ -319,6 +331,9 @@ class LargeCleaningPlan:
         if set(by_number) != set(range(len(self.groups))):
             msg = f"groups {sorted(by_number)} were cleaned, expected 0 to {len(self.groups) - 1}"
             raise ValueError(msg)
+        for _, each in sorted(by_number.items()):
+            if each.failure is not None:
+                return self._cleaning.nothing_staged(failure=each.failure)
         stats = CleanerStats()
         for each in by_number.values():
             stats.add(each.stats)

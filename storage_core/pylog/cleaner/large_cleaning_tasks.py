@@ -17,7 +17,13 @@ from pylog.cleaner.cleanable_log import checked_windows
 from pylog.cleaner.cleaner import window_bytes
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.log_snapshot import SnapshotLog
-from pylog.errors import KafkaStorageError, LogStorageError, SegmentVanishedError
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    KafkaStorageError,
+    LogStorageError,
+    SegmentVanishedError,
+)
 from pylog.model import ControlRecordType
 
 if TYPE_CHECKING:
@@ -80,18 +86,20 @@ class RecordKeysTask:
     transactions: CleanedTransactionMetadata | None
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows as of `RECORD_KEYS`, one for each record with a key.
+        """Yield rows as of `RECORD_KEYS`, one for each record with a key, up to the first damage.
 
         Raises
         ------
-        CorruptRecordError, InvalidRecordError
-            The segment is damaged.
         KafkaStorageError, SegmentVanishedError
             It cannot be read.
         """
         log = SnapshotLog(self.cleaning.snapshot, self.cleaning.job_token)
         try:
             yield from self._read(log.segment(self.base_offset))
+        except (CorruptRecordError, InvalidRecordError):
+            # The task of its group meets it, too, and says that the log cannot be cleaned: an
+            # error here would end the cleaning of all other logs.
+            return
         finally:
             log.close()
 
@@ -100,7 +108,8 @@ class RecordKeysTask:
         dirty_from = segment.size_bytes
         if self.transactions is not None:
             dirty_from = dirty_position(self.cleaning, segment)
-        reader = KeyedRecordReader()
+        config = self.cleaning.snapshot.config
+        reader = KeyedRecordReader(config.max_decompressed_message_bytes)
         if dirty_from > 0:
             for window in checked_windows(segment, 0, size):
                 is_before = window.file_position + window.headers.positions < dirty_from

@@ -98,11 +98,12 @@ class StagedCleaning:
 
 
 class CleanedGroup(NamedTuple):
-    """What a task has made of one group: its number, what was staged if anything was, counts."""
+    """What a task has made of one group: its number, what was staged, counts, why it failed."""
 
     number: int
     staged: tuple[StagedGroup, ...]
     stats: CleanerStats
+    failure: str | None = None
 
 
 class LogSnapshot(NamedTuple):

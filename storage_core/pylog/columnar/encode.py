@@ -47,6 +47,7 @@ from pylog.record.batch_header import (
     TRANSACTIONAL_FLAG_MASK,
 )
 from pylog.record.compression import Compressor, ensure_level
+from pylog.record.record_sizes import LargeRecord, find_large_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,6 +132,9 @@ class EncodedChunk(NamedTuple):
     record_counts: npt.NDArray[np.int64]
     max_timestamps: npt.NDArray[np.int64]
     crcs: npt.NDArray[np.int64]
+    # The first record of compressed batches above `RecordEncoder`'s ``max_record_bytes``; its place
+    # counts the records of the chunk.
+    large_record: LargeRecord | None
 
 
 class RecordEncoder:
@@ -147,6 +151,7 @@ class RecordEncoder:
         level: int | None = None,
         batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
         max_records: int | None = None,
+        max_record_bytes: int = _INT32_MAX,
         base_offset: int = 0,
         partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
         producer_id: int = NO_PRODUCER_ID,
@@ -157,6 +162,7 @@ class RecordEncoder:
         self._compression = CompressionType(compression)
         ensure_level(self._compression, level)
         self._level = level
+        self._max_record_bytes = max_record_bytes
         self._is_compressed = self._compression is not CompressionType.NONE
         self._compressor = Compressor()
         settings = np.zeros(kernel.SETTINGS, dtype=np.int64)
@@ -225,17 +231,29 @@ class RecordEncoder:
         """Return batches with their checksums, compressed if there is a codec; offsets continue."""
         bounds = np.empty((2, len(described)), dtype=np.int64)
         crcs = np.empty(len(described), dtype=np.int64)
+        counts = described[:, kernel.BATCH_RECORD_COUNT].copy()
         end = 0
+        large: LargeRecord | None = None
         for place, row in enumerate(described.tolist()):
+            if self._is_compressed and large is None:
+                large = self._large_record(chunk, row, counts[:place])
             start = end if self._is_compressed else row[kernel.BATCH_START]
             batch = self._finished(chunk, row, end)
             end = start + batch.size_bytes
             bounds[:, place] = start, end
             crcs[place] = batch.crc
         whole = self._compressed.data if self._is_compressed else chunk
-        counts = described[:, kernel.BATCH_RECORD_COUNT].copy()
         latest = described[:, kernel.BATCH_MAX_TIMESTAMP].copy()
-        return EncodedChunk(whole[:end], bounds[0], bounds[1], counts, latest, crcs)
+        return EncodedChunk(whole[:end], bounds[0], bounds[1], counts, latest, crcs, large)
+
+    def _large_record(
+        self, chunk: memoryview, described: list[int], before: npt.NDArray[np.int64]
+    ) -> LargeRecord | None:
+        """Return a batch's first record that is too large, counted after those ``before`` it."""
+        start, end = described[kernel.BATCH_START], described[kernel.BATCH_END]
+        payload = chunk[start + RECORDS_OFFSET : end]
+        found = find_large_record(payload, self._max_record_bytes, is_v2=True)
+        return found and found._replace(place=int(before.sum()) + found.place)
 
     def _encoded(
         self, data: pa.RecordBatch | pa.Table, timestamp_ms: int

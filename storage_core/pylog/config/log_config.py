@@ -1,14 +1,15 @@
 """What can be configured of one topic's logs.
 
 A field is a topic property with underscores for points: ``segment_bytes`` is ``segment.bytes``.
-Names, defaults and bounds are those of Kafka 4.3, with two exceptions:
+Names, defaults and bounds are those of Kafka 4.4, with two exceptions:
 
 * ``segment.bytes`` may be as small as 14, as it could until 4.0: 4.1 moved values below 1 MiB to
   an internal property for tests.
 * Properties that say nothing about files on a local disk (replication, quotas, remote storage)
   are unknown here.
 
-Source: LogConfig, TopicConfig, ServerLogConfigs (Kafka 4.3).
+Source: LogConfig, TopicConfig, ServerLogConfigs (Kafka 4.3, and 4.4 for
+``max.decompressed.message.bytes``, which later patches of 3.9 to 4.3 have, too).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ UNCOMPRESSED = "uncompressed"
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS
+_LARGEST_ARRAY = 2**31 - 9  # Java's
 _CODECS = sorted(set(CompressionType) - {CompressionType.NONE}, reverse=True)
 _COMPRESSION_WORDS = (UNCOMPRESSED, *(codec.label for codec in _CODECS), PRODUCER_COMPRESSION)
 _TIMESTAMP_TYPES = {
@@ -82,6 +84,13 @@ class LogConfig(PropertyConfig):
         integer(0), 1_048_588, unit="bytes", broker_name="message.max.bytes"
     )
     """Compared with a whole batch, as it is stored: 1 MiB and the 12 bytes before its length."""
+    max_decompressed_message_bytes: int = config_field(
+        integer(1, at_most=_LARGEST_ARRAY),
+        _LARGEST_ARRAY,
+        unit="bytes",
+        broker_name="max.decompressed.message.bytes",
+    )
+    """Compared with each record of a compressed batch: see `pylog.record.record_sizes`."""
 
     message_timestamp_type: TimestampType = config_field(  # noqa: RUF009 - a field, not a value
         Choice(_TIMESTAMP_TYPES),

@@ -332,7 +332,12 @@ class BatchesAppend:
         if window is None:
             return
         if self._summaries is None:
-            self._summaries = summarize_batches(window.records, window.headers, state.decompressor)
+            self._summaries = summarize_batches(
+                window.records,
+                window.headers,
+                state.decompressor,
+                state.config.max_decompressed_message_bytes,
+            )
         stays = stays_in_place(window.headers, self._summaries, state.config, now_ms)
         inside = self._done - window.start
         stop = inside + int(np.append(stays[inside:], values=False).argmin())

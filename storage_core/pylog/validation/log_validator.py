@@ -10,8 +10,9 @@ Outcomes, by what comes in:
 Control batches are never compressed. One wrong record refuses the whole batch.
 
 Differs from Kafka: a batch that decompresses to more than 256 MiB is refused. A broker decompresses
-as a stream and has no limit on a batch (from 4.4 on it has one on each record, of 2 GiB); here a
-batch is decompressed as a whole, and by default readers refuse one that is larger.
+as a stream and has no limit on a batch (but, since 4.4, one on each record of a compressed batch,
+``max.decompressed.message.bytes``, which holds here, too); here a batch is decompressed as a whole,
+and by default readers refuse one that is larger.
 
 Source: LogValidator (Kafka 4.3; KIP-32, KIP-98, KIP-390).
 """
@@ -135,7 +136,8 @@ class LogValidator:
 
     def _check_records(self, records: memoryview, batch: PositionedHeader) -> RecordSummary:
         data = records[batch.position : batch.end_position]
-        summary = summarize(data, batch.header, self._decompressor)
+        limit = self._config.max_decompressed_message_bytes
+        summary = summarize(data, batch.header, self._decompressor, limit)
         inner_magics = self._inner_magics(data, batch.header)
         is_wrong = (
             (self._config.is_compact and summary.null_keys > 0)

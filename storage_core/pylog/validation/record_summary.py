@@ -26,6 +26,7 @@ from pylog.record.batch_header import (
 from pylog.record.batch_scan import Window, find_batches
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
+from pylog.record.record_sizes import ensure_record_sizes, find_large_record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
 
 
+_ADVICE = ": raise it, or send smaller records"
 _FEW_RECORDS = 4
 _FEW_BYTES = 1 << 16
 LARGE_BYTES = 1 << 24
@@ -69,10 +71,17 @@ class RecordSummary(NamedTuple):
     without_timestamp: int
 
 
-def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor) -> RecordSummary:
+def summarize(
+    batch: memoryview,
+    header: BatchHeader,
+    decompressor: Decompressor,
+    max_record_bytes: int | None = None,
+) -> RecordSummary:
     """Return the facts about a batch whose checksum is right; every record is looked at."""
     is_v2 = header.magic == MAGIC_VALUE_V2
     payload = _payload(batch, header, decompressor)
+    if header.is_compressed:
+        ensure_record_sizes(payload, max_record_bytes, is_v2=is_v2, advice=_ADVICE)
     if len(payload) > LARGE_BYTES or header.record_count > MANY_RECORDS:
         return _summarize_in_pieces(batch, header, decompressor)
     if is_v2 and (header.record_count > _FEW_RECORDS or len(payload) > _FEW_BYTES):
@@ -241,12 +250,16 @@ class BatchSummaries(NamedTuple):
 
 
 def summarize_batches(
-    records: memoryview, headers: BatchHeaders, decompressor: Decompressor
+    records: memoryview,
+    headers: BatchHeaders,
+    decompressor: Decompressor,
+    max_record_bytes: int,
 ) -> BatchSummaries:
     """Return the facts about the first of some batches, every record of which is looked at."""
     starts = headers.positions + RECORDS_OFFSET
     ends = headers.positions + headers.sizes_bytes
-    if headers.traits.any_has(COMPRESSION_CODEC_MASK):
+    is_compressed = headers.codec_ids != 0
+    if is_compressed.any():
         starts, ends = _decompressed(records, starts, ends, headers.codec_ids, decompressor)
         records = decompressor.buffer.view(0, max(1, decompressor.buffer.length))
     sizes = ends - starts
@@ -254,6 +267,9 @@ def summarize_batches(
     is_other = (
         (counts * MIN_RECORD_SIZE_V2 > sizes) | (sizes > LARGE_BYTES) | (counts > MANY_RECORDS)
     )
+    for batch in np.flatnonzero(is_compressed[: sizes.size] & (sizes > max_record_bytes)).tolist():
+        payload = records[starts[batch] : ends[batch]]
+        is_other[batch] |= find_large_record(payload, max_record_bytes, is_v2=True) is not None
     count = int(is_other.argmax()) if is_other.any() else sizes.size
     if count == 0:
         nothing = np.empty(0, dtype=np.int64)

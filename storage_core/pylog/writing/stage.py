@@ -194,15 +194,22 @@ class StagedPartition:
             self._write_chunk(chunk)
 
     def _ensure_sizes(self, chunk: EncodedChunk, rows: npt.NDArray[np.int64], first: int) -> None:
-        """Raise for a batch that is too large; the first row of all is at place ``first``."""
+        """Raise for a batch or record that is too large; the first row is at place ``first``."""
+        if chunk.large_record is not None:
+            place, size = chunk.large_record
+            reason = (
+                f"row {self._row_at(first + place, rows)} is a record of {size} bytes for "
+                f"partition {self._topic_partition}, max.decompressed.message.bytes of the topic "
+                f"is {self._config.max_decompressed_message_bytes}: raise it, or leave the row out"
+            )
+            raise InvalidRecordError(reason)
         sizes = chunk.ends - chunk.positions
         most = min(self._config.max_message_bytes, self._config.segment_bytes)
         is_large = sizes > most
         if not is_large.any():
             return
         at = int(is_large.argmax())
-        place = first + int(chunk.record_counts[:at].sum())
-        row = self._first_open_row if place < 0 else rows[place]
+        row = self._row_at(first + int(chunk.record_counts[:at].sum()), rows)
         name = "max.message.bytes"
         if most != self._config.max_message_bytes:
             name = "segment.bytes"
@@ -211,6 +218,10 @@ class StagedPartition:
             f"{name} of the topic is {most}: raise it, compress, or leave the row out"
         )
         raise RecordTooLargeError(reason)
+
+    def _row_at(self, place: int, rows: npt.NDArray[np.int64]) -> int:
+        """Return what errors call a row; those of the open batch are not told apart."""
+        return self._first_open_row if place < 0 else int(rows[place])
 
     def _write_chunk(self, chunk: EncodedChunk) -> None:
         """Write batches; a new file is begun where a segment would be rolled."""
@@ -293,6 +304,7 @@ _RULES = (
     "cleanup.policy",
     "compression.type",
     "max.message.bytes",
+    "max.decompressed.message.bytes",
     "message.timestamp.type",
     "message.timestamp.before.max.ms",
     "message.timestamp.after.max.ms",

@@ -58,7 +58,12 @@ def encoder_for(
     if target is not CompressionType.NONE:
         most -= most // 100  # what cannot be compressed grows a little
     size = batch_size_bytes if batch_size_bytes < 1 else min(batch_size_bytes, max(most, 1))
-    return RecordEncoder(compression=target, level=level, batch_size_bytes=size)
+    return RecordEncoder(
+        compression=target,
+        level=level,
+        batch_size_bytes=size,
+        max_record_bytes=config.max_decompressed_message_bytes,
+    )
 
 
 class TopicWriter:

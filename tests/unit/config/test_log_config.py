@@ -20,6 +20,12 @@ TOPIC_PROPERTIES = [
     ("segment.index.bytes", "10485760", ["3", "2147483648"], ["4", "2147483647"]),
     ("index.interval.bytes", "4096", ["-1", "2147483648"], ["0", "2147483647"]),
     ("max.message.bytes", "1048588", ["-1", "2147483648"], ["0", "2147483647"]),
+    (
+        "max.decompressed.message.bytes",
+        "2147483639",
+        ["0", "2147483640"],
+        ["1", "2147483638"],
+    ),
     ("message.timestamp.type", "CreateTime", ["createtime", "NoTimestampType"], ["LogAppendTime"]),
     ("message.timestamp.before.max.ms", "9223372036854775807", ["-1"], ["0"]),
     ("message.timestamp.after.max.ms", "3600000", ["-1"], ["0", "9223372036854775807"]),

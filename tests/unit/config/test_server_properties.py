@@ -66,6 +66,7 @@ GIVEN_AND_MADE = [
     ("log.cleanup.policy=", {"cleanup.policy": ""}),
     ("log.cleanup.policy=compact, delete", {"cleanup.policy": "compact,delete"}),
     ("message.max.bytes=77", {"max.message.bytes": "77"}),
+    ("max.decompressed.message.bytes=78", {"max.decompressed.message.bytes": "78"}),
     (
         "compression.type=zstd\ncompression.zstd.level=5\ncompression.gzip.level=2",
         {

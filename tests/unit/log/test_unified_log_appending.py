@@ -5,6 +5,7 @@ The cases are those of Kafka's UnifiedLogTest and BrokerCompressionTest.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -298,6 +299,47 @@ def test_the_size_is_checked_again_after_recompression(tmp_path: Path) -> None:
     with pytest.raises(RecordTooLargeError, match=r"max\.message\.bytes is 1000"):
         owned.log.append_as_leader(compressed)
     assert owned.log.log_end_offset == 0
+
+
+@pytest.mark.parametrize(
+    ("magic", "codec"),
+    [*product([0, 1, 2], ["gzip", "snappy", "lz4"]), (2, "zstd")],
+)
+def test_a_record_above_max_decompressed_message_bytes_is_refused_if_it_is_compressed(
+    tmp_path: Path, magic: int, codec: str
+) -> None:
+    # Beside a value of 100 bytes and no key: 14 and 22 bytes of v0 and v1, 7 of v2.
+    largest = 100 + {0: 14, 1: 22, 2: 7}[magic]
+    records = stored(b"small", b"x" * 100, b"small")
+    data = of_magic(magic, records, codec)
+    owned = OwnedLog(tmp_path, LogConfig(max_decompressed_message_bytes=largest - 1))
+    owned.log.append_as_leader(of_magic(magic, records))
+    end = owned.log.log_end_offset
+    message = (
+        f"record 1 of the batch has {largest} bytes, "
+        rf"max\.decompressed\.message\.bytes is {largest - 1}: raise it"
+    )
+    for append in (owned.log.append_as_leader, owned.log.append_batches_as_leader):
+        with pytest.raises(InvalidRecordError, match=message):
+            append(data)
+    assert owned.log.log_end_offset == end
+    owned.log.update_config(LogConfig(max_decompressed_message_bytes=largest))
+    owned.log.append_as_leader(data)
+    assert owned.log.log_end_offset == end + 3
+
+
+def test_of_many_batches_those_before_a_record_that_is_too_large_are_appended(
+    tmp_path: Path,
+) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(max_decompressed_message_bytes=100))
+    fits, many_small, large = (
+        one_batch(*values, codec="lz4") for values in ([b"a"], [b"b" * 20] * 50, [b"c", b"d" * 200])
+    )
+    with pytest.raises(InvalidRecordError, match="record 1 of the batch has 207 bytes"):
+        owned.log.append_batches_as_leader(fits + many_small + large + fits)
+    assert owned.log.log_end_offset == 51
+    owned.log.append_as_follower(one_batch(b"d" * 200, codec="lz4", base_offset=51))
+    assert owned.log.log_end_offset == 52
 
 
 # ---- what a leader validates; test_log_validator.py has the rest

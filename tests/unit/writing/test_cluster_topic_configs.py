@@ -94,6 +94,13 @@ def test_too_large_a_message_is_refused(tmp_path: Path) -> None:
         write(logs, b"k" * 2_000)
 
 
+def test_too_large_a_record_of_a_compressed_batch_is_refused(tmp_path: Path) -> None:
+    logs = directory_with(tmp_path, max_decompressed_message_bytes="1000")
+    write(logs, b"k" * 2_000, compression="none")
+    with pytest.raises(REFUSED, match="1000"):
+        write(logs, b"k" * 2_000, compression="lz4")
+
+
 def test_what_is_stored_beside_the_logs_wins(tmp_path: Path) -> None:
     logs = directory_with(tmp_path, cleanup_policy="compact")
     with pylog.logs.own_log_directory(logs) as manager:

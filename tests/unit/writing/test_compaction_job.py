@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pylog
-from pylog.config import LogConfig
+from pylog.config import CleanerConfig, LogConfig
 from pylog.errors import KafkaStorageError, LogDirectoryError, LogLockedError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_context import LogContext
@@ -82,6 +82,10 @@ def contents(directory: Path) -> dict[str, bytes]:
         for path in sorted(directory.rglob("*"))
         if path.is_file()
     }
+
+
+def logs_in(directory: Path) -> dict[str, bytes]:
+    return {name: data for name, data in contents(directory).items() if name.endswith(".log")}
 
 
 def left_over(directory: Path) -> list[str]:
@@ -324,3 +328,30 @@ def test_random_logs_are_cleaned_by_tasks_and_engine_as_by_compact(
             assert summary == expected, (seed, name)
             assert contents(memory_path / f"{seed}-{name}") == contents(directory), (seed, name)
     assert cleaned > 5
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_record_above_max_decompressed_message_bytes_keeps_its_partition_as_it_is(
+    tmp_path: Path, *, is_large: bool
+) -> None:
+    make_topic(tmp_path, "foo", 3_000, keys=3_000, compression_type="lz4")
+    pylog.write_topic(tmp_path, "foo", [(b"large", b"x" * 500), (b"later", b"")])
+    with pylog.logs.own_log_directory(tmp_path) as manager:
+        manager.get_log(TopicPartition("foo", 0)).roll()
+    properties = pylog.ServerProperties(
+        cleaner_config=CleanerConfig(
+            dedupe_buffer_size=(1 << 20) + 1, dedupe_buffer_load_factor=0.01 if is_large else 0.9
+        )
+    )
+    before = logs_in(tmp_path)
+    job = pylog.jobs.CompactionJob(
+        tmp_path,
+        server_properties=properties,
+        config={"max.decompressed.message.bytes": "500"},
+        now_ms=NOW_MS,
+    )
+    summary = compact_by_tasks(job, is_large=is_large)
+    [partition] = summary.partitions
+    assert "max.decompressed.message.bytes is 500" in (partition.failure or "")
+    assert logs_in(tmp_path) == before
+    assert left_over(tmp_path) == []

@@ -306,6 +306,15 @@ def test_indexes_are_those_of_appends(tmp_path: Path) -> None:
             "row 4 for topic 'orders' has timestamp",
         ),
         (
+            {"max.decompressed.message.bytes": "1000", "compression.type": "lz4"},
+            {"key": ["k", "k"], "value": ["a", "x" * 1_000]},
+            InvalidRecordError,
+            (
+                "row 4 is a record of 1008 bytes for partition orders-0, "
+                "max.decompressed.message.bytes of the topic is 1000"
+            ),
+        ),
+        (
             {"max.message.bytes": "1000"},
             {"key": ["k", "k"], "value": ["a", "x" * 1_000]},
             RecordTooLargeError,

@@ -133,6 +133,25 @@ def test_damage_is_a_finding(
     assert str(damaged) in line
 
 
+@pytest.mark.parametrize("arguments", [[], ["--dry-run"]])
+def test_a_record_above_max_decompressed_message_bytes_is_a_finding(
+    arguments: list[str], tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    logs = tmp_path / "logs"
+    make_topic(logs, "foo", 200, compression_type="lz4")
+    options = [*arguments, "--config", "max.decompressed.message.bytes=9"]
+    before = {path.name: path.read_bytes() for path in logs.glob("foo-0/*.log")}
+    done = pylog_run("compact", logs, *options)
+    assert done.status == 1
+    (line,) = (each for each in done.lines if each.startswith("foo-0 "))
+    assert "max.decompressed.message.bytes is 9; the partition cannot be cleaned" in line
+    as_json = pylog_run("compact", logs, *options, "--json")
+    assert as_json.status == 1
+    [partition] = json.loads(as_json.output)["partitions"]
+    assert line.endswith(partition["failure"])
+    assert {path.name: path.read_bytes() for path in logs.glob("foo-0/*.log")} == before
+
+
 def test_a_directory_that_is_open_is_refused(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
     with pylog.logs.own_log_directory(logs):
         assert pylog_run("compact", logs).status == 2
