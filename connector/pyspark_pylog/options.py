@@ -257,6 +257,7 @@ class WriteOptions:
     # fewer batches. A quarter of what a topic allows, so that a look-up decodes little in vain.
     batch_size_bytes: int = _option(values.size, 256 << 10)
     partitions: int | None = _option(values.count, name="numPartitions")
+    creates_similar_topic: bool = _option(values.boolean, default=False, name="createTopic")
     partitioner: str = _option(values.one_of(*PARTITIONER_NAMES), PARTITIONER_NAMES[0])
     job_id: str | None = _option(values.some_text)
     job_fingerprint: str | None = _option(values.some_text)
@@ -304,6 +305,7 @@ class WriteOptions:
             batch_size_bytes=self.batch_size_bytes,
             config=dict(self.topic_properties),
             fingerprint=self.job_fingerprint,
+            creates_similar_topic=self.creates_similar_topic,
         )
 
 

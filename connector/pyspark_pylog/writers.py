@@ -59,7 +59,8 @@ class StagedTask(WriterCommitMessage):
 def make_directory(job: WriteJob) -> None:
     """Make the log directory if it is not there: on the driver, before any task runs."""
     with place_of_write_added():
-        job.is_committed()  # looks at what the directory is
+        if not job.is_committed():  # looks at what the directory is
+            job.ensure_topic_is_meant()
         try:
             os.makedirs(job.directory, exist_ok=True)  # noqa: PTH103 - kept as text
         except OSError as error:

@@ -269,6 +269,7 @@ class Target:
     directory: str = _key(_location)
     topic: str | None = _key(ConfigTable.text)
     partitions: int | None = _key(_positive)
+    create_topic: bool | None = _key(ConfigTable.boolean)
     partitioner: str | None = _key(ConfigTable.text)
     compression: str | None = _key(_choice(*_CODECS))
     level: int | None = _key(ConfigTable.integer)
@@ -284,6 +285,7 @@ class Target:
         named = {
             "topic": self.topic,
             "numPartitions": self.partitions,
+            "createTopic": self.create_topic,
             "partitioner": self.partitioner,
             "compression": self.compression,
             "level": self.level,

@@ -219,6 +219,15 @@ def nearest_topic(name: str, known: Iterable[str], *, least_similarity: float = 
     return near[0] if near else None
 
 
+def colliding_topic(name: str, known: Iterable[str]) -> str | None:
+    """Return a known topic whose metrics would have the names of another's; None if there is none.
+
+    Source: Topic.hasCollision (Kafka 4.3).
+    """
+    folded = name.replace(".", "_")
+    return next((each for each in sorted(known) if each.replace(".", "_") == folded), None)
+
+
 def ensure_valid_topic_partition(topic_partition: TopicPartition) -> None:
     """Raise `ValueError` unless Kafka allows the topic, and a directory of the partition's name."""
     topic, partition = topic_partition

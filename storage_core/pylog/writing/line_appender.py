@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
-from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
-from pylog.files.file_names import nearest_topic
+from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.record.compression import ensure_level
 from pylog.scheduling.clock import SystemClock
 from pylog.writing.partitioner import NamedPartitioner, ensure_integer_key, ensure_known_partitioner
 from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, LineRuns, parse_json_line
 from pylog.writing.topic_writer import TopicDestination, TopicWriter, parse_compression
+from pylog.writing.topics import ensure_no_similar_topic, topics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 _FEWEST_LINES_OF_RUNS = 64
 """Fewer lines at once are typed, or made by a slow program: no kernel is loaded for them."""
-
-_SIMILARITY_OF_TYPOS = 0.8
-"""As of `nearest_topic`: ``ordes`` is that similar to ``orders``, and ``events`` is not."""
 
 
 class LineAppender:
@@ -120,7 +117,8 @@ class LineAppender:
         if topic is not None:
             destination = self._destination(topic)
             if destination.is_new and not creates_similar_topic:
-                _ensure_no_similar_topic(manager, topic)
+                advice = "--create makes a new topic"
+                ensure_no_similar_topic(topic, topics_of(manager), advice)
             if partition is not None:
                 destination.ensure_partition(partition)
 
@@ -247,14 +245,3 @@ class LineAppender:
             for topic, destination in sorted(self._destinations.items())
             if destination.is_new and destination.partitions
         }
-
-
-def _ensure_no_similar_topic(manager: LogManager, topic: str) -> None:
-    known = {topic_partition.topic for topic_partition in manager.logs}
-    near = nearest_topic(topic, known, least_similarity=_SIMILARITY_OF_TYPOS)
-    if near is not None:
-        msg = (
-            f"no topic {topic!r} in this log directory; did you mean {near!r}? --create makes a "
-            "new topic"
-        )
-        raise UnknownTopicOrPartitionError(msg)

@@ -36,6 +36,7 @@ from pylog.record.batch_writer import set_base_offsets
 from pylog.writing.cluster_configs import cluster_topic_configs
 from pylog.writing.partitioner import PartitionAssignment, partitioner_for, rows_by_partition
 from pylog.writing.topic_writer import encoder_for, parse_compression
+from pylog.writing.topics import ensure_no_similar_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -312,6 +313,12 @@ _RULES = (
 """Properties that rows are held against when they are staged."""
 
 
+_HOW_TO_CREATE = (
+    "A new topic is made with creates_similar_topic=True (in Spark option createTopic, in ingest "
+    "create_topic)"
+)
+
+
 class TopicState:
     """What a log directory says of one topic, without its lock.
 
@@ -321,13 +328,9 @@ class TopicState:
 
     def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
         ensure_valid_topic(topic)
-        announced = _announced(directory, topic)
-        numbers = sorted(
-            name.topic_partition.partition
-            for _, name in (partition_directories(directory) if os.path.isdir(directory) else [])  # noqa: PTH112
-            if name.topic_partition.topic == topic and not name.state
-        )
-        announced = announced or _announced(directory, topic)  # it may have begun meanwhile
+        ensure_topic_is_meant(job, directory, topic)
+        announced, existing = _found(directory, topic)
+        numbers = sorted(each.partition for each in existing if each.topic == topic)
         configs = TopicConfigs(None, cluster_topic_configs(directory) if numbers else None)
         if announced is not None:
             numbers = sorted({*numbers, *range(announced.partitions)})
@@ -340,6 +343,24 @@ class TopicState:
         self.rules = rules_of(
             topic, numbers or range(job.partitions or 1), self.config, is_new=not numbers
         )
+
+
+def ensure_topic_is_meant(job: JobDescription, directory: str, topic: str) -> None:
+    """Raise if a job's topic is new and its name nearly another's; see `WriteJob`."""
+    if topic != job.topic or job.creates_similar_topic:
+        return
+    announced, existing = _found(directory, topic)
+    known = {each.topic for each in existing}
+    if announced is None and topic not in known:
+        ensure_no_similar_topic(topic, known, _HOW_TO_CREATE)
+
+
+def _found(directory: str, topic: str) -> tuple[NewTopic | None, list[TopicPartition]]:
+    """Return a topic as a commit is making it, and all partitions that a directory has."""
+    announced = _announced(directory, topic)
+    directories = partition_directories(directory) if os.path.isdir(directory) else []  # noqa: PTH112
+    existing = [name.topic_partition for _, name in directories if not name.state]
+    return announced or _announced(directory, topic), existing  # it may have begun meanwhile
 
 
 def _announced(directory: str, topic: str) -> NewTopic | None:

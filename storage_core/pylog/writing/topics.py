@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import UnknownTopicOrPartitionError
-from pylog.files.file_names import PARTITION_METADATA, ensure_valid_topic, nearest_topic
+from pylog.files.file_names import (
+    PARTITION_METADATA,
+    colliding_topic,
+    ensure_valid_topic,
+    nearest_topic,
+)
 from pylog.files.owned_directories import writable_log_directory
-from pylog.files.partition_metadata import new_topic_id, read_partition_metadata
+from pylog.files.partition_metadata import format_uuid, new_topic_id, read_partition_metadata
 from pylog.lazy_modules import LazyModule
+from pylog.locations import printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
@@ -21,9 +28,16 @@ if TYPE_CHECKING:
     from pylog.log import log_manager  # imports Arrow and Numba
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
+    from pylog.writing import node as node_rules
 else:
     log_manager = LazyModule("pylog.log.log_manager")
+    node_rules = LazyModule("pylog.writing.node")
 
+
+_LOGGER = logging.getLogger(__name__)
+
+_SIMILARITY_OF_TYPOS = 0.8
+"""As of `nearest_topic`: ``ordes`` is that similar to ``orders``, and ``events`` is not."""
 
 MAX_PARTITIONS = 100_000
 """Far above what a log directory can hold: a slip of the finger shall not fill the disk."""
@@ -34,6 +48,19 @@ def ensure_possible_count(partitions: int) -> None:
     if not 1 <= partitions <= MAX_PARTITIONS:
         msg = f"a topic has 1 to {MAX_PARTITIONS} partitions, not {partitions}"
         raise ValueError(msg)
+
+
+def topics_of(manager: LogManager) -> set[str]:
+    """Return the topics of a manager's logs, whether open or closed."""
+    return {each.topic for each in (*manager.logs, *manager.closed_logs)}
+
+
+def ensure_no_similar_topic(topic: str, known: Collection[str], advice: str) -> None:
+    """Raise `UnknownTopicOrPartitionError` if a new topic's name is nearly that of a known one."""
+    near = nearest_topic(topic, known, least_similarity=_SIMILARITY_OF_TYPOS)
+    if near is not None:
+        msg = f"no topic {topic!r} in this log directory; did you mean {near!r}? {advice}"
+        raise UnknownTopicOrPartitionError(msg)
 
 
 def closed_logs_of_topic(manager: LogManager, topic: str) -> dict[int, LogStorageError]:
@@ -122,7 +149,8 @@ def create_topic(
     Raises
     ------
     ValueError
-        The topic exists already, Kafka does not allow its name, or a property is wrong.
+        The topic exists already, Kafka does not allow its name, also beside that of another topic,
+        or a property is wrong.
     LogLockedError
         A broker, or somebody else, has the directory open.
     KafkaStorageError
@@ -142,11 +170,33 @@ def create_topic(
             there = ", ".join(map(str, existing))
             msg = f"topic {topic!r} already exists, with partitions {there}"
             raise ValueError(msg)
+        collides = colliding_topic(topic, topics_of(manager))
+        if collides is not None:
+            msg = (
+                f"topic {topic!r} would collide with {collides!r}: Kafka's metrics take '.' and "
+                "'_' for the same, so a cluster refuses it; choose another name"
+            )
+            raise ValueError(msg)
         manager.store_topic_config(topic, properties or {})
         topic_id = topic_id or new_topic_id()
         for partition in range(partitions):
-            manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
+            log = manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
+        _warn_unless_of_cluster(log.log_directory, topic, topic_id)
         return topic_id
+
+
+def _warn_unless_of_cluster(log_directory: str, topic: str, topic_id: uuid.UUID) -> None:
+    """Log a warning if brokers will not serve a topic, since their cluster does not have it."""
+    node = node_rules.nodes_of([log_directory])[log_directory]
+    if not (node.is_kraft or node.has_metadata_log) or node.topic_id(topic) == topic_id:
+        return
+    has_it = "do not have" if node.has_metadata_log else "are not here, and have to have"
+    _LOGGER.warning(
+        "%s belongs to a KRaft cluster, whose metadata %s topic %s with the id %s: a broker sets a "
+        "topic that they lack aside as -stray when it starts, and does not serve it; create it in "
+        "the cluster first, and here under the id that it has there (--topic-id)",
+        *(printable_location(log_directory), has_it, topic, format_uuid(topic_id)),
+    )
 
 
 def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> None:

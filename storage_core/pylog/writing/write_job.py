@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from pylog.files.staged_files import StagedRecords
     from pylog.log.log_context import LogContext
     from pylog.writing import job_commit, job_stage
+    from pylog.writing import stage as stage_rules
     from pylog.writing.job_stage import JobStage
     from pylog.writing.write_summary import WriteJobSummary
 else:
     job_commit = LazyModule("pylog.writing.job_commit")
     job_stage = LazyModule("pylog.writing.job_stage")
+    stage_rules = LazyModule("pylog.writing.stage")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -56,6 +58,20 @@ class WriteJob(JobDescription):
         ledger = read_ledger(writable_log_directory(self.directory))
         return ledger.has_job(self.key, self.fingerprint)
 
+    def ensure_topic_is_meant(self) -> None:
+        """Return unless ``topic`` does not exist, and one of a similar name does. Takes no lock.
+
+        Raises
+        ------
+        UnknownTopicOrPartitionError
+            That is so, and ``creates_similar_topic`` is not given; staging raises it, too.
+        LogDirectoryError
+            The directory is not one that can be written to, or cannot be read.
+        """
+        if self.topic is not None:
+            local = writable_log_directory(self.directory)
+            stage_rules.ensure_topic_is_meant(self, local, self.topic)
+
     def stage(self, attempt: str, *, context: LogContext | None = None) -> JobStage:
         """Return what takes the rows of one attempt of a task, within its ``with`` block.
 
@@ -72,6 +88,8 @@ class WriteJob(JobDescription):
         ------
         LogDirectoryError, ValueError
             The directory is not one that can be written to, or an option is wrong.
+        UnknownTopicOrPartitionError
+            When the first row comes: see `ensure_topic_is_meant`.
         """
         return job_stage.JobStage(self, attempt, context)
 

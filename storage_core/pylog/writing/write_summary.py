@@ -49,6 +49,9 @@ class JobDescription:
         Any text that says what the job writes, such as a hash of its source and its topic. The
         ledger keeps it: a job with the same id and another fingerprint is an error. None says
         nothing, and is never compared.
+    creates_similar_topic
+        Whether ``topic`` may be created where one of a similar name exists. Otherwise such a name
+        counts as a typing error. The names in a column ``topic`` are taken as they are.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class JobDescription:
     batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES
     config: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str | None = None
+    creates_similar_topic: bool = False
 
     def __post_init__(self) -> None:
         as_job_key(self.job_id, self.batch_id)

@@ -29,6 +29,7 @@ def test_the_defaults() -> None:
         level=None,
         batch_size_bytes=262_144,
         partitions=None,
+        creates_similar_topic=False,
         partitioner="default",
         job_id=None,
         commit_timeout_ms=60_000,
@@ -45,6 +46,7 @@ def test_the_defaults() -> None:
         ("level", "-3", "level", -3),
         ("batchSizeBytes", "1m", "batch_size_bytes", 1 << 20),
         ("numPartitions", "12", "partitions", 12),
+        ("createTopic", " True", "creates_similar_topic", True),
         ("partitioner", "Round_Robin", "partitioner", "round_robin"),
         ("jobId", "nightly 2026-11-22", "job_id", "nightly 2026-11-22"),
         ("commitTimeout", "10 minutes", "commit_timeout_ms", 600_000),
@@ -72,6 +74,7 @@ def test_a_value_is_read_without_regard_to_case_and_blanks_around_it(
         ({"jobId": ""}, "option jobId is empty"),
         ({"level": "high"}, "option level is 'high', expected a number"),
         ({"numPartitions": "0"}, "option numPartitions is '0', expected a number of 1 or more"),
+        ({"createTopic": "yes"}, "option createTopic is 'yes', expected true or false"),
         ({"commitTimeout": "60"}, "option commitTimeout is '60', expected a duration like 500ms"),
         ({"compression": "brotli"}, "option compression is 'brotli', expected none, gzip, snappy"),
         ({"partitioner": "x"}, "option partitioner is 'x', expected default, round_robin or int"),
@@ -145,7 +148,12 @@ def test_options_pickle() -> None:
 
 def test_a_job_is_made_of_the_options() -> None:
     options = parse(
-        topic="t", numPartitions="3", compression="gzip", level="9", **{"topic.retention.ms": "1"}
+        topic="t",
+        numPartitions="3",
+        createTopic="true",
+        compression="gzip",
+        level="9",
+        **{"topic.retention.ms": "1"},
     )
     assert options.job("q", 4) == pylog.jobs.WriteJob(
         "/logs",
@@ -157,6 +165,7 @@ def test_a_job_is_made_of_the_options() -> None:
         level=9,
         batch_size_bytes=262_144,
         config={"retention.ms": "1"},
+        creates_similar_topic=True,
     )
 
 

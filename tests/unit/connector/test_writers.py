@@ -15,7 +15,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import StringType, StructField, StructType
 
 import pylog
-from pylog.errors import LogDirectoryError, LogLockedError
+from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.writers import PylogBatchWriter
 
@@ -208,3 +208,34 @@ def test_a_micro_batch_of_a_query_that_is_not_known_is_not_written(logs: Path) -
     source = DefaultSource(CaseInsensitiveDict(given))
     with pytest.raises(RuntimeError, match=r"no local properties sql\.streaming\.queryId"):
         source.streamWriter(SCHEMA, overwrite=False).write(iter([]))
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_topic_that_looks_like_a_typing_error_is_refused_before_a_task_runs(
+    logs: Path, *, is_stream: bool
+) -> None:
+    pylog.create_topic(logs, "orders", 1)
+
+    def make(**options: str) -> object:
+        given = CaseInsensitiveDict({"path": str(logs), **options})
+        source = DefaultSource(given)
+        return (source.streamWriter if is_stream else source.writer)(SCHEMA, overwrite=False)
+
+    with pytest.raises(UnknownTopicOrPartitionError) as refused:
+        make(topic="ordes")
+    assert "no topic 'ordes' in this log directory; did you mean 'orders'?" in str(refused.value)
+    assert "in Spark option createTopic" in str(refused.value)
+    make(topic="ordes", createTopic="true")
+    make(topic="orders")
+    make(topic="payments")
+
+
+def test_a_job_that_was_committed_under_a_similar_name_is_known_again(
+    writer: Callable[..., PylogBatchWriter], logs: Path
+) -> None:
+    pylog.create_topic(logs, "orders", 1)
+    first = writer(topic="ordes", createTopic="true", jobId="nightly")
+    first.commit([stage(first, "a")])
+    pylog.delete_topic(logs, "ordes")
+    again = writer(topic="ordes", jobId="nightly")
+    assert stage(again, "a").staged is None

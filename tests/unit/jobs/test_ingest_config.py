@@ -59,6 +59,7 @@ def test_a_file_with_every_key(tmp_path: Path) -> None:
         directory = "/data/logs"
         topic = "orders"
         partitions = 3
+        create_topic = true
         partitioner = "default"
         compression = "zstd"
         level = 5
@@ -81,6 +82,7 @@ def test_a_file_with_every_key(tmp_path: Path) -> None:
     assert config.target.write_options() == {
         "topic": "orders",
         "numPartitions": "3",
+        "createTopic": "True",
         "partitioner": "default",
         "compression": "zstd",
         "level": "5",

@@ -23,6 +23,7 @@ from pylog.errors import (
     LogStorageError,
     RecordTooLargeError,
     SegmentVanishedError,
+    UnknownTopicOrPartitionError,
 )
 from pylog.files.directory_lock import DirectoryLock
 from pylog.testing import ManualClock
@@ -622,3 +623,24 @@ def test_a_job_loads_neither_arrow_nor_numba() -> None:
         "assert not {'pyarrow', 'numba', 'numpy'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_topic_that_looks_like_a_typing_error_is_staged_if_that_is_said(tmp_path: Path) -> None:
+    pylog.create_topic(tmp_path, "orders", 1)
+    job = job_in(tmp_path, topic="ordes")
+    for look in (job.ensure_topic_is_meant, lambda: stage(job, {"value": ["a"]})):
+        with pytest.raises(UnknownTopicOrPartitionError, match="did you mean 'orders'"):
+            look()
+    assert job_files(tmp_path) == []
+    meant = job_in(tmp_path, topic="ordes", creates_similar_topic=True)
+    meant.commit([stage(meant, {"value": ["a"]})])
+    assert values_in(tmp_path)["ordes", 0] == ["a"]
+    job_in(tmp_path, topic="ordes").ensure_topic_is_meant()
+
+
+def test_a_similar_topic_that_rows_name_is_made(tmp_path: Path) -> None:
+    pylog.create_topic(tmp_path, "orders", 1)
+    job = job_in(tmp_path, topic=None)
+    job.ensure_topic_is_meant()
+    job.commit([stage(job, {"topic": ["ordes"], "value": ["a"]})])
+    assert values_in(tmp_path)["ordes", 0] == ["a"]

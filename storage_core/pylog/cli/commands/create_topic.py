@@ -43,7 +43,9 @@ def create_topic(
 
     Topic properties are kept in pylog-topic-configs.json in the log directory. A broker ignores
     that file: it gets the properties from its own cluster. A broker serves the topic only if its
-    cluster knows the topic under the same id.
+    cluster knows the topic under the same id: another topic in the directory of a KRaft node is a
+    warning, since the node sets it aside as -stray. As in a cluster, test_b is refused beside
+    test.b: the metrics of both would have one name.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the topic exists
     already, or the directory is locked or cannot be written.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,11 +9,13 @@ import pytest
 import pylog
 from pylog.config import LogConfig
 from pylog.model import TopicPartition
+from tests.golden.test_recovery_pairs import copy_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support.golden import GoldenRoot
     from tests.unit.cli.conftest import Outcome
 
 TOPIC_ID = "7bGSu7gYRDuEkZTQ2w4F_g"
@@ -193,3 +196,54 @@ def test_an_object_store_cannot_be_written_to(pylog_run: Callable[..., Outcome])
     assert done.error == (
         "pylog: error: s3://bucket/logs: only local directories can be written to\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("test_b", "test.b"), ("test.b", "test_b"), ("a.b_c", "a_b.c"), ("__", "_.")],
+)
+def test_names_that_are_the_same_in_metrics_are_refused(
+    name: str, other: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert pylog_run("create-topic", tmp_path, "--topic", other).status == 0
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = pylog_run("create-topic", tmp_path, "--topic", name)
+    assert (done.status, done.output) == (2, b"")
+    assert f"topic {name!r} would collide with {other!r}" in done.error
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert pylog_run("create-topic", tmp_path, "--topic", "test-b").status == 0
+
+
+@pytest.mark.parametrize("case", ["4.3.0/internal-logdir", "4.4.0/controller-logdir"])
+def test_a_topic_that_a_kraft_cluster_does_not_have_is_a_warning(
+    case: str, golden_root: GoldenRoot, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    copy_state(golden_root.case(case), tmp_path)
+    done = pylog_run("create-topic", tmp_path, "--topic", "new", "--topic-id", TOPIC_ID)
+    assert done.status == 0
+    assert done.lines == [f"created topic new with 1 partition, id {TOPIC_ID}"]
+    (line,) = (each for each in done.error.splitlines() if "a KRaft cluster" in each)
+    assert f"do not have topic new with the id {TOPIC_ID}: a broker sets a topic that" in line
+    assert "aside as -stray" in line
+
+
+def test_where_the_metadata_lie_elsewhere_the_warning_says_so(
+    golden_root: GoldenRoot, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    meta = golden_root.case("4.3.0/internal-logdir") / "meta.properties"
+    (tmp_path / "meta.properties").write_bytes(meta.read_bytes())
+    done = pylog_run("create-topic", tmp_path, "--topic", "new")
+    assert done.status == 0
+    assert "whose metadata are not here, and have to have topic new" in done.error
+
+
+def test_a_topic_that_the_cluster_has_under_its_id_is_none(
+    golden_root: GoldenRoot, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    copy_state(golden_root.case("4.3.0/internal-logdir"), tmp_path)
+    text = (tmp_path / "orders-0" / "partition.metadata").read_text()
+    for directory in tmp_path.glob("orders-*"):
+        shutil.rmtree(directory)
+    topic_id = text.partition("topic_id: ")[2].strip()
+    done = pylog_run("create-topic", tmp_path, "--topic", "orders", "--topic-id", topic_id)
+    assert (done.status, "a KRaft cluster" in done.error) == (0, False)
