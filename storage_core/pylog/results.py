@@ -37,6 +37,7 @@ _PUBLIC = LazyNames(
             "RepairedPartition",
             "RepairSummary",
         ),
+        "pylog.cleaner.cleanable_offsets": ("NotCleaned",),
         "pylog.config.config_property": (
             "ConfigEntry",
             "ConfigSource",

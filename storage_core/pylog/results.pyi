@@ -19,6 +19,7 @@ from pylog.checks.report import LogDirectoryReport as LogDirectoryReport
 from pylog.checks.report import PartitionReport as PartitionReport
 from pylog.checks.report import RepairSummary as RepairSummary
 from pylog.checks.report import RepairedPartition as RepairedPartition
+from pylog.cleaner.cleanable_offsets import NotCleaned as NotCleaned
 from pylog.config.config_property import ConfigEntry as ConfigEntry
 from pylog.config.config_property import ConfigSource as ConfigSource
 from pylog.dump_log.dump import Dump as Dump

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from pylog.errors import CorruptRecordError
+from pylog.log_file.batch_walk import is_zero
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.record.batch_scan import find_bad_checksum
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -118,9 +119,13 @@ def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Itera
         yield window
     tail = windows.tail
     if tail.position < size:
-        reason = tail.defect or "no whole batch"
-        left = f"{size - tail.position} bytes are left of the segment's {size}"
-        raise CorruptRecordError(f"cannot clean: {reason} where {left}", path, tail.position)
+        is_rest_zero = is_zero(segment.log, tail.position, size)
+        found = "zeros" if is_rest_zero else tail.defect or "no whole batch"
+        reason = (
+            f"cannot clean: {found} where {size - tail.position} bytes are left of the segment's "
+            f"{size}; save what is intact with pylog doctor --repair-to"
+        )
+        raise CorruptRecordError(reason, path, tail.position)
 
 
 def _check_sums(window: Window) -> None:

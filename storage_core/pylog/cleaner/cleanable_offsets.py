@@ -15,6 +15,7 @@ Source: LogCleanerManager.cleanableOffsets, calculateCleanableBytes, LogToClean 
 from __future__ import annotations
 
 from bisect import bisect_right
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -80,6 +81,54 @@ class CleanableOffsets(NamedTuple):
             young = [each for each in inactive if each.largest_timestamp > oldest_kept]
             bounds += [each.base_offset for each in young[:1]]
         return cls(first_dirty, max(first_dirty, min(bounds)), is_outside)
+
+
+class NotCleaned(StrEnum):
+    """Why nothing of a log is cleaned.
+
+    Attributes
+    ----------
+    EMPTY
+        It has no records.
+    CLEAN
+        All of it has been cleaned.
+    ACTIVE_SEGMENT
+        What is dirty is in the active segment.
+    HIGH_WATERMARK
+        What is dirty may not be replicated.
+    OPEN_TRANSACTION
+        What is dirty follows the first record of an open transaction.
+    MIN_COMPACTION_LAG
+        What is dirty is younger than ``min.compaction.lag.ms``.
+    DIRTY_RATIO
+        A broker would not clean it yet: its ratio is not above ``min.cleanable.dirty.ratio``.
+    """
+
+    EMPTY = "empty"
+    CLEAN = "clean"
+    ACTIVE_SEGMENT = "active_segment"
+    HIGH_WATERMARK = "high_watermark"
+    OPEN_TRANSACTION = "open_transaction"
+    MIN_COMPACTION_LAG = "min_compaction_lag"
+    DIRTY_RATIO = "dirty_ratio"
+
+    @classmethod
+    def of(
+        cls, segments: Sequence[DatedSegment], params: CleanableParams, high_watermark: int
+    ) -> NotCleaned:
+        """Return why, for all segments of a log of which nothing is cleanable."""
+        offsets = CleanableOffsets.of(segments, params)
+        active, stable = segments[-1].base_offset, params.last_stable_offset
+        if params.log_start_offset == params.log_end_offset:
+            return cls.EMPTY
+        if offsets.first_dirty_offset >= params.log_end_offset:
+            return cls.CLEAN
+        without_lag = CleanableOffsets.of(segments, params._replace(min_compaction_lag_ms=0))
+        if offsets.first_uncleanable_offset < without_lag.first_uncleanable_offset:
+            return cls.MIN_COMPACTION_LAG
+        if stable <= active and stable < params.log_end_offset:
+            return cls.HIGH_WATERMARK if stable == high_watermark else cls.OPEN_TRANSACTION
+        return cls.ACTIVE_SEGMENT
 
 
 class CleanableBytes(NamedTuple):

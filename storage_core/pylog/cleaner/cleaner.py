@@ -35,13 +35,16 @@ from pylog.cleaner.cleaning_round import CleaningRound, OffsetMapBuilding, colle
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.log_snapshot import CleanerStats
 from pylog.cleaner.offset_map import OffsetMap
+from pylog.locations import printable_location
 from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pylog.cleaner.batch_retention import RetainedRecords
     from pylog.cleaner.cleanable_log import CleanableLog, LogWithBounds
     from pylog.cleaner.cleaning_round import CleanerProgress, Destination
+    from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.config import CleanerConfig
     from pylog.log.log_segment import LogSegment
     from pylog.model import TopicPartition
@@ -134,6 +137,7 @@ class GroupCleaning:
                 cleaning.now_ms,
                 keeps_legacy_tombstones=keeps_legacy_tombstones,
             )
+            self._note_damage(window, records, retained)
             written = self._rebuilder.rebuild(window, records, retention, retained)
             size_bytes = cleaned.append(written.data)
             if size_bytes:
@@ -142,6 +146,24 @@ class GroupCleaning:
             stats.records_written += written.record_count
             stats.bytes_written += size_bytes
             stats.invalid_records += retained.invalid_count
+
+    def _note_damage(
+        self, window: Window, records: KeyedRecords, retained: RetainedRecords
+    ) -> None:
+        """Count the records that stay and had a wrong checksum, which they get a right one for.
+
+        Kafka's cleaner does not look at the checksums of messages in wrappers either, and computes
+        those that it writes.
+        """
+        stats = self._round.stats
+        for wrong in records.wrong_checksums():
+            if not retained.kept[wrong.row]:
+                continue
+            stats.damaged_records += 1
+            if stats.first_damage is None:
+                offset, position = records.offsets[wrong.row], window.position_of(wrong.batch)
+                path = printable_location(window.path)
+                stats.first_damage = f"offset {offset}, {path} at byte {position}: {wrong.reason}"
 
 
 _LEAST_WINDOW_BYTES = 1 << 21

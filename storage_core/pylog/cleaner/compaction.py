@@ -13,6 +13,7 @@ from pylog.errors import LogStorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pylog.cleaner.cleanable_offsets import NotCleaned
     from pylog.cleaner.cleaner import Cleaner
     from pylog.cleaner.cleaning_round import CleanerProgress
     from pylog.cleaner.log_cleaner_manager import LogCleanerManager
@@ -29,6 +30,7 @@ class Compacted(NamedTuple):
     is_complete: bool
     failure: Exception | None
     held_back_offsets: tuple[int, int] | None
+    not_cleaned: NotCleaned | None
 
     @property
     def failure_text(self) -> str | None:
@@ -79,7 +81,7 @@ class CompactionProgress:
 class Compaction:
     """Cleans logs that nobody else has open. One thread."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whom it asks and tells, and how
         self,
         cleaner: Cleaner,
         manager: LogCleanerManager,
@@ -88,6 +90,7 @@ class Compaction:
         *,
         is_only_due: bool,
         is_dry_run: bool,
+        rolls: bool = False,
     ) -> None:
         self._cleaner = cleaner
         self._manager = manager
@@ -95,6 +98,7 @@ class Compaction:
         self._now_ms = now_ms
         self._is_one_round = is_only_due or is_dry_run
         self._is_only_due = is_only_due
+        self._rolls = rolls
 
     def compact(self, logs: Sequence[UnifiedLog]) -> Iterator[Compacted]:
         """Clean logs in their order; those that come after the progress was stopped are left."""
@@ -116,8 +120,10 @@ class Compaction:
     def _compact(self, log: UnifiedLog) -> Compacted:
         rounds: list[CleanerStats] = []
         first_dirty_offset: int | None = None
-        is_complete, failure, held_back_offsets = False, None, None
+        is_complete, failure, held_back_offsets, not_cleaned = False, None, None, None
         try:
+            if self._rolls and log.local_log.segments.active_segment.size_bytes:
+                log.roll()
             while not is_complete:
                 candidate = self._manager.candidate(log, self._now_ms)
                 each = candidate.log_to_clean
@@ -125,6 +131,8 @@ class Compaction:
                 is_complete = each.cleanable_bytes == 0 or (
                     self._is_only_due and not candidate.is_due
                 )
+                if is_complete and not rounds:
+                    not_cleaned = self._manager.why_not_cleaned(candidate, self._now_ms)
                 if is_complete or (rounds and self._is_one_round):
                     break
                 self._progress.begin_round(each.cleanable_bytes)
@@ -139,4 +147,6 @@ class Compaction:
             pass
         except Exception as error:  # noqa: BLE001 - whatever it is, the other logs must go on
             failure = error
-        return Compacted(log, rounds, first_dirty_offset, is_complete, failure, held_back_offsets)
+        return Compacted(
+            *(log, rounds, first_dirty_offset, is_complete, failure, held_back_offsets, not_cleaned)
+        )

@@ -10,6 +10,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import hash_record_keys, legacy_to_v2
+from pylog.native.checksum import wrong_checksum
 from pylog.record.batch_header import (
     COMPRESSION_CODEC_MASK,
     MAGIC_VALUE_V2,
@@ -18,10 +19,10 @@ from pylog.record.batch_header import (
     TIMESTAMP_TYPE_MASK,
     codec_of,
 )
-from pylog.record.batch_scan import BatchHeaders
+from pylog.record.batch_scan import BatchHeaders, find_bad_checksum, find_batches
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.record.compression import Decompressor
-from pylog.record.legacy_batch import wrapped_stream
+from pylog.record.legacy_batch import computed_crc, wrapped_stream
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_sizes import ensure_record_sizes
 
@@ -58,13 +59,14 @@ _LEGACY_REASONS = {
 
 
 class PlainBatches(NamedTuple):
-    """Some batches of a window."""
+    """Some batches of a window; ``messages`` are those of v0 and v1 before they became v2."""
 
     batches: Int64Array
     headers: BatchHeaders
     buffer: npt.NDArray[np.uint8]
     starts: Int64Array
     ends: Int64Array
+    messages: PlainBatches | None = None
 
 
 class PlainBatchReader:
@@ -166,6 +168,7 @@ def _as_v2(window: Window, legacy: PlainBatches) -> PlainBatches:
         out,
         np.ascontiguousarray(table[:, legacy_to_v2.BATCH_START]),
         np.ascontiguousarray(table[:, legacy_to_v2.BATCH_END]),
+        legacy,
     )
 
 
@@ -190,6 +193,14 @@ _REASONS = {
 }
 
 
+class WrongChecksum(NamedTuple):
+    """A message in a wrapper of v0 or v1, by its row, whose checksum is not the computed one."""
+
+    row: int
+    batch: int
+    reason: str
+
+
 class KeyedRecords(NamedTuple):
     """Some batches of a window, and their records, a row a record."""
 
@@ -202,6 +213,30 @@ class KeyedRecords(NamedTuple):
     positions: Int64Array
     batch_ends: Int64Array
     ends: Int64Array
+    messages: PlainBatches | None = None
+
+    def wrong_checksums(self) -> Iterator[WrongChecksum]:
+        """Yield the messages that a wrapper's own checksum covers, and theirs does not.
+
+        To be asked for before the reader's next group, which takes the place of the messages.
+        """
+        if self.messages is None:
+            return
+        _, headers, buffer, starts, ends, _ = self.messages
+        firsts = self.batch_starts
+        for place in np.flatnonzero(headers.codec_ids).tolist():
+            scan = find_batches(buffer[starts[place] : ends[place]])
+            bad = find_bad_checksum(scan)
+            if bad is None:
+                continue
+            first, batch = int(firsts[place]), int(self.batches[place])
+            for number in range(bad.index, len(scan.headers)):
+                at, size = scan.headers.positions[number], scan.headers.sizes_bytes[number]
+                stored = int(scan.headers.crcs[number])
+                computed = computed_crc(scan.buffer.data[at : at + size])
+                if computed != stored:
+                    reason = wrong_checksum("message", stored, computed)
+                    yield WrongChecksum(first + number, batch, reason)
 
     @property
     def sizes_bytes(self) -> Int64Array:
@@ -280,6 +315,7 @@ def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range
         positions=np.empty(rows, dtype=np.int64),
         batch_ends=np.empty(counts.size, dtype=np.int64),
         ends=group.ends,
+        messages=group.messages,
     )
     _, status, at_fault = hash_record_keys.hash_record_keys(
         group.buffer,

@@ -185,6 +185,13 @@ class CleanerThread:
                 result = self._cleaner.clean(log_to_clean)
             next_dirty_offset = result.next_dirty_offset
             self.last_stats = result.stats
+            if result.stats.first_damage is not None:
+                _LOGGER.warning(
+                    "%s: %d records that stay had a wrong checksum, the first one at %s",
+                    log.topic_partition,
+                    result.stats.damaged_records,
+                    result.stats.first_damage,
+                )
             self.counts.add(result.stats)
         except CleaningAbortedError:
             _LOGGER.info("cleaning of %s is given up", log.topic_partition)

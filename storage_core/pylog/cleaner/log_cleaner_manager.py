@@ -21,6 +21,7 @@ from pylog.cleaner.cleanable_offsets import (
     CleanableOffsets,
     CleanableParams,
     LogToClean,
+    NotCleaned,
     non_active_segments_from,
 )
 from pylog.errors import KafkaStorageError, LogStorageError
@@ -236,6 +237,16 @@ class LogCleanerManager:
             delay_ms,
         )
 
+    def why_not_cleaned(self, candidate: Candidate, now_ms: int) -> NotCleaned:
+        """Return why nothing of a log is cleaned, or why a broker would not clean it now."""
+        each = candidate.log_to_clean
+        if each.cleanable_bytes:
+            return NotCleaned.DIRTY_RATIO
+        log = each.log
+        checkpointed = self._checkpoints[log.log_directory].offsets().get(log.topic_partition)
+        params = _cleanable_params(log, checkpointed, now_ms, log.last_stable_offset)
+        return NotCleaned.of(log.segments, params, log.high_watermark)
+
     def held_back_offsets(self, log: UnifiedLog, now_ms: int) -> tuple[int, int] | None:
         """Return the offsets ``[start, end)`` that can be cleaned once they are replicated."""
         if log.high_watermark >= log.log_end_offset:
@@ -369,7 +380,14 @@ class LogCleanerManager:
 def _cleanable_offsets(
     log: UnifiedLog, checkpointed: int | None, now_ms: int, last_stable_offset: int
 ) -> CleanableOffsets:
-    params = CleanableParams(
+    params = _cleanable_params(log, checkpointed, now_ms, last_stable_offset)
+    return CleanableOffsets.of(log.segments, params)
+
+
+def _cleanable_params(
+    log: UnifiedLog, checkpointed: int | None, now_ms: int, last_stable_offset: int
+) -> CleanableParams:
+    return CleanableParams(
         checkpoint=checkpointed,
         log_start_offset=log.log_start_offset,
         last_stable_offset=last_stable_offset,
@@ -377,7 +395,6 @@ def _cleanable_offsets(
         min_compaction_lag_ms=log.config.min_compaction_lag_ms,
         now_ms=now_ms,
     )
-    return CleanableOffsets.of(log.segments, params)
 
 
 def _compaction_delay_ms(log: UnifiedLog, first_dirty_offset: int, now_ms: int) -> int:

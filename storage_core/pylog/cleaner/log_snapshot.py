@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class CleanerStats:
-    """Counts of one cleaning; they grow while it runs."""
+    """Counts of one cleaning, and the first damage that it kept; they grow while it runs."""
 
     map_bytes_read: int = 0
     map_records_read: int = 0
@@ -40,6 +40,8 @@ class CleanerStats:
     bytes_written: int = 0
     records_written: int = 0
     invalid_records: int = 0
+    damaged_records: int = 0
+    first_damage: str | None = None
     segments_read: int = 0
     segments_written: int = 0
     buffer_utilization: float = 0.0
@@ -54,11 +56,13 @@ class CleanerStats:
             "bytes_written",
             "records_written",
             "invalid_records",
+            "damaged_records",
             "segments_read",
             "segments_written",
             "copy_milliseconds",
         ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first_damage = self.first_damage or other.first_damage
 
 
 class StagedGroup(NamedTuple):

@@ -102,16 +102,17 @@ def config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]:
     yield from aligned_columns(
         {
             "PROPERTY": [entry.name for entry in rows],
-            "VALUE": [entry.value for entry in rows],
+            "VALUE": [entry.value or "(empty)" for entry in rows],
             "SOURCE": [_ORIGINS[entry.source] for entry in rows],
-            "TOPICS": [_named(topics[entry]) for entry in rows],
+            "TOPICS": [named(topics[entry]) for entry in rows],
         },
         {"PROPERTY", "SOURCE", "TOPICS"},
     )
     yield ""
 
 
-def _named(topics: Sequence[str]) -> str:
+def named(topics: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
     more = len(topics) - _SHOWN_TOPICS
     return ", ".join(topics[:_SHOWN_TOPICS]) + (f" and {more} more" if more > 0 else "")
 

@@ -30,6 +30,11 @@ def is_wanted() -> bool:
     return is_seen() and not sys.stdout.isatty()
 
 
+def is_asked() -> bool:
+    """Whether there is somebody to answer a question: nobody in a script, or behind a pipe."""
+    return is_seen() and sys.stdin is not None and sys.stdin.isatty()
+
+
 class ProgressBar:
     """A context in which `show` may be called as often as one likes.
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pylog.cleaner.cleanable_offsets import NotCleaned
     from pylog.cleaner.log_snapshot import CleanerStats
     from pylog.config import LogConfig
     from pylog.config.config_property import ConfigEntry
@@ -45,6 +46,8 @@ class PartitionCompaction:
         The partition.
     rounds
         How often it was cleaned; 0 if nothing had to be, or was chosen to be.
+    not_cleaned
+        Why it was not cleaned; None if it was, or if there is a `failure`.
     records, removed_bytes
         What is removed, records without a key and control records included. Bytes may be negative:
         records of formats v0 and v1 become larger.
@@ -59,6 +62,10 @@ class PartitionCompaction:
     is_complete
         Whether nothing is left that could be cleaned now. False of a dry run if the dedupe buffer
         has no room for all keys: the rounds after the first one would remove more than is said.
+    damaged_records, damage
+        How many records stay, as they do in Kafka, that had a wrong checksum in a compressed
+        message of v0 or v1, and the first of them; 0 and None if there was none. They have a right
+        checksum afterwards, so that nobody sees the damage any more.
     failure
         Why it could not be cleaned to the end; None if it was, or would be.
     held_back
@@ -67,6 +74,7 @@ class PartitionCompaction:
 
     topic_partition: TopicPartition
     rounds: int = 0
+    not_cleaned: NotCleaned | None = None
     records: int = 0
     removed_bytes: int = 0
     invalid_records: int = 0
@@ -74,6 +82,8 @@ class PartitionCompaction:
     first_dirty_offset: int | None = None
     size_bytes: int = 0
     is_complete: bool = True
+    damaged_records: int = 0
+    damage: str | None = None
     failure: str | None = None
     held_back: HeldBack | None = None
 
@@ -89,12 +99,14 @@ class PartitionCompaction:
         is_complete: bool,
         failure: str | None,
         held_back: HeldBack | None,
+        not_cleaned: NotCleaned | None,
     ) -> PartitionCompaction:
         """Add up the rounds; ``size_bytes`` is that of the log now, whether or not it changed."""
         removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
         return cls(
             topic_partition=topic_partition,
             rounds=len(rounds),
+            not_cleaned=not_cleaned,
             records=sum(each.records_read - each.records_written for each in rounds),
             removed_bytes=removed_bytes,
             invalid_records=sum(each.invalid_records for each in rounds),
@@ -102,6 +114,8 @@ class PartitionCompaction:
             first_dirty_offset=first_dirty_offset,
             size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
             is_complete=is_complete,
+            damaged_records=sum(each.damaged_records for each in rounds),
+            damage=next((each.first_damage for each in rounds if each.first_damage), None),
             failure=failure,
             held_back=held_back,
         )
@@ -232,6 +246,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     config: Mapping[str, str] | None = None,
     now_ms: int | None = None,
     once: bool = False,
+    roll: bool = False,
     dry_run: bool = False,
     progress: Callable[[int, int], object] | None = None,
     context: LogContext | None = None,
@@ -271,6 +286,8 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         Clean only the logs that a broker would clean now, for one round each: those with a dirty
         ratio above ``min.cleanable.dirty.ratio``, or that have waited for longer than
         ``max.compaction.lag.ms``.
+    roll
+        Begin a new segment first, so that the one that was active can be cleaned.
     dry_run
         Only say what would be removed, by reading all that would be read. Nothing is changed or
         locked. Where a log would need several rounds it is what the first one removes.
@@ -351,6 +368,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
             now_ms,
             is_only_due=once,
             is_dry_run=dry_run,
+            rolls=roll,
         )
         done = closed_partitions(path, opened)
         for each in compaction.compact(list(opened.logs.values())):
@@ -372,6 +390,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
                         high_watermark=each.log.high_watermark,
                         log_end_offset=each.log.log_end_offset,
                     ),
+                    not_cleaned=each.not_cleaned,
                 )
             )
         done.sort(key=lambda each: each.topic_partition)

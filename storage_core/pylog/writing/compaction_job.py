@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from pylog.cleaner.cleanable_offsets import NotCleaned
     from pylog.cleaner.log_snapshot import StagedCleaning, StagedGroup
     from pylog.config.server_properties import ServerProperties
     from pylog.log.log_context import LogContext
@@ -127,6 +128,7 @@ class CompactionJob:
         self._failed: dict[TopicPartition, str] = {}
         self._clean_up_to: dict[TopicPartition, int] = {}
         self._incomplete: set[TopicPartition] = set()
+        self._not_cleaned: dict[TopicPartition, NotCleaned] = {}
         self.tasks: tuple[CleaningTask, ...] = ()
 
     def __enter__(self) -> Self:
@@ -179,6 +181,8 @@ class CompactionJob:
         each = candidate.log_to_clean
         self._clean_up_to[log.topic_partition] = each.first_dirty_offset
         if each.cleanable_bytes == 0 or (self._is_once and not candidate.is_due):
+            why = self._manager.why_not_cleaned(candidate, self._now_ms)
+            self._not_cleaned[log.topic_partition] = why
             return None
         self._incomplete.add(log.topic_partition)
         return CleaningTask(
@@ -300,4 +304,5 @@ class CompactionJob:
                     high_watermark=log.high_watermark,
                     log_end_offset=log.log_end_offset,
                 ),
+                not_cleaned=self._not_cleaned.get(topic_partition),
             )

@@ -8,10 +8,11 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.cleanup import cleanup_document, cleanup_lines
+from pylog.cli.cleanup import cleanup_document, cleanup_lines, named
 from pylog.cli.options import command
 from pylog.cli.output import announce_compilation, write_summary
 from pylog.cli.progress import Interruption
+from pylog.results import NotCleaned
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -28,7 +29,28 @@ _STOPPED_DRY_RUN = "pylog: stopped: nothing was changed"
 _NAMES = {"segments": "removedSegments", "records": "removedRecords"}
 
 
+_WHY_NOT_CLEANED = {
+    NotCleaned.EMPTY: "no records",
+    NotCleaned.CLEAN: "clean already: nothing was written since it was cleaned",
+    NotCleaned.ACTIVE_SEGMENT: "all that is dirty is in the active segment, which is never "
+    "cleaned; --roll begins a new one first",
+    NotCleaned.HIGH_WATERMARK: "all that is dirty may not be replicated: it is above the high "
+    "watermark (--high-watermark)",
+    NotCleaned.OPEN_TRANSACTION: "all that is dirty follows the start of an open transaction: see "
+    "pylog transactions",
+    NotCleaned.MIN_COMPACTION_LAG: "all that is dirty is younger than min.compaction.lag.ms",
+    NotCleaned.DIRTY_RATIO: "its dirty ratio is not above min.cleanable.dirty.ratio, nor has it "
+    "waited for max.compaction.lag.ms (--once)",
+}
+
+
 @command("compact")
+@click.option(
+    "--roll",
+    is_flag=True,
+    help="Begin a new segment of each log first, so that what is in the active one, which is never "
+    "cleaned, can be cleaned.",
+)
 @options.cleanup(
     all_topics="all compacted ones",
     counted="lags and delete horizons",
@@ -56,6 +78,10 @@ def compact(
 
     Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
     otherwise; a round has room for about 5 million keys then.
+
+    If nothing is cleaned, it says why, for each partition. A record whose checksum in a compressed
+    message of format v0 or v1 is wrong stays, and gets a right one, as from a broker's cleaner. It
+    is named, and the status is 1: nobody sees the damage any more.
 
     A topic's configuration is found as by retention: in --config, the topic's own properties,
     __cluster_metadata, --server-properties. A topic for which none of these has cleanup.policy and,
@@ -96,24 +122,55 @@ def compact(
             click.echo(_STOPPED_DRY_RUN if dry_run else _STOPPED, err=True)
             raise
     write_summary(cleanup_document(summary, _NAMES), compaction_lines(summary), as_json=as_json)
-    has_failed = any(each.failure is not None for each in summary.partitions)
+    has_failed = any(each.failure or each.damage for each in summary.partitions)
     return exit_status.FINDINGS if has_failed else exit_status.SOUND
 
 
 def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
     """Yield a table of the topics that are cleaned, what went wrong, and the sum."""
-    verb = "would not be" if summary.is_dry_run else "was not"
     yield from cleanup_lines(
         summary,
         _columns({each: of for each, of in summary.by_topic.items() if of.cleaned_partitions}),
-        (
-            f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
-            for each in summary.partitions
-            if each.failure is not None
-        ),
+        [*_failures(summary), *_damage(summary), *_reasons(summary)],
         _removed(summary),
         done="cleaned",
     )
+
+
+def _failures(summary: CompactionSummary) -> Iterator[str]:
+    verb = "would not be" if summary.is_dry_run else "was not"
+    for each in summary.partitions:
+        if each.failure is not None:
+            yield f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
+
+
+def _damage(summary: CompactionSummary) -> Iterator[str]:
+    gets = "would get" if summary.is_dry_run else "got"
+    for each in summary.partitions:
+        if each.damage is not None:
+            records = counted(each.damaged_records, "record")
+            yield (
+                f"{each.topic_partition}: {records} with a wrong checksum {gets} a right one, as "
+                f"from a broker's cleaner, the first one at {each.damage}; compare with another "
+                "replica"
+            )
+
+
+def _reasons(summary: CompactionSummary) -> Iterator[str]:
+    """Yield why nothing was cleaned, if that is so: a line a reason."""
+    if summary.totals.cleaned_partitions:
+        return
+    reasons: dict[str, list[str]] = {}
+    for each in summary.partitions:
+        if each.not_cleaned is not None and each.held_back is None:  # which says it, and more
+            why = _WHY_NOT_CLEANED[each.not_cleaned]
+            reasons.setdefault(why, []).append(str(each.topic_partition))
+    for topic in sorted(set(summary.configs) - set(summary.by_topic)):
+        (policy,) = (each for each in summary.configs[topic] if each.name == "cleanup.policy")
+        why = f"not compacted: cleanup.policy is {policy.value or '(empty)'}"
+        reasons.setdefault(why, []).append(topic)
+    for why, names in reasons.items():
+        yield f"{named(names)}: {why}"
 
 
 def _columns(topics: dict[str, CompactionTotals]) -> dict[str, list[str]]:
@@ -122,7 +179,7 @@ def _columns(topics: dict[str, CompactionTotals]) -> dict[str, list[str]]:
         "TOPIC": list(topics),
         "PARTITIONS": [str(each.cleaned_partitions) for each in rows],
         "RECORDS": [str(each.records) for each in rows],
-        "REMOVED": [format_bytes(each.removed_bytes) for each in rows],
+        "REMOVED": [_size(each.removed_bytes) for each in rows],
         "LEFT": [format_bytes(each.size_bytes) for each in rows],
     }
 
@@ -131,11 +188,21 @@ def _removed(summary: CompactionSummary) -> str | None:
     totals = summary.totals
     if not totals.cleaned_partitions:
         return None
+    partitions = counted(totals.cleaned_partitions, "partition")
     is_more = summary.is_dry_run and any(map(_needs_rounds, summary.partitions))
-    size = format_bytes(totals.removed_bytes)
+    if is_more and not totals.records:
+        return f"nothing of {partitions} in the first of several rounds"
+    at_least = "at least " if is_more else ""
+    records = counted(totals.records, "record")
+    return f"{at_least}{records} of {partitions} ({_size(totals.removed_bytes)})"
+
+
+def _size(removed_bytes: int) -> str:
+    """Return a size, also of what became larger: v0 and v1 do, as v2."""
     return (
-        f"{'at least ' if is_more else ''}{counted(totals.records, 'record')} of "
-        f"{counted(totals.cleaned_partitions, 'partition')} ({size})"
+        format_bytes(removed_bytes)
+        if removed_bytes >= 0
+        else f"grew {format_bytes(-removed_bytes)}"
     )
 
 

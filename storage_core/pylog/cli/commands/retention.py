@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.cleanup import cleanup_document, cleanup_lines
+from pylog.cli.cleanup import cleanup_document, cleanup_lines, named
 from pylog.cli.options import command
 from pylog.cli.output import write_summary
 from pylog.text.words import counted, format_bytes
@@ -32,11 +34,17 @@ _NAMES = {
     once="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
     "changes nothing; compact has the same option.",
 )
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Do not ask in a terminal before all records of a topic are removed.",
+)
 def retention(
     directory: str,
     *,
     topics: tuple[str, ...],
     once: bool,
+    yes: bool,
     dry_run: bool,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.apply_retention` has, too
@@ -65,23 +73,54 @@ def retention(
 
     With --dry-run nothing is changed or locked. It prints the configuration of topics,
     each value with its source. It also counts the records that would be removed, and a TIME in the
-    future shows what will be removed then. Without --dry-run it is removed at once.
+    future shows what will be removed then. Without --dry-run it is removed at once; only in a
+    terminal, and where a topic would lose all its records, it asks first (--yes: it does not).
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.
     """
-    with progress.ProgressBar("looking" if dry_run else "removing", None) as bar:
-        has_bar = progress.is_seen()
-        summary = pylog.apply_retention(
-            directory,
-            topics=options.names_in(topics, None) or None,
-            dry_run=dry_run,
-            progress=bar.show if has_bar else None,
-            **of_library,
-        )
+
+    def apply(*, dry_run: bool) -> RetentionSummary:
+        with progress.ProgressBar("looking" if dry_run else "removing", None) as bar:
+            return pylog.apply_retention(
+                directory,
+                topics=options.names_in(topics, None) or None,
+                dry_run=dry_run,
+                progress=bar.show if progress.is_seen() else None,
+                **of_library,
+            )
+
+    if not (dry_run or yes) and progress.is_asked():
+        planned = apply(dry_run=True)
+        emptied = _emptied(planned)
+        if emptied and not click.confirm(_question(emptied), err=True):
+            click.echo("pylog: nothing was changed", err=True)
+            return exit_status.UNUSABLE
+        of_library["now_ms"] = planned.now_ms
+    summary = apply(dry_run=dry_run)
     write_summary(_document(summary), retention_lines(summary), as_json=as_json)
     has_failed = any(each.failure is not None for each in summary.partitions)
     return exit_status.FINDINGS if has_failed else exit_status.SOUND
+
+
+def _emptied(planned: RetentionSummary) -> dict[str, RetentionTotals]:
+    """Return the topics of which no record is left."""
+    kept = {
+        each.topic_partition.topic
+        for each in planned.partitions
+        if each.failure is not None or each.log_start_offset != each.log_end_offset
+    }
+    return {
+        topic: each
+        for topic, each in planned.by_topic.items()
+        if each.segments and topic not in kept
+    }
+
+
+def _question(emptied: dict[str, RetentionTotals]) -> str:
+    size = format_bytes(sum(each.deleted_bytes for each in emptied.values()))
+    topics = "topic" if len(emptied) == 1 else "topics"
+    return f"All records of {topics} {named(list(emptied))} will be removed ({size}). Remove them?"
 
 
 def retention_lines(summary: RetentionSummary) -> Iterator[str]:

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -257,3 +262,68 @@ def test_a_now_in_microseconds_is_refused(
     assert done.status == 2
     assert "would be after the year 9999" in done.error
     assert files(logs) == before
+
+
+# ---- in a terminal
+
+
+def in_terminal(answer: bytes, *arguments: object) -> tuple[int, str]:
+    """Run the program with a terminal for everything; return its status and what it prints."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pylog", *map(str, arguments)],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    os.write(controller, answer)
+    output = b""
+    with suppress(OSError):  # as a terminal ends
+        while chunk := os.read(controller, 1 << 16):
+            output += chunk
+    os.close(controller)
+    return process.wait(timeout=60), output.decode()
+
+
+ALL_GO = ("--config", "retention.ms=1", "--now", "2024-01-01T00:00:00Z")
+QUESTION = "All records of topic t will be removed ("
+
+
+def test_a_terminal_is_asked_before_a_topic_loses_all_its_records(logs: Path) -> None:
+    before = files(logs)
+    status, output = in_terminal(b"n\n", "retention", logs, *ALL_GO)
+    assert (status, QUESTION in output) == (2, True)
+    assert "pylog: nothing was changed" in output
+    assert files(logs) == before
+    status, output = in_terminal(b"y\n", "retention", logs, *ALL_GO)
+    assert (status, QUESTION in output) == (0, True)
+    assert offsets(logs) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*ALL_GO, "--yes"),
+        (*ALL_GO, "--dry-run"),
+        (*KEPT_A_DAY, *NOW),  # some stay
+        ("--config", "retention.ms=1", "--config", "cleanup.policy=compact", *NOW),  # all stay
+    ],
+)
+def test_nobody_is_asked_where_it_was_answered_or_records_stay(
+    arguments: tuple[str, ...], logs: Path
+) -> None:
+    status, output = in_terminal(b"", "retention", logs, *arguments)
+    assert (status, QUESTION in output) == (0, False)
+
+
+def test_nobody_is_asked_behind_a_pipe(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
+    assert (pylog_run("retention", logs, *ALL_GO).status, offsets(logs)) == (0, [])
+
+
+def test_an_empty_policy_is_shown(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("retention", logs, "--dry-run", "--config", "cleanup.policy=")
+    assert done.lines[1].split()[:2] == ["cleanup.policy", "(empty)"]
+    as_json = pylog_run("retention", logs, "--dry-run", "--config", "cleanup.policy=", "--json")
+    [topic] = json.loads(as_json.output)["topics"]
+    assert topic["configs"]["cleanup.policy"]["value"] == ""
