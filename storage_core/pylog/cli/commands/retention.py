@@ -93,7 +93,7 @@ def retention(
     if not (dry_run or yes) and progress.is_asked():
         planned = apply(dry_run=True)
         emptied = _emptied(planned)
-        if emptied and not click.confirm(_question(emptied), err=True):
+        if emptied and not _is_agreed(emptied):
             click.echo("pylog: nothing was changed", err=True)
             return exit_status.UNUSABLE
         of_library["now_ms"] = planned.now_ms
@@ -117,10 +117,17 @@ def _emptied(planned: RetentionSummary) -> dict[str, RetentionTotals]:
     }
 
 
-def _question(emptied: dict[str, RetentionTotals]) -> str:
+def _is_agreed(emptied: dict[str, RetentionTotals]) -> bool:
     size = format_bytes(sum(each.deleted_bytes for each in emptied.values()))
     topics = "topic" if len(emptied) == 1 else "topics"
-    return f"All records of {topics} {named(list(emptied))} will be removed ({size}). Remove them?"
+    question = (
+        f"All records of {topics} {named(list(emptied))} will be removed ({size}). Remove them?"
+    )
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as abort:  # Ctrl-C, or Ctrl-D
+        click.echo("\npylog: nothing was changed", err=True)
+        raise KeyboardInterrupt from abort
 
 
 def retention_lines(summary: RetentionSummary) -> Iterator[str]:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import subprocess
 import sys
+import termios
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -267,6 +269,11 @@ def test_a_now_in_microseconds_is_refused(
 # ---- in a terminal
 
 
+def _have_terminal() -> None:
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal
+
+
 def in_terminal(answer: bytes, *arguments: object) -> tuple[int, str]:
     """Run the program with a terminal for everything; return its status and what it prints."""
     controller, terminal = pty.openpty()
@@ -275,13 +282,16 @@ def in_terminal(answer: bytes, *arguments: object) -> tuple[int, str]:
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
+        preexec_fn=_have_terminal,  # noqa: PLW1509 - of one thread
     )
     os.close(terminal)
-    os.write(controller, answer)
     output = b""
     with suppress(OSError):  # as a terminal ends
         while chunk := os.read(controller, 1 << 16):
             output += chunk
+            if b"Remove them?" in output:  # a key before that is another one's
+                os.write(controller, answer)
+                answer = b""
     os.close(controller)
     return process.wait(timeout=60), output.decode()
 
@@ -299,6 +309,15 @@ def test_a_terminal_is_asked_before_a_topic_loses_all_its_records(logs: Path) ->
     status, output = in_terminal(b"y\n", "retention", logs, *ALL_GO)
     assert (status, QUESTION in output) == (0, True)
     assert offsets(logs) == []
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x04"], ids=["ctrl-c", "ctrl-d"])
+def test_a_question_that_is_not_answered_changes_nothing(logs: Path, key: bytes) -> None:
+    before = files(logs)
+    status, output = in_terminal(key, "retention", logs, *ALL_GO)
+    assert (status, "Traceback" in output) == (130, False)
+    assert "pylog: nothing was changed" in output
+    assert files(logs) == before
 
 
 @pytest.mark.parametrize(
