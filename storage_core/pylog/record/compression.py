@@ -40,6 +40,7 @@ from pylog.record.xerial_snappy import STREAM_MAGIC, decompress_snappy
 # isal's type stubs declare its exception class as an instance.
 _GzipError: type[Exception] = isal.isal_zlib.error  # type: ignore[assignment]
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_HEADER_BYTES = 10
 _GZIP_WINDOW_BITS = 31
 _CHUNK = 1 << 16
 _GZIP_CHUNK = 1 << 22
@@ -101,8 +102,9 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
     while True:
         start = position
         position = _append_gzip_member(payload, start, slice_bytes, out)
-        # What follows and is not a further member is ignored by the JDK.
-        if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+        # What follows and is not the header of a further member is ignored by the JDK.
+        header = payload[position : position + _GZIP_HEADER_BYTES]
+        if len(header) < _GZIP_HEADER_BYTES or header[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
         # The library copies what it is given and does not use, so it is not given all that follows.
         slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))

@@ -10,9 +10,9 @@
     HC                     second byte of xxh32(FLG … content size)
     blocks                 uint32 size, top bit set = stored uncompressed; data; [xxh32 of data]
     00000000               end mark, also with the top bit set
-    [content checksum]     never verified
+    [content checksum]     xxh32 of the content; never verified
 
-Everything after the end mark is ignored; a missing end mark is an error. Format v0 has the
+Everything after that is ignored; a missing end mark or content checksum is an error. Format v0 has the
 header checksum wrong for ever (KAFKA-3160: it covers the magic too), so for magic 0 it is not
 looked at; v1 and v2 refuse a wrong one. Block checksums are verified.
 
@@ -37,6 +37,7 @@ MIN_HEADER_SIZE = 7
 _CONTENT_SIZE_FLAG = 0x08
 _BLOCK_CHECKSUM_FLAG = 0x10
 _BLOCK_INDEPENDENCE_FLAG = 0x20
+_CONTENT_CHECKSUM_FLAG = 0x04
 _STORED_BIT = 0x80000000
 _BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _UINT32 = struct.Struct("<I")
@@ -46,8 +47,8 @@ def _refuse(reason: str) -> InvalidRecordError:
     return InvalidRecordError(f"LZ4 frame: {reason}")
 
 
-def _parse_header(payload: memoryview, *, check_header_checksum: bool) -> tuple[int, int, bool]:
-    """Return the position of the first block, the block size limit and "has block checksums"."""
+def _parse_header(payload: memoryview, *, check_header_checksum: bool) -> tuple[int, int, int]:
+    """Return the position of the first block, the block size limit and the flags."""
     if len(payload) < MIN_HEADER_SIZE:
         raise _refuse(f"only {len(payload)} bytes, the header alone has {MIN_HEADER_SIZE}")
     (magic,) = _UINT32.unpack_from(payload, 0)
@@ -67,12 +68,13 @@ def _parse_header(payload: memoryview, *, check_header_checksum: bool) -> tuple[
         if payload[checksum_at] != computed:
             stored = payload[checksum_at]
             raise _refuse(f"header checksum stored {stored:#04x}, computed {computed:#04x}")
-    return checksum_at + 1, block_size, bool(flags & _BLOCK_CHECKSUM_FLAG)
+    return checksum_at + 1, block_size, flags
 
 
 def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
     """Append the content of the frame at the head of ``payload`` to ``out``."""
-    position, block_size, has_checksums = _parse_header(payload, check_header_checksum=magic > 0)
+    position, block_size, flags = _parse_header(payload, check_header_checksum=magic > 0)
+    has_checksums = bool(flags & _BLOCK_CHECKSUM_FLAG)
     size = len(payload)
     while True:
         if position + 4 > size:
@@ -81,6 +83,8 @@ def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
         position += 4
         length = word & ~_STORED_BIT
         if length == 0:
+            if flags & _CONTENT_CHECKSUM_FLAG and position + _UINT32.size > size:
+                raise _refuse("stream ended prematurely (inside the content checksum)")
             return
         if length > block_size:
             raise _refuse(f"block of {length} bytes exceeds the frame's maximum of {block_size}")

@@ -8,8 +8,9 @@ r"""Snappy as Kafka's clients write it: xerial's stream format, or one raw block
 
 This is neither snappy's own framing format nor a bare block. A block length that reads
 0x82534e41 is the start of another concatenated stream (12 more header bytes follow). Fewer than 4
-bytes left end the stream; a block cut short is an error. A payload that does not begin with the
-magic, or is shorter than 16 bytes, is one raw block: some clients write that.
+bytes left end the stream; a block that is cut short, or has no bytes, is an error. A payload that
+does not begin with the magic, or is shorter than 16 bytes, is one raw block: some clients write
+that.
 
 Source: snappy-java SnappyInputStream 1.1.10, through Kafka's SnappyCompression (4.3).
 """
@@ -64,8 +65,8 @@ def decompress_snappy(payload: memoryview, out: ByteBuffer) -> None:
         if length == _NEXT_STREAM:
             position = _skip_stream_header(payload, position)
             continue
-        if not 0 <= length <= MAX_BLOCK_SIZE:
-            raise _refuse(f"block length is {length}")
+        if not 0 < length <= MAX_BLOCK_SIZE:
+            raise _refuse(f"block length is {length}, expected 1 to {MAX_BLOCK_SIZE}")
         if position + length > size:
             raise _refuse(f"block of {length} bytes is cut short after {size - position}")
         _append_block(payload[position : position + length], out)

@@ -59,7 +59,10 @@ def test_concatenated_gzip_members_are_read_through() -> None:
     assert gunzip(gzip_member(DATA) + gzip_member(b"") + gzip_member(b"more")) == DATA + b"more"
 
 
-@pytest.mark.parametrize("garbage", [b"\x00", b"garbage", b"\x1f\x8b", b"\x1f\x8c\x08"])
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\x00", b"garbage", b"\x1f\x8b", b"\x1f\x8c\x08", gzip_member(DATA)[:9], bytes(400)],
+)
 def test_garbage_after_the_last_gzip_member_is_ignored(garbage: bytes) -> None:
     assert gunzip(gzip_member(DATA) + garbage) == DATA
 
@@ -87,9 +90,10 @@ def test_every_cut_of_a_gzip_stream_is_refused() -> None:
             gunzip(stream[:length])
 
 
-def test_a_second_gzip_member_cut_short_is_refused() -> None:
+@pytest.mark.parametrize("length", [10, len(gzip_member(DATA)) - 1])
+def test_a_second_gzip_member_cut_short_is_refused(length: int) -> None:
     with pytest.raises(InvalidRecordError, match="cut short"):
-        gunzip(gzip_member(DATA) + gzip_member(DATA)[:-1])
+        gunzip(gzip_member(DATA) + gzip_member(DATA)[:length])
 
 
 def test_bytes_that_are_not_gzip_are_refused() -> None:

@@ -131,6 +131,17 @@ def test_a_size_of_zero_ends_the_frame_also_with_the_bit_for_stored_blocks() -> 
     assert decompress(stream) == DATA
 
 
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("missing", [1, 2, 3, 4])
+def test_a_frame_that_ends_before_the_content_checksum_it_announces_is_refused(
+    magic: int, missing: int
+) -> None:
+    stream = lz4_frame(DATA, magic=magic, content_checksum=0xDEADBEEF)
+    assert "stream ended prematurely (inside the content checksum)" in refusal(
+        stream[:-missing], magic
+    )
+
+
 def test_a_missing_end_mark_is_refused() -> None:
     assert "stream ended prematurely (no end mark)" in refusal(lz4_frame(DATA)[:-4])
 

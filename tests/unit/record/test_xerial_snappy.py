@@ -84,6 +84,11 @@ def test_an_impossible_block_length_is_refused(length: int) -> None:
     assert f"block length is {length}" in refusal(XERIAL_HEADER + struct.pack(">i", length))
 
 
+@pytest.mark.parametrize("zeros", [4, 7, 8, 29])
+def test_zeros_after_the_last_block_are_a_block_without_bytes_and_refused(zeros: int) -> None:
+    assert "block length is 0, expected 1 to 536870912" in refusal(xerial(DATA) + bytes(zeros))
+
+
 def test_a_block_cut_short_is_refused() -> None:
     stream = xerial(DATA)
     assert f"is cut short after {len(stream) - 1 - 20}" in refusal(stream[:-1])
