@@ -10,6 +10,7 @@ import pytest
 
 import pylog
 from pylog.columnar import decode
+from pylog.columnar.json_path import JsonPath
 from pylog.errors import UnknownTopicOrPartitionError
 from tests.support.batches import (
     Stored,
@@ -210,3 +211,43 @@ def test_a_topic_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [needle(0)]})
     with pytest.raises(UnknownTopicOrPartitionError, match="no topic 'nope' here"):
         pylog.search(tmp_path, topics=["nope"], key="k")
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+@pytest.mark.parametrize(
+    ("json_path", "parsed"),
+    [
+        ("$.user.id=77", [77]),
+        ("$.user.id=770e-1", [77]),
+        ("$.user.name=Ann", [200]),
+        ("$.nowhere", []),
+        ("$.price=7.5", [7]),
+    ],
+)
+def test_only_values_that_may_match_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, json_path: str, parsed: list[int]
+) -> None:
+    """There are escapes, points and numbers of all kinds in every value."""
+
+    def value(number: int) -> bytes:
+        name = "Ann" if number == 200 else "Bob"
+        return (
+            r'{"at":7.5,"note":"say \"77\" \u00fc\/",'
+            f'"user": {{"name": "{name}", "id" : {number}}},"price":{number}.50}}'
+        ).encode()
+
+    batches = [
+        batch_v2([Stored(at, 1, None, value(at)) for at in range(start, start + 50)], codec=codec)
+        for start in range(0, 300, 50)
+    ]
+    write_partition(tmp_path, {0: batches})
+    seen: list[object] = []
+    holds = JsonPath.holds
+
+    def noted(self: JsonPath, stored: object) -> bool:
+        seen.append(stored)
+        return holds(self, stored)
+
+    monkeypatch.setattr(JsonPath, "holds", noted)
+    assert offsets_of(pylog.search(tmp_path, json_path=json_path)) == parsed
+    assert seen == [value(number) for number in parsed]

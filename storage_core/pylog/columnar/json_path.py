@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections import deque
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in all but name
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -172,6 +173,48 @@ _STEP = re.compile(
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
+class Member(NamedTuple):
+    """A name in quotes, then a colon and the beginning of a value; see `find_members`."""
+
+    name: bytes
+    value: bytes
+
+
+Needle = bytes | Member
+
+_SHORT_ESCAPES = dict(zip('"\\/\b\f\n\r\t', '"\\/bfnrt', strict=True))
+_MOST_SPELLINGS = 12
+_MOST_DIGITS = 1_000
+
+
+def _spellings(text: str) -> tuple[bytes, ...]:
+    """Return the string without escapes, and what else each of its spellings has one of."""
+    plain = f'"{text}"'.encode("utf-8", "surrogatepass")
+    escapes = {f"\\{_SHORT_ESCAPES[each]}" for each in text if each in _SHORT_ESCAPES}
+    for unit in struct.iter_unpack("<H", text.encode("utf-16-le", "surrogatepass")):
+        digits = f"{unit[0]:04x}"[:3]
+        escapes.add(f"\\u{digits[: len(digits) - len(digits.lstrip('0123456789'))]}")
+    if len(escapes) > _MOST_SPELLINGS:
+        escapes = {"\\"}
+    return plain, *sorted(each.encode() for each in escapes)
+
+
+def _beginning(expected: str | None) -> bytes:
+    """Return the value of the `Member` that an expected one is found by."""
+    if expected is None:
+        return b""
+    value = _parsed(expected)
+    if isinstance(value, str):
+        return _spellings(value)[0]
+    if not isinstance(value, Decimal):
+        return expected[:1].encode()
+    if abs(value.adjusted()) > _MOST_DIGITS or len(value.as_tuple().digits) > _MOST_DIGITS:
+        return b""
+    digits = f"{value:f}"
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return (digits if value else "0").encode()
+
+
 @dataclass(frozen=True, slots=True)
 class JsonPath:
     """The test that a value is JSON and has something at a path; `parse` makes it."""
@@ -200,12 +243,16 @@ class JsonPath:
         return cls(text, tuple(steps), _as_json(text[at + 1 :]))
 
     @property
-    def required(self) -> tuple[tuple[bytes, ...], ...]:
-        r"""What a value has in its bytes: each name, and a string, or the ``\`` of an escape."""
-        texts = [step for step in self.steps if isinstance(step, str)]
+    def required(self) -> tuple[tuple[Needle, ...], ...]:
+        """What a value has in its bytes: each name, and what the last of them or a string is."""
+        names = [step for step in self.steps if isinstance(step, str)]
+        groups: list[tuple[Needle, ...]] = []
         if self.expected is not None and self.expected.startswith('"'):
-            texts.append(json.loads(self.expected))
-        return tuple((text.encode("utf-8", "surrogatepass"), b"\\") for text in texts if text)
+            groups.append(_spellings(json.loads(self.expected)))
+        if self.steps and isinstance(self.steps[-1], str):
+            name, *escaped = _spellings(names.pop())
+            groups.append((Member(name, _beginning(self.expected)), *escaped))
+        return (*groups, *map(_spellings, names))
 
     def holds(self, value: object) -> bool:
         """Whether a record's value passes."""

@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 _BYTE_ORDER_IS_LITTLE = sys.byteorder == "little"
 _WORD = ir.IntType(64)
 _PAIR = ir.VectorType(_WORD, 2)
+_BYTES = ir.VectorType(ir.IntType(8), 32)
 
 
 def _address(context: Any, builder: Any, kind: Any, values: Any, at: Any) -> Any:
@@ -104,6 +105,39 @@ def store_word(typing: Any, buf: Any, at: Any, word: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def match_bytes(typing: Any, buf: Any, at: Any, byte: Any, other_at: Any, other: Any) -> Any:
+    """Return in which of 32 places ``buf[at:]`` is ``byte`` and ``buf[other_at:]`` is ``other``."""
+    signature = types.int64(buf, types.int64, types.uint8, types.int64, types.uint8)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, start, byte, other_start, other = arguments
+
+        def equal(at: Any, byte: Any) -> Any:
+            address = _address(context, builder, signature.args[0], values, at)
+            stored = builder.load(builder.bitcast(address, _BYTES.as_pointer()), align=1)
+            index = ir.IntType(32)
+            one = builder.insert_element(ir.Constant(_BYTES, ir.Undefined), byte, index(0))
+            same = ir.Constant(ir.VectorType(index, 32), [0] * 32)
+            wanted = builder.shuffle_vector(one, ir.Constant(_BYTES, ir.Undefined), same)
+            return builder.icmp_unsigned("==", stored, wanted)
+
+        both = builder.and_(equal(start, byte), equal(other_start, other))
+        return builder.zext(builder.bitcast(both, ir.IntType(32)), _WORD)
+
+    return signature, generate
+
+
+@intrinsic
+def lowest_bit(typing: Any, word: Any) -> Any:
+    """Return the number of the lowest bit that is set in a word other than 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), generate
 
 
 @intrinsic

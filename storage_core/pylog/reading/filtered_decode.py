@@ -7,7 +7,8 @@ batches in which a record has passed, and takes those records out of them. Both 
 same memory.
 
 With tests of a record's content, batches whose bytes rule a match out are skipped; of the others
-all records are decoded, with their values, and those that pass are taken.
+all records are decoded, with their values. Values whose bytes rule a match out are skipped, too; of
+the others those that pass are taken.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import bytes_array, fixed_width_array, record_schema
-from pylog.columnar.batch_search import BatchSearch
+from pylog.columnar.batch_search import BatchSearch, ByteSearch
 from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.encode_input import binary_column
 from pylog.lazy_modules import LazyModule
 from pylog.record.batch_header import MAGIC_VALUE_V2
 
@@ -216,6 +218,10 @@ class SearchDecoder:
     ) -> None:
         self.schema = schema
         self._where = where
+        self._tests = [
+            (test, ByteSearch(test.required) if test.column == "value" and test.required else None)
+            for test in where.content or ()
+        ]
         self._search = BatchSearch(where.required_bytes, decompressor)
         self._decoder = RecordDecoder(
             topic_partition,
@@ -259,10 +265,14 @@ class SearchDecoder:
     def _passing(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Return the rows that pass, in order."""
         rows = np.flatnonzero(passing_rows(self._where, batch)).astype(np.int64, copy=False)
-        for test in self._where.content or ():
+        for test, search in self._tests:
+            column = batch.column(test.column)
+            if search is not None and rows.size:
+                values = binary_column(column, test.column)
+                rows = rows[search.mask(values.data, values.ends[rows], values.ends[rows + 1])]
             if not rows.size:
                 break
-            column = batch.column(test.column).take(fixed_width_array(rows))
+            column = column.take(fixed_width_array(rows))
             rows = rows[np.array([test.holds(value) for value in column.to_pylist()])]
         return rows
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
+    from pylog.columnar.json_path import Needle
     from pylog.model import TopicPartition
 
     Headers = list[dict[str, object]] | None
@@ -121,8 +122,8 @@ class ContentTest(Protocol):
         """The column, ``value`` or ``headers``."""
 
     @property
-    def required(self) -> tuple[tuple[bytes, ...], ...]:
-        """Groups of byte strings; a record that passes has one of each group in its bytes."""
+    def required(self) -> tuple[tuple[Needle, ...], ...]:
+        """Groups of needles; a record that passes has one of each group in the column's bytes."""
 
     def holds(self, value: object) -> bool:
         """Whether a record with this in the column passes."""
@@ -289,9 +290,11 @@ class RecordFilter:
         return tuple(dict.fromkeys(names))
 
     @property
-    def required_bytes(self) -> tuple[tuple[bytes, ...], ...]:
-        """Groups of byte strings: a record that passes has one of each group in its bytes."""
-        groups = [group for test in self.content or () for group in test.required]
+    def required_bytes(self) -> tuple[tuple[Needle, ...], ...]:
+        """Groups of needles: a record that passes has one of each group in its bytes."""
+        groups: list[tuple[Needle, ...]] = [
+            group for test in self.content or () for group in test.required
+        ]
         if self.keys and all(self.keys) and len(self.keys) <= _MOST_KEYS_LOOKED_FOR:
             groups.append(tuple(sorted(self.keys)))
         return tuple(groups)

@@ -12,8 +12,8 @@
     00000000               end mark, also with the top bit set
     [content checksum]     xxh32 of the content; never verified
 
-Everything after that is ignored; a missing end mark or content checksum is an error. Format v0 has the
-header checksum wrong for ever (KAFKA-3160: it covers the magic too), so for magic 0 it is not
+Everything after that is ignored; a missing end mark or content checksum is an error. Format v0 has
+the header checksum wrong for ever (KAFKA-3160: it covers the magic too), so for magic 0 it is not
 looked at; v1 and v2 refuse a wrong one. Block checksums are verified.
 
 Source: Lz4BlockInputStream (Kafka 4.3).

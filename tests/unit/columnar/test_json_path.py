@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from pylog.columnar.json_path import JsonPath
+from pylog.columnar.json_path import JsonPath, Member
 
 DOCUMENT = (
     b'{"user":{"id":7,"name":"Ann","roles":["admin","dev"]},"n":1.0,"big":100000000000000000001,'
@@ -139,3 +139,50 @@ def test_numbers_of_any_length_are_read() -> None:
 def test_what_is_not_a_path_is_refused_with_the_place(text: str) -> None:
     with pytest.raises(ValueError, match=r"cannot be read from .* on: expected a path such as"):
         JsonPath.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("expected", "value"),
+    [
+        ("", b""),
+        ("=7", b"7"),
+        ("=1e2", b"100"),
+        ("=-1.50", b"-1.5"),
+        ("=10", b"10"),
+        ("=100.0", b"100"),
+        ("=-0.0", b"0"),
+        ("=0e2000", b""),
+        ("=1e2000", b""),
+        ("=1e-2000", b""),
+        (f"={'1' * 2_000}", b""),
+        ("=1e-3", b"0.001"),
+        ("=Ann", b'"Ann"'),
+        ('="42"', b'"42"'),
+        (r'="\u0041"', b'"A"'),
+        ("=true", b"t"),
+        ("=null", b"n"),
+        ("=[1, 2]", b"["),
+        ('={"a":1}', b"{"),
+    ],
+)
+def test_a_member_is_looked_for_with_the_beginning_of_its_value(
+    expected: str, value: bytes
+) -> None:
+    member, *_ = JsonPath.parse(f"$.id{expected}").required[-1]
+    assert member == Member(b'"id"', value)
+
+
+@pytest.mark.parametrize(
+    ("text", "spellings"),
+    [
+        ("id", {rb"\u006"}),
+        ("a/b", {rb"\u002", rb"\u006", rb"\/"}),
+        ("Zü", {rb"\u005", rb"\u00"}),
+        ("😀", {rb"\u"}),
+        ("", set()),
+        ("".join(map(chr, range(0x1000, 0x3000, 0x100))), {b"\\"}),
+    ],
+)
+def test_a_name_is_spelled_as_it_is_or_has_one_of_these(text: str, spellings: set[bytes]) -> None:
+    [(plain, *others)] = JsonPath.parse(f"$['{text}'][0]").required
+    assert (plain, set(others)) == (f'"{text}"'.encode(), spellings)
