@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.admin import key_partitions
+    from pylog.admin.key_partitions import KeyPartitions
     from pylog.positions import OffsetSpecs, Timestamp
     from pylog.reading import scan
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import ContentTest
 
     Bytes = str | bytes
     Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
     Time = int | Timestamp | dt.datetime
 else:
+    key_partitions = LazyModule("pylog.admin.key_partitions")
     scan = LazyModule("pylog.reading.scan")
 
 
@@ -58,6 +63,8 @@ class SearchSummary:
     is_complete
         Whether everything that was planned has been looked through; False while the search goes on,
         or once it has stopped at its limit.
+    key_partitions
+        With ``partitioner``, the only partitions that are searched; not in `document`.
     """
 
     partitions: int
@@ -69,6 +76,7 @@ class SearchSummary:
     uncounted_batches: int
     unreadable: tuple[DamagedRange, ...]
     is_complete: bool
+    key_partitions: tuple[KeyPartitions, ...] = ()
 
     def document(self) -> dict[str, object]:
         """Return it with the names and values that the command prints as JSON."""
@@ -106,9 +114,10 @@ class Search:
         The Arrow schema of the matches.
     """
 
-    def __init__(self, planned: scan.Scan) -> None:
+    def __init__(self, planned: scan.Scan, only: Iterable[KeyPartitions] = ()) -> None:
         self.schema: pa.Schema = planned.schema
         self._scan = planned
+        self._key_partitions = tuple(only)
         self._matches = 0
         self._is_complete = False
 
@@ -133,6 +142,7 @@ class Search:
             uncounted_batches=scanned.uncounted_batches,
             unreadable=tuple(self._scan.damage),
             is_complete=self._is_complete,
+            key_partitions=self._key_partitions,
         )
 
 
@@ -143,6 +153,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     partitions: Sequence[int] = (),
     pattern: str | None = None,
     key: Bytes | Iterable[Bytes] | None = None,
+    partitioner: str | None = None,
     value_contains: Bytes | Iterable[Bytes] = (),
     value_regex: Patterns | Iterable[Patterns] = (),
     header: str | Iterable[str] = (),
@@ -176,7 +187,11 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     topics, partitions, pattern
         As for `pylog.jobs.choose_partitions`.
     key
-        The key is exactly this, or one of these; text stands for its UTF-8.
+        The key is exactly this, or one of these; text stands for its UTF-8. The partitions where
+        Kafka's default partitioner puts them are searched first.
+    partitioner
+        Search only the partitions where this partitioner puts the keys; see
+        `pylog.admin.key_partitions` for the names, and for what it cannot know.
     value_contains
         The value has these bytes in it; of several, all.
     value_regex
@@ -243,9 +258,14 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     )
     _check(where)
     directory = opened(*paths, takes_segment_files=True)
+    assign = choose_partitions(directory, topics, partitions, pattern=pattern)
+    only: list[KeyPartitions] = []
+    if partitioner is not None:
+        only = _only_partitions(directory, assign, where.keys, partitions, partitioner)
+        assign = {each.topic: list(each.partitions) for each in only}
     planned = scan.scan(
         directory,
-        assign=choose_partitions(directory, topics, partitions, pattern=pattern),
+        assign=assign,
         start=start,
         end=end,
         isolation=isolation,
@@ -262,8 +282,32 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         threads=threads,
         leave_page_cache=leave_page_cache,
     )
+    if where.keys and not only:
+        _put_first(planned.partitions, directory, where.keys)
     planned.scanned.report_to(progress, planned.plan)
-    return Search(planned)
+    return Search(planned, only)
+
+
+def _only_partitions(
+    directory: LogDirectory,
+    chosen: dict[str, list[int]],
+    keys: frozenset[bytes] | None,
+    partitions: Sequence[int],
+    partitioner: str,
+) -> list[KeyPartitions]:
+    if not keys or partitions:
+        msg = "partitioner says which partitions a key is in: give a key, and no partitions"
+        raise ValueError(msg)
+    return key_partitions.partitions_of_keys(directory, chosen, keys, partitioner)
+
+
+def _put_first(views: list[LogView], directory: LogDirectory, keys: frozenset[bytes]) -> None:
+    """Put the partitions first where the default partitioner puts the keys, as far as is known."""
+    several = {topic for topic, count in Counter(view.topic for view in views).items() if count > 1}
+    of = key_partitions.KeyPartitions.of
+    places = [of(directory, topic, keys) for topic in several]
+    first = {(each.topic, number) for each in places if each for number in each.partitions}
+    views.sort(key=lambda view: view.topic_partition not in first)
 
 
 def _check(where: RecordFilter) -> None:

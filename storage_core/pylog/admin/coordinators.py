@@ -16,8 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogStorageError
-from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
+from pylog.reading.internal_logs import partition_count_in_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -81,15 +80,9 @@ def _partition_count(
     configured: int | None,
 ) -> int | None:
     """Return how many partitions an internal topic has; None where that is not known."""
-    if CLUSTER_METADATA in directory:
-        try:
-            image = read_committed_metadata(directory[CLUSTER_METADATA]).image
-        except LogStorageError:
-            pass  # then they say nothing
-        else:
-            counts = [len(each.partitions) for each in image.topics if each.name == topic]
-            if counts:
-                return counts[0]
+    known = partition_count_in_metadata(directory, topic)
+    if known is not None:
+        return known
     if configured is not None:
         return configured
     count = len(ids)

@@ -21,6 +21,7 @@ from pylog.cli.output import (
 )
 from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.text.words import counted, format_bytes
+from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,17 @@ if TYPE_CHECKING:
     "--key",
     metavar="TEXT",
     multiple=True,
-    help="The key is exactly this text (in UTF-8); of several, one of them.",
+    help="The key is exactly this text (in UTF-8); of several, one of them. The partition where "
+    "Kafka's default partitioner puts it is searched first.",
+)
+@click.option(
+    "--partitioner",
+    metavar="NAME",
+    type=click.Choice(KEY_PARTITIONER_NAMES),
+    help="Search only the partition where this partitioner puts the --key, of as many partitions "
+    "as the topic has today. default: of Kafka's own clients, murmur2. integer_key: the key, a "
+    "decimal number, modulo the number of partitions. consistent_random (librdkafka's default), "
+    "consistent, murmur2_random, murmur2, fnv1a_random, fnv1a: librdkafka's.",
 )
 @click.option(
     "--value-contains",
@@ -126,6 +137,9 @@ def search(
         msg = "-f is neither for --json nor for --count"
         raise click.UsageError(msg)
     tests["key"] = tests["key"] or None
+    if tests["partitioner"] is not None and (tests["key"] is None or chosen.partitions):
+        msg = "--partitioner says which partition a --key is in: give --key, and no --partition"
+        raise click.UsageError(msg)
     if all(each is None or each in ((), False) for each in tests.values()):
         msg = (
             "give what to search for: --key, --value-contains, --value-regex, --header, "
@@ -194,6 +208,12 @@ def summary_lines(summary: SearchSummary) -> Iterator[str]:
         f"{format_bytes(summary.scanned_bytes)}{of_all} looked through"
         f"{'' if summary.is_complete else '; stopped at the limit'}"
     )
+    for topic, partitions, count in summary.key_partitions:
+        yield (
+            f"note: only partition {', '.join(map(str, partitions))} of {count} of topic {topic} "
+            "was searched, where --partitioner puts the key; records from before partitions were "
+            "added may be in others"
+        )
     if summary.unreadable:
         size_bytes = sum(each.end_position - each.position for each in summary.unreadable)
         yield (

@@ -156,3 +156,46 @@ def test_a_pattern_that_backtracks_ends_the_search_in_time(
 def test_threads_do_not_change_what_is_found(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("search", logs, "--value-contains", "timeout", "--threads", 3)
     assert done.output == pylog_run("search", logs, "--value-contains", "timeout").output
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    for number in range(8):
+        batch = batch_v2([record(0, b"%d" % number, key=b"user-7")])
+        write_partition(tmp_path, {0: [batch]}, name=f"orders-{number}")
+    return tmp_path
+
+
+def test_with_a_partitioner_the_partition_that_was_read_is_named(
+    wide: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    arguments = ("search", wide, "--key", "user-7", "--partitioner", "consistent_random")
+    done = pylog_run(*arguments)
+    assert [line.split("\t")[0] for line in done.lines] == ["orders-1"]
+    assert done.error.splitlines()[-1] == (
+        "pylog: note: only partition 1 of 8 of topic orders was searched, where --partitioner puts "
+        "the key; records from before partitions were added may be in others"
+    )
+    done = pylog_run(*arguments, "--json")
+    assert (len(done.lines), done.error) == (2, "")
+    assert json.loads(done.lines[-1])["summary"].keys() == {
+        *("partitions", "matches", "scannedBytes", "totalBytes", "scannedBatches"),
+        *("scannedRecords", "uncountedBatches", "isComplete", "unreadable"),
+    }
+
+
+def test_the_partition_of_a_key_comes_first(wide: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("search", wide, "--key", "user-7")
+    order = [line.split("\t")[0] for line in done.lines]
+    assert order == [f"orders-{number}" for number in (4, 0, 1, 2, 3, 5, 6, 7)]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--value-contains", "v"], ["--key", "user-7", "--partition", 1]]
+)
+def test_a_partitioner_is_for_a_key_alone(
+    wide: Path, pylog_run: Callable[..., Outcome], arguments: list[object]
+) -> None:
+    done = pylog_run("search", wide, "--partitioner", "default", *arguments)
+    assert done.status == 2
+    assert "--partitioner says which partition a --key is in: give --key, and no" in done.error
