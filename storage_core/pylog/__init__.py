@@ -74,7 +74,7 @@ _PUBLIC = LazyNames(
         "pylog.tables.tables": ("read_table",),
         "pylog.versions": ("show_versions",),
         "pylog.writing.compaction": ("compact",),
-        "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
+        "pylog.writing.partitioner_names": ("KEY_PARTITIONER_NAMES", "PARTITIONER_NAMES"),
         "pylog.writing.record_removal": (
             "delete_records",
             "truncate_log",

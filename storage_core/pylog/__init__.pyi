@@ -52,6 +52,7 @@ from pylog.tables.names import TABLE_NAMES as TABLE_NAMES
 from pylog.tables.tables import read_table as read_table
 from pylog.versions import show_versions as show_versions
 from pylog.writing.compaction import compact as compact
+from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES as KEY_PARTITIONER_NAMES
 from pylog.writing.partitioner_names import PARTITIONER_NAMES as PARTITIONER_NAMES
 from pylog.writing.record_removal import delete_records as delete_records
 from pylog.writing.record_removal import truncate_log as truncate_log

@@ -190,8 +190,8 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         The key is exactly this, or one of these; text stands for its UTF-8. The partitions where
         Kafka's default partitioner puts them are searched first.
     partitioner
-        Search only the partitions where this partitioner puts the keys; see
-        `pylog.admin.key_partitions` for the names, and for what it cannot know.
+        Search only the partitions where this partitioner puts the keys, one of
+        `pylog.KEY_PARTITIONER_NAMES`. Records from before partitions were added may be elsewhere.
     value_contains
         The value has these bytes in it; of several, all.
     value_regex

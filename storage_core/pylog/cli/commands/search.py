@@ -21,7 +21,6 @@ from pylog.cli.output import (
 )
 from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.text.words import counted, format_bytes
-from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--partitioner",
     metavar="NAME",
-    type=click.Choice(KEY_PARTITIONER_NAMES),
+    type=click.Choice(pylog.KEY_PARTITIONER_NAMES),
     help="Search only the partition where this partitioner puts the --key, of as many partitions "
     "as the topic has today. default: of Kafka's own clients, murmur2. integer_key: the key, a "
     "decimal number, modulo the number of partitions. consistent_random (librdkafka's default), "
