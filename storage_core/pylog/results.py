@@ -20,6 +20,7 @@ _PUBLIC = LazyNames(
             "ListedPartition",
             "PartitionListing",
         ),
+        "pylog.admin.share_groups": ("SharePartition",),
         "pylog.admin.topics": (
             "DescribedPartition",
             "DescribedTopic",

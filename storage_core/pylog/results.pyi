@@ -7,6 +7,7 @@ from pylog.admin.consumer_groups import GroupListing as GroupListing
 from pylog.admin.consumer_groups import GroupMember as GroupMember
 from pylog.admin.log_dirs import ListedPartition as ListedPartition
 from pylog.admin.log_dirs import PartitionListing as PartitionListing
+from pylog.admin.share_groups import SharePartition as SharePartition
 from pylog.admin.topics import DescribedPartition as DescribedPartition
 from pylog.admin.topics import DescribedTopic as DescribedTopic
 from pylog.admin.topics import TopicDescription as TopicDescription

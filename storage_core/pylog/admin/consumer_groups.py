@@ -1,8 +1,9 @@
-"""`groups`: consumer groups, their members, what they have committed, and their lag.
+"""`groups`: consumer and share groups, their members, how far they have come, and their lag.
 
 Of each key in ``__consumer_offsets`` the last record counts, now or at an instant in the past.
 Records of a transaction count when its marker says commit, by then; in the place that they have in
-the log, as a coordinator takes them in.
+the log, as a coordinator takes them in. For what share groups have read see
+`pylog.admin.share_groups`.
 
 Source: CoordinatorLoaderImpl, OffsetMetadataManager (Kafka 4.3).
 """
@@ -12,13 +13,30 @@ from __future__ import annotations
 import uuid
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pylog.admin.coordinators import StaleState, who_answers
+from pylog.admin.coordinators import (
+    StaleState,
+    cluster_image,
+    partition_count,
+    partition_for,
+    who_answers,
+)
+from pylog.admin.share_groups import (
+    DEAD_LETTER_TOPIC_CONFIG,
+    SHARE_GROUP_STATE_TOPIC,
+    SharePartition,
+    ShareState,
+    read_share_states,
+    share_groups,
+)
+from pylog.config.server_properties import ServerProperties
 from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.consumer_offsets import group_records
-from pylog.internal_topics.group_state import GroupState, group_states
+from pylog.internal_topics.group_state import SHARE, GroupState, group_states
+from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
+from pylog.internal_topics.share_group_state import SharePartitionKey
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.damage import Attempts
 from pylog.reading.internal_logs import coordinator_records
@@ -32,17 +50,18 @@ from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.config.server_properties import ServerProperties
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
     from pylog.internal_topics.group_state import StoredOffset
+    from pylog.internal_topics.metadata_image import MetadataImage
     from pylog.reading.internal_logs import StoredRecord
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 
 CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +126,20 @@ class ConsumerGroup:
     kind
         ``classic``, ``consumer`` (KIP-848), ``share`` or ``streams``.
     state
-        As a coordinator has it that has just loaded the group.
+        As a coordinator has it that has just loaded the group. Of a share group of which only
+        ``__share_group_state`` tells, "Dead" where the partition that would have the group is here,
+        else "Unknown".
     protocol_type, protocol
         Of a classic group that has had members.
     epoch
         Of the group: the generation of a classic one; None where offsets are all that there is.
     members, offsets
         By member id, and by topic and partition.
+    share_partitions
+        What a share group has instead of committed offsets, by topic and partition.
+    dead_letter_topic
+        Where a share group's records go that could not be delivered, as its configuration in the
+        cluster's metadata says now (Kafka 4.4); None where that names no topic, or is not here.
     """
 
     group_id: str
@@ -124,6 +150,8 @@ class ConsumerGroup:
     epoch: int | None
     members: tuple[GroupMember, ...]
     offsets: tuple[CommittedOffset, ...]
+    share_partitions: tuple[SharePartition, ...] = ()
+    dead_letter_topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +174,10 @@ class GroupListing:
         What partitions hold of groups for which another one answers, or which are in several where
         nobody knows which one does. What is stale is not in ``groups``.
     errors
-        What could not be read: partitions of ``__consumer_offsets``, whose groups are missing, and
-        logs of the groups' topics.
+        What could not be read: partitions of ``__consumer_offsets``, whose groups are missing, of
+        ``__share_group_state``, and logs of the groups' topics.
+    unreadable_share_records
+        As ``unreadable_records``, of ``__share_group_state``; Kafka 4.0 wrote such, too.
     """
 
     groups: list[ConsumerGroup]
@@ -156,6 +186,7 @@ class GroupListing:
     ignored_records: int = 0
     stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
+    unreadable_share_records: int = 0
 
 
 @names_nearest_keyword
@@ -183,19 +214,20 @@ def groups(
     isolation
         "read_committed" counts lag to the last stable offset, as of now, and not to the end.
     server_properties
-        Of a broker: how many partitions ``__consumer_offsets`` has, where the cluster's metadata
-        are not here. That number says which partition answers for a group
-        (`pylog.admin.coordinators`).
+        Of a broker: how many partitions ``__consumer_offsets`` and ``__share_group_state`` have,
+        where the cluster's metadata are not here. That number says which partition answers for a
+        group (`pylog.admin.coordinators`).
     threads
-        How many partitions of ``__consumer_offsets`` are read side by side; None for what the
-        environment variable ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
+        How many partitions of these topics are read side by side; None for what the environment
+        variable ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
     progress
         Called from time to time with the bytes that have been gone through, and those of all.
 
     Raises
     ------
     UnknownTopicOrPartitionError
-        No partition of ``__consumer_offsets`` is there, or no group of a name that was given.
+        No partition of ``__consumer_offsets`` or ``__share_group_state`` is there, or no group of
+        a name that was given.
     LogStorageError
         A path cannot be read. A damaged partition is no error of this function: the groups of the
         others are returned, see `GroupListing.errors`.
@@ -204,56 +236,81 @@ def groups(
     """
     directory = open_directory(*paths)
     ensure_one_cluster(view.directory for view in directory)
-    if CONSUMER_OFFSETS_TOPIC not in directory:
+    views = directory.topics.get(CONSUMER_OFFSETS_TOPIC, [])
+    share_views = directory.topics.get(SHARE_GROUP_STATE_TOPIC, [])
+    if not views and not share_views:
         reason = (
             f"no partition of {CONSUMER_OFFSETS_TOPIC} is here: committed offsets are in the log "
             "directories of the brokers that have these"
         )
         raise UnknownTopicOrPartitionError(reason)
-    views = directory.topics[CONSUMER_OFFSETS_TOPIC]
-    found = _read_side_by_side(views, at_ms, threads, progress)
+    image = cluster_image(directory)
+    shared = SharedProgress(sum(each.size_bytes for each in (*views, *share_views)), progress)
+    found = _read_side_by_side(shared, last_group_records, views, at_ms, threads)
+    share_found = _read_side_by_side(shared, read_share_states, share_views, at_ms, threads)
     by_partition = {
         view.partition: group_states(each.records) for view, each in zip(views, found, strict=True)
     }
     lost = group_states([record for each in found for record in each.unknown])
-    configured = None
-    if server_properties is not None:
-        configured = server_properties.offsets_topic_partitions
+    configured = server_properties or ServerProperties()
+    count = partition_count(
+        image, CONSUMER_OFFSETS_TOPIC, by_partition, configured.offsets_topic_partitions
+    )
     answers, stale = who_answers(
-        directory,
         CONSUMER_OFFSETS_TOPIC,
+        count,
         by_partition,
-        configured,
         lambda name, place: by_partition[place][name].latest_commit,
+    )
+    shares = share_groups(
+        dict(zip((view.partition for view in share_views), share_found, strict=True)),
+        image,
+        configured.share_state_topic_partitions,
     )
     states = {name: by_partition[place][name] for name, place in answers.items()}
     for group_id, state in lost.items():
         states.setdefault(group_id, GroupState(group_id, state.kind))
-    logs = _Logs(directory, at_ms, IsolationLevel.parse(isolation))
+    for group_id in shares.by_group:
+        is_here = count is not None and partition_for(group_id, count) in by_partition
+        known = "Dead" if is_here else "Unknown"
+        states.setdefault(group_id, GroupState(group_id, SHARE, known_state=known))
+    logs = _Logs(directory, image, at_ms, IsolationLevel.parse(isolation))
     wanted = None if groups is None else set(groups)
-    described = [_group(states[each], lost.get(each), logs) for each in _chosen(states, wanted)]
+    described = [
+        _group(states[each], lost.get(each), shares.by_group.get(each, {}), logs)
+        for each in _chosen(states, wanted)
+    ]
     return GroupListing(
         described,
         tuple(view.partition for view in views),
         sum(each.unreadable for each in found),
         sum(each.ignored for each in found),
-        tuple(each for each in stale if wanted is None or each.id in wanted),
-        [*(each.error for each in found if each.error is not None), *logs.attempts.errors],
+        tuple(
+            each
+            for each, group_id in [*((each, each.id) for each in stale), *shares.stale]
+            if wanted is None or group_id in wanted
+        ),
+        [
+            *(each.error for each in found if each.error is not None),
+            *(each.error for each in share_found if each.error is not None),
+            *logs.attempts.errors,
+        ],
+        sum(each.unreadable for each in share_found),
     )
 
 
 def _read_side_by_side(
+    shared: SharedProgress,
+    read_one: Callable[[LogView, int | None], _Found],
     views: Sequence[LogView],
     at_ms: int | None,
     threads: int | None,
-    progress: Callable[[int, int], None] | None,
-) -> list[LastRecords]:
+) -> list[_Found]:
     """Return what each partition says, as far as it can be read."""
-    shared = SharedProgress(sum(view.size_bytes for view in views), progress)
 
-    def read(view: LogView) -> LastRecords:
+    def read(view: LogView) -> _Found:
         try:
-            return last_group_records(view, at_ms)
+            return read_one(view, at_ms)
         finally:
             shared.advance(view.size_bytes)
 
@@ -270,7 +327,12 @@ def _chosen(states: dict[str, GroupState], names: Iterable[str] | None) -> list[
     return chosen
 
 
-def _group(state: GroupState, lost: GroupState | None, logs: _Logs) -> ConsumerGroup:
+def _group(
+    state: GroupState,
+    lost: GroupState | None,
+    shares: Mapping[SharePartitionKey, ShareState],
+    logs: _Logs,
+) -> ConsumerGroup:
     members = []
     owners: dict[TopicPartition, str] = {}
     for member_id, each in sorted(state.members.items()):
@@ -280,8 +342,14 @@ def _group(state: GroupState, lost: GroupState | None, logs: _Logs) -> ConsumerG
             GroupMember(member_id, each.instance_id, each.client_id, each.client_host, assigned)
         )
     stored = {TopicPartition(*place): each for place, each in state.offsets.items()}
-    # What is assigned, and has nothing committed yet: Kafka's tool lists these, too.
-    places = {*stored, *owners, *(TopicPartition(*each) for each in (lost.offsets if lost else ()))}
+    places = {*stored, *(TopicPartition(*each) for each in (lost.offsets if lost else ()))}
+    if state.kind != SHARE:
+        places.update(owners)  # has nothing committed yet: Kafka's tool lists these, too
+    initialized = {
+        SharePartitionKey(state.group_id, topic_id, number)
+        for topic_id, numbers in state.shared.items()
+        for number in numbers
+    }
     return ConsumerGroup(
         state.group_id,
         state.kind,
@@ -293,6 +361,29 @@ def _group(state: GroupState, lost: GroupState | None, logs: _Logs) -> ConsumerG
         tuple(
             _committed(each, stored.get(each), owners.get(each), logs) for each in sorted(places)
         ),
+        tuple(
+            sorted(
+                (_shared(each, shares.get(each), logs) for each in initialized | shares.keys()),
+                key=lambda each: (each.topic, each.topic_id, each.partition),
+            )
+        ),
+        logs.dead_letter_topic(state.group_id) if state.kind == SHARE else None,
+    )
+
+
+def _shared(key: SharePartitionKey, state: ShareState | None, logs: _Logs) -> SharePartition:
+    topic = logs.name_of(key.topic_id)
+    known = None if state is None else state.offset
+    count = None if known is None else known.delivery_complete_count
+    return SharePartition(
+        topic,
+        format_uuid(key.topic_id),
+        key.partition,
+        None if known is None else known.state_epoch,
+        None if known is None else known.leader_epoch,
+        None if known is None else known.start_offset,
+        None if count is None or count < 0 else count,
+        *logs.range_of(TopicPartition(topic, key.partition), key.topic_id),
     )
 
 
@@ -327,21 +418,32 @@ class _Logs:
     """The logs that groups read, each looked at once."""
 
     def __init__(
-        self, directory: LogDirectory, at_ms: int | None, isolation: IsolationLevel
+        self,
+        directory: LogDirectory,
+        image: MetadataImage,
+        at_ms: int | None,
+        isolation: IsolationLevel,
     ) -> None:
         self.attempts = Attempts()
         self._directory = directory
+        self._image = image
         self._at_ms = at_ms
         self._is_committed = isolation is IsolationLevel.READ_COMMITTED
         self._ranges: dict[TopicPartition, tuple[int | None, int | None]] = {}
         self._names: dict[uuid.UUID, str] | None = None
 
     def name_of(self, topic_id: uuid.UUID) -> str:
-        """Return the name of a topic; its id as text if it has no partition here."""
+        """Return the name of a topic; its id as text if neither logs nor metadata here have it."""
         if self._names is None:
             ids = {self._topic_id(each[0]): name for name, each in self._directory.topics.items()}
-            self._names = {found: name for found, name in ids.items() if found is not None}
+            self._names = {each.topic_id: each.name for each in self._image.topics}
+            self._names |= {found: name for found, name in ids.items() if found is not None}
         return self._names.get(topic_id, format_uuid(topic_id))
+
+    def dead_letter_topic(self, group_id: str) -> str | None:
+        """Return where a share group's undeliverable records go; None if nothing says it."""
+        configs = self._image.configs_of(ConfigResource(ConfigResourceType.GROUP, group_id))
+        return configs.get(DEAD_LETTER_TOPIC_CONFIG) or None
 
     def range_of(
         self, where: TopicPartition, topic_id: uuid.UUID | None

@@ -1,4 +1,6 @@
-"""Which partition of an internal topic answers for an id: a group's, or a transactional one.
+"""Which partition of an internal topic answers for an id: a group, or a transactional id.
+
+A share group has an id for each partition that it reads: group:topicId:partition.
 
 The coordinator of an id is the leader of partition ``abs(hash) % count``, where the hash is Java's
 of the id, and the count is the topic's number of partitions today. Once that number has been
@@ -7,16 +9,19 @@ raised, what other partitions hold of an id is stale: no broker looks there any 
 The number is known from the cluster's metadata, from a broker's ``server.properties``, or from a
 complete set of partitions, if no id contradicts it.
 
-Source: GroupCoordinatorService.partitionFor, TransactionStateManager.partitionFor, Utils.abs,
-java.lang.String.hashCode (Kafka 4.3).
+Source: GroupCoordinatorService.partitionFor, TransactionStateManager.partitionFor,
+ShareCoordinatorService.partitionFor, Utils.abs, java.lang.String.hashCode (Kafka 4.4).
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.reading.internal_logs import partition_count_in_metadata
+from pylog.errors import LogStorageError
+from pylog.internal_topics.metadata_image import MetadataImage
+from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -31,9 +36,9 @@ class StaleState:
     Attributes
     ----------
     topic
-        ``__consumer_offsets`` or ``__transaction_state``.
+        ``__consumer_offsets``, ``__transaction_state`` or ``__share_group_state``.
     id
-        Of the group, or the transactional one.
+        Of the group, or the transactional one; of a share group group:topicId:partition.
     partition
         The number of the partition.
     coordinator
@@ -73,20 +78,35 @@ def partition_for(name: str, count: int) -> int:
     return (0 if value == -(1 << 31) else abs(value)) % count
 
 
-def _partition_count(
-    directory: LogDirectory,
+def cluster_image(directory: LogDirectory) -> MetadataImage:
+    """Return what the cluster's metadata say; nothing where they are not here or damaged."""
+    if CLUSTER_METADATA in directory:
+        with suppress(LogStorageError):
+            return read_committed_metadata(directory[CLUSTER_METADATA]).image
+    return MetadataImage()
+
+
+def partitions_in(image: MetadataImage, topic: str) -> int | None:
+    """Return how many partitions a topic has, as the cluster's metadata say; None if they do not."""
+    return next((len(each.partitions) for each in image.topics if each.name == topic), None)
+
+
+def partition_count(
+    image: MetadataImage,
     topic: str,
     ids: Mapping[int, Collection[str]],
     configured: int | None,
 ) -> int | None:
-    """Return how many partitions an internal topic has; None where that is not known."""
-    known = partition_count_in_metadata(directory, topic)
-    if known is not None:
+    """Return how many partitions an internal topic has; None where that is not known.
+
+    ``ids`` are those in each partition that is here, ``configured`` is the number of partitions
+    that ``server.properties`` has.
+    """
+    known = partitions_in(image, topic) or configured
+    if known:
         return known
-    if configured is not None:
-        return configured
     count = len(ids)
-    if set(ids) != set(range(count)):
+    if not ids or set(ids) != set(range(count)):
         return None
     places: dict[str, set[int]] = {}
     for partition, names in ids.items():
@@ -97,19 +117,16 @@ def _partition_count(
 
 
 def who_answers(
-    directory: LogDirectory,
     topic: str,
+    count: int | None,
     ids: Mapping[int, Collection[str]],
-    configured: int | None,
     latest: Callable[[str, int], int],
 ) -> tuple[dict[str, int], list[StaleState]]:
     """Return the partition that counts for each id, and what other partitions hold.
 
-    ``ids`` are those in each partition that is here, ``configured`` is the number of partitions
-    that ``server.properties`` has. Where the number is not known, of an id in several partitions
-    the one with the latest state counts, as ``latest`` says of an id and a partition.
+    ``count`` and ``ids`` see `partition_count`. Where the number is not known, of an id in several
+    partitions the one with the latest state counts, as ``latest`` says of an id and a partition.
     """
-    count = _partition_count(directory, topic, ids, configured)
     places: dict[str, list[int]] = {}
     for partition, names in sorted(ids.items()):
         for name in names:

@@ -24,13 +24,14 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import UnknownTopicOrPartitionError
-from pylog.reading.internal_logs import partition_count_in_metadata
+from pylog.admin.coordinators import cluster_image, partitions_in
 from pylog.writing.partitioner import IntegerKeyPartitioner, partition_of_key
 from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from pylog.internal_topics.metadata_image import MetadataImage
     from pylog.reading.log_directory import LogDirectory
 
 
@@ -82,21 +83,20 @@ class KeyPartitions(NamedTuple):
         topic: str,
         keys: Collection[bytes],
         partitioner: str = KEY_PARTITIONER_NAMES[0],
+        image: MetadataImage | None = None,
     ) -> KeyPartitions | None:
-        """Return them; None where the number of partitions is not known."""
+        """Return them; None where the number of partitions is not known.
+
+        ``image`` is the cluster's metadata, where somebody has read them.
+        """
         choose = _PARTITIONERS[partitioner]
-        count = _partition_count(directory, topic)
+        count = partitions_in(image or cluster_image(directory), topic)
+        if count is None:
+            here = {each.partition for each in directory.topic_partitions if each.topic == topic}
+            count = len(here) if here == set(range(len(here))) else None
         if count is None:
             return None
         return cls(topic, tuple(sorted({choose(key, count) for key in keys})), count)
-
-
-def _partition_count(directory: LogDirectory, topic: str) -> int | None:
-    count = partition_count_in_metadata(directory, topic)
-    if count is not None:
-        return count
-    numbers = {each.partition for each in directory.topic_partitions if each.topic == topic}
-    return len(numbers) if numbers == set(range(len(numbers))) else None
 
 
 def partitions_of_keys(
@@ -114,9 +114,9 @@ def partitions_of_keys(
         known = ", ".join(KEY_PARTITIONER_NAMES)
         msg = f"partitioner {partitioner!r} is none of {known}"
         raise ValueError(msg)
-    found = []
+    image, found = cluster_image(directory), []
     for topic, here in chosen.items():
-        place = KeyPartitions.of(directory, topic, keys, partitioner)
+        place = KeyPartitions.of(directory, topic, keys, partitioner, image)
         if place is None:
             msg = (
                 f"it is not known how many partitions topic {topic!r} has, which says where a key "

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.admin.coordinators import StaleState, who_answers
+from pylog.admin.coordinators import StaleState, cluster_image, partition_count, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
@@ -185,11 +185,13 @@ def transactional_ids(
                 producers.add((each.producer_id, each.transactional_id, view.partition))
         except LogStorageError as error:
             errors.append(error)
+    count = partition_count(
+        cluster_image(directory), TRANSACTION_STATE_TOPIC, by_partition, configured
+    )
     answers, stale = who_answers(
-        directory,
         TRANSACTION_STATE_TOPIC,
+        count,
         by_partition,
-        configured,
         lambda name, place: by_partition[place][name].updated_ms,
     )
     by_producer: dict[int, list[CoordinatedTransaction]] = {}

@@ -192,9 +192,9 @@ class ServerProperties:
         Where ``__cluster_metadata-0`` lies; the first of the log directories if None.
     num_partitions
         How many partitions a topic gets if nobody says it.
-    offsets_topic_partitions, transaction_topic_partitions
-        How many partitions ``__consumer_offsets`` and ``__transaction_state`` are made with; None
-        if the file does not say it.
+    offsets_topic_partitions, transaction_topic_partitions, share_state_topic_partitions
+        How many partitions ``__consumer_offsets``, ``__transaction_state`` and
+        ``__share_group_state`` are made with; None if the file does not say it.
     named
         The properties of topics that the file says something about; all others of `log_config`
         have Kafka's defaults.
@@ -210,6 +210,7 @@ class ServerProperties:
     num_partitions: int = DEFAULT_NUM_PARTITIONS
     offsets_topic_partitions: int | None = None
     transaction_topic_partitions: int | None = None
+    share_state_topic_partitions: int | None = None
     named: frozenset[str] = frozenset()
     path: str | None = None
 
@@ -319,6 +320,7 @@ _COUNTS = {
     "num.partitions": "num_partitions",
     "offsets.topic.num.partitions": "offsets_topic_partitions",
     "transaction.state.log.num.partitions": "transaction_topic_partitions",
+    "share.coordinator.state.topic.num.partitions": "share_state_topic_partitions",
 }
 
 

@@ -56,6 +56,8 @@ class GroupState:
     assignment_epoch: int | None = None
     members: dict[str, MemberState] = field(default_factory=dict)
     offsets: dict[tuple[str, int], StoredOffset] = field(default_factory=dict)
+    known_state: str | None = None  # where no record says it
+    shared: dict[uuid.UUID, list[int]] = field(default_factory=dict)  # of a share group, by topic
 
     @property
     def latest_commit(self) -> int:
@@ -65,6 +67,8 @@ class GroupState:
     @property
     def state(self) -> str:
         """The state that a coordinator gives the group when it loads these records."""
+        if self.known_state is not None:
+            return self.known_state
         if not self.members:
             return "Empty"
         if self.kind in (CLASSIC, SHARE):
@@ -162,6 +166,12 @@ def _take_assignment(group: GroupState, key: dict[str, Any], value: dict[str, An
         member.assigned[each["topicId"]] = each["partitions"]
 
 
+def _take_shared(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
+    group.kind = SHARE
+    for each in value["initializedTopics"]:
+        group.shared[each["topicId"]] = each["partitions"]
+
+
 def _member(group: GroupState, member_id: str) -> MemberState:
     return group.members.setdefault(member_id, MemberState(member_id))
 
@@ -177,6 +187,7 @@ _TAKERS = {
     consumer_offsets.SHARE_GROUP_METADATA: _take_epoch(SHARE),
     consumer_offsets.SHARE_GROUP_MEMBER_METADATA: _take_member,
     consumer_offsets.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
+    consumer_offsets.SHARE_GROUP_STATE_PARTITION_METADATA: _take_shared,
     consumer_offsets.STREAMS_GROUP_METADATA: _take_epoch(STREAMS),
     consumer_offsets.STREAMS_GROUP_MEMBER_METADATA: _take_member,
     consumer_offsets.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _take_assignment_epoch,
@@ -195,6 +206,7 @@ _KINDS = {
         consumer_offsets.SHARE_GROUP_METADATA,
         consumer_offsets.SHARE_GROUP_MEMBER_METADATA,
         consumer_offsets.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        consumer_offsets.SHARE_GROUP_STATE_PARTITION_METADATA,
     ),
     STREAMS: (
         consumer_offsets.STREAMS_GROUP_METADATA,

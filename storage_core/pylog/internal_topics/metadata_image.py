@@ -29,14 +29,15 @@ _NO_LEADER_CHANGE = -2
 
 
 class ConfigResourceType(IntEnum):
-    """Of what a configuration is (Kafka: ConfigResource.Type); only those that concern logs."""
+    """Of what a configuration is (Kafka: ConfigResource.Type); only those that are asked for."""
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class ConfigResource(NamedTuple):
-    """What a configuration is of: a topic, or a broker by the text of its id, "" for all."""
+    """What a configuration is of: a topic, a group, or a broker by its id as text, "" for all."""
 
     type: ConfigResourceType
     name: str
@@ -101,7 +102,7 @@ class MetadataImage:
         return sorted(resource for resource, configs in self._configs.items() if configs)
 
     def configs_of(self, resource: ConfigResource) -> dict[str, str]:
-        """Return the properties that a topic or broker has of its own, sorted."""
+        """Return the properties that something has of its own, sorted."""
         return dict(sorted(self._configs.get(resource, {}).items()))
 
     def apply(self, value: bytes | None) -> None:

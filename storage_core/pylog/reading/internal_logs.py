@@ -25,7 +25,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError, LogStorageError
+from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError
 from pylog.files.file_names import METADATA_SNAPSHOT
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
@@ -275,18 +275,6 @@ def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> Comm
         frozenset(reading.image.moved),
         voters,
     )
-
-
-def partition_count_in_metadata(directory: LogDirectory, topic: str) -> int | None:
-    """Return how many partitions a topic has, as the metadata in the directory say, or None."""
-    if CLUSTER_METADATA not in directory:
-        return None
-    try:
-        image = read_committed_metadata(directory[CLUSTER_METADATA]).image
-    except LogStorageError:
-        return None  # then they say nothing
-    counts = [len(each.partitions) for each in image.topics if each.name == topic]
-    return counts[0] if counts else None
 
 
 def _log_batches(view: LogView, start: int, end: int) -> Iterator[MetadataBatch]:

@@ -1,4 +1,4 @@
-"""``pylog groups``: consumer groups, what they have committed, and their lag."""
+"""``pylog groups``: consumer and share groups, how far they have come, and their lag."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ from pylog.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.results import CommittedOffset, ConsumerGroup, GroupListing
+    from pylog.results import CommittedOffset, ConsumerGroup, GroupListing, SharePartition
 
 
 _LEFT = {"GROUP", "TOPIC", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT", "INSTANCE-ID"}
-_LEAST_NEEDED = ("GROUP",)  # which the line above the table has
+_LEAST_NEEDED = (
+    "GROUP",  # which the line above the table has
+    "STATE-EPOCH",
+    "LEADER-EPOCH",
+)
 
 
 @command(
@@ -73,7 +77,7 @@ def groups(
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.groups` has, too
 ) -> int:
-    """List consumer groups: committed offsets, lag, members.
+    """List consumer and share groups: offsets, lag, members.
 
     Groups are read from the partitions of __consumer_offsets under the PATHs; a group is in one of
     them, so those of other brokers are not listed. Which one follows from the number of partitions,
@@ -84,8 +88,14 @@ def groups(
     the lag between them, and the member that has the partition, if one has; "-" is not known here.
     Offsets that were committed in a transaction count once it is committed.
 
+    Of a share group, columns are those of kafka-share-groups --describe --verbose, with what the
+    lag is counted from: the start offset, how many offsets from there on are done with, and the end
+    of the log. They are read from __share_group_state in the same way. Brokers before Kafka 4.2 do
+    not count what is done with, so that there is no lag.
+
     The lag of a partition whose log is not under the PATHs is not known, nor is that of a topic
-    that has been deleted and made again since.
+    that has been deleted and made again since. A topic that is known by its id alone is shown by
+    it, and has no lines in --csv.
 
     With --at, records up to TIME count. Compaction keeps the last commit of each partition: where
     it has removed what had been committed by TIME, the offset is "?", and --csv leaves it out.
@@ -121,19 +131,30 @@ def groups(
         sys.stderr.write(f"pylog: note: {pylog.jobs.printable(line)}\n")
     for line in _left_out(listing):
         sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(line)}\n")
-    is_sound = not listing.errors and not listing.unreadable_records
+    unreadable = listing.unreadable_records + listing.unreadable_share_records
+    is_sound = not listing.errors and not unreadable
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
 
 def _csv_lines(listing: GroupListing) -> Iterator[str]:
     """Yield lines of what is known, and is a position in the topic that is here now."""
     for group in listing.groups:
-        for each in group.offsets:
-            if each.offset is not None and each.offset >= 0 and not each.is_of_earlier_topic:
+        committed = [
+            (each.topic, each.partition, each.offset)
+            for each in group.offsets
+            if not each.is_of_earlier_topic
+        ]
+        shared = [
+            (each.topic, each.partition, each.start_offset)
+            for each in group.share_partitions
+            if each.topic != each.topic_id  # no tool finds a topic by its id
+        ]
+        for topic, partition, offset in committed + shared:
+            if offset is not None and offset >= 0:
                 row = io.StringIO()
                 # Fields with either character of a line's end are quoted.
                 writer = csv.writer(row, lineterminator="\r\n")
-                writer.writerow((group.group_id, each.topic, each.partition, each.offset))
+                writer.writerow((group.group_id, topic, partition, offset))
                 yield row.getvalue().removesuffix("\r\n") + "\n"
 
 
@@ -148,15 +169,21 @@ def _lines(
     for group in listing.groups:
         epoch = "" if group.epoch is None else f", epoch {group.epoch}"
         protocol = f", {group.protocol}" if group.protocol else ""
+        topic = group.dead_letter_topic
+        dead_letters = "" if topic is None else f", dead letters to {topic}"
         yield (
             f"{pylog.jobs.printable(group.group_id)}: {group.kind}, {group.state}, "
             f"{counted(len(group.members), 'member')}{epoch}{pylog.jobs.printable(protocol)}"
+            f"{pylog.jobs.printable(dead_letters)}"
         )
         if shows_members and group.members:
             yield from aligned_columns(_member_columns(group), _LEFT, width, _LEAST_NEEDED)
-        elif group.offsets and not shows_members:
-            columns = _offset_columns(group, is_past=is_past)
-            yield from aligned_columns(columns, _LEFT, width, _LEAST_NEEDED)
+        elif not shows_members:
+            tables = (_offset_columns, group.offsets), (_share_columns, group.share_partitions)
+            for columns_of, rows in tables:
+                if rows:
+                    columns = columns_of(group, is_past=is_past)
+                    yield from aligned_columns(columns, _LEFT, width, _LEAST_NEEDED)
         yield ""
     read = counted(len(listing.partitions), "partition")
     yield f"{counted(len(listing.groups), 'group')}, in {read} of __consumer_offsets"
@@ -170,7 +197,9 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
         "GROUP": [pylog.jobs.printable(group.group_id)] * len(rows),
         "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
         "PARTITION": [str(row.partition) for row in rows],
-        "CURRENT-OFFSET": [_offset(row, is_past=is_past) for row in rows],
+        "CURRENT-OFFSET": [
+            _offset(row.offset, is_past=is_past and row.member_id is None) for row in rows
+        ],
         "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
         "LAG": [_known(row.lag) for row in rows],
     }
@@ -183,12 +212,25 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
     return columns
 
 
-def _offset(row: CommittedOffset, *, is_past: bool) -> str:
-    if row.offset is not None and row.offset < 0:
-        return "-"  # as kafka-consumer-groups has it
-    if row.offset is None:
-        return "?" if is_past and row.member_id is None else "-"
-    return str(row.offset)
+def _share_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[str]]:
+    rows = group.share_partitions
+    return {
+        "GROUP": [pylog.jobs.printable(group.group_id)] * len(rows),
+        "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
+        "PARTITION": [str(row.partition) for row in rows],
+        "STATE-EPOCH": [_known(row.state_epoch) for row in rows],
+        "LEADER-EPOCH": [_known(row.leader_epoch) for row in rows],
+        "START-OFFSET": [_offset(row.start_offset, is_past=is_past) for row in rows],
+        "DELIVERY-COMPLETE": [_known(row.delivery_complete_count) for row in rows],
+        "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
+        "LAG": [_known(row.lag) for row in rows],
+    }
+
+
+def _offset(offset: int | None, *, is_past: bool) -> str:
+    if offset is None:
+        return "?" if is_past else "-"
+    return "-" if offset < 0 else str(offset)  # as Kafka's tools have it
 
 
 def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
@@ -213,12 +255,16 @@ def _known(value: int | None) -> str:
 def _left_out(listing: GroupListing) -> Iterator[str]:
     """Yield what the listing lacks, and why."""
     yield from map(str, listing.errors)
-    if listing.unreadable_records:
-        yield (
-            f"{counted(listing.unreadable_records, 'record')} of __consumer_offsets cannot be "
-            "understood: a later version of Kafka wrote them, or they are broken (see pylog dump "
-            "--offsets-decoder)"
-        )
+    for topic, count, writer, decoder in (
+        ("__consumer_offsets", listing.unreadable_records, "a", "offsets"),
+        ("__share_group_state", listing.unreadable_share_records, "4.0 or a", "share-group-state"),
+    ):
+        if count:
+            yield (
+                f"{counted(count, 'record')} of {topic} cannot be understood: {writer} later "
+                "version of Kafka wrote them, or they are broken (see pylog dump "
+                f"--{decoder}-decoder)"
+            )
 
 
 def _notes(listing: GroupListing) -> Iterator[str]:
@@ -226,20 +272,14 @@ def _notes(listing: GroupListing) -> Iterator[str]:
     yield from map(str, listing.stale)
     for group in listing.groups:
         for committed in group.offsets:
-            start, offset = committed.log_start_offset, committed.offset
-            if offset is not None and start is not None and 0 <= offset < start:
-                place = f"{committed.topic}-{committed.partition}"
-                gone = (
-                    "none of the lag can be read"
-                    if committed.log_end_offset == start
-                    else (f"offsets {offset} to {start - 1} are gone")
-                )
-                yield f"{group.group_id} is at {offset} in {place}, which begins at {start}: {gone}"
+            yield from _gone(group, committed, committed.offset)
             if committed.is_of_earlier_topic:
                 yield (
                     f"{group.group_id} has an offset for {committed.topic}-{committed.partition} "
                     "of an earlier topic of that name"
                 )
+        for shared in group.share_partitions:
+            yield from _gone(group, shared, shared.start_offset)
     count = listing.ignored_records
     if count:
         are, say, them = ("is", "says", "it") if count == 1 else ("are", "say", "them")
@@ -249,9 +289,23 @@ def _notes(listing: GroupListing) -> Iterator[str]:
         )
 
 
+def _gone(
+    group: ConsumerGroup, row: CommittedOffset | SharePartition, offset: int | None
+) -> Iterator[str]:
+    start = row.log_start_offset
+    if offset is not None and start is not None and 0 <= offset < start:
+        gone = f"offsets {offset} to {start - 1} are gone"
+        if row.log_end_offset == start:
+            gone = "none of the lag can be read"
+        place = f"{row.topic}-{row.partition}"
+        yield f"{group.group_id} is at {offset} in {place}, which begins at {start}: {gone}"
+
+
 def _document(listing: GroupListing) -> dict[str, Any]:
     document: dict[str, Any] = document_of(listing)
     for group, fields in zip(listing.groups, document["groups"], strict=True):
         for each, committed in zip(group.offsets, fields["offsets"], strict=True):
             committed["lag"] = each.lag
+        for shared, row in zip(group.share_partitions, fields["sharePartitions"], strict=True):
+            row["lag"] = shared.lag
     return document
