@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.findings import Finding, Severity, warning
-from pylog.columnar.arrow_schema import record_schema
-from pylog.columnar.decode import RecordDecoder
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -24,8 +22,7 @@ from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
 from pylog.reading.checked_windows import CheckedWindows, ReadOptions
-from pylog.reading.damage import DamageReport
-from pylog.reading.reader import RefusedBatches, SoundDecode
+from pylog.reading.record_check import RecordCheck
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import (
     LOG_OVERHEAD,
@@ -40,13 +37,15 @@ from pylog.record.legacy_batch import wrapped_stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
+
     from pylog.checks.broker_start import BrokerStart
     from pylog.columnar.decode import DecodedGroup
     from pylog.files.leader_epochs import EpochEntry
-    from pylog.reading.damage import DamagedRange
+    from pylog.reading.damage import DamagedRange, DamageReport
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.batch_scan import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
 
 # All batches of a log in one walk: each window is read, checksummed and decoded once.
@@ -55,12 +54,6 @@ if TYPE_CHECKING:
 # noted, in two reports: what a broker that scans the log finds as well, and batches whose
 # checksum is right while their records break the format, which only whoever decodes them
 # notices. Those stay in the windows, since their headers are covered by the checksum.
-#
-# Decoding makes no columns: the kernels walk the records, and give none of them.
-
-
-_NO_OFFSETS = 0, 0
-"""The range of the records that are given: none is."""
 
 
 class LogWalk:
@@ -77,18 +70,19 @@ class LogWalk:
     ) -> None:
         self.view = view
         self.damage = damage
-        # batches whose records cannot be decoded; complete once a segment has been walked
-        self.refused = DamageReport(is_logged=False)
         self.options = ReadOptions(
             window_bytes=window_bytes, max_decompressed_bytes=max_decompressed_bytes
         )
         self._on_bytes = on_bytes
-        self._refusing = RefusedBatches(self.refused)
         self.memory = WindowMemory()
         self.timestamps = TimestampFindings()
-        self._decoder = RecordDecoder(
-            view.topic_partition, record_schema([]), max_decompressed_bytes=max_decompressed_bytes
+        self.records = RecordCheck(
+            view.topic_partition,
+            max_decompressed_bytes=max_decompressed_bytes,
+            note=self.timestamps.add,
         )
+        # batches whose records cannot be decoded; complete once a segment has been walked
+        self.refused = self.records.damage
 
     def __iter__(self) -> Iterator[SegmentWalk]:
         """Yield the segments in offset order; each is to be walked before the next is asked for."""
@@ -97,31 +91,12 @@ class LogWalk:
             segment = SegmentWalk(self, index, lowest_offset)
             yield segment
             lowest_offset = segment.next_offset
-        self._refusing.finish()
-
-    def check_records(self, segment: SegmentWalk, window: Window) -> None:
-        """Decode the data batches of a window, and note those that cannot be."""
-        self._refusing.enter(segment.slice, window)
-        is_control = window.headers.is_control
-        data = window.select(~is_control if is_control.any() else None)
-
-        def decode(part: Window) -> Iterator[object]:
-            for group in self._decoder.decode_groups(part, *_NO_OFFSETS):
-                self.timestamps.add(part, group)
-                yield group
-
-        for _ in SoundDecode(self._decoder, self._refusing, segment.slice).batches(data, decode):
-            pass
-        self._refusing.leave(window)
+        self.records.end_segment()
 
     def note_bytes(self, size_bytes: int) -> None:
         """Tell whoever wants to know that a window was read."""
         if self._on_bytes is not None:
             self._on_bytes(size_bytes)
-
-    def end_segment(self) -> None:
-        """Note what was refused at the end of a segment."""
-        self._refusing.finish()
 
 
 class SegmentWalk:
@@ -137,6 +112,8 @@ class SegmentWalk:
         # Byte and offset after the last sound batch, once all windows have been seen
         self.end_position = 0
         self.next_offset = max(lowest_offset, self.segment.base_offset)
+        # Which batches of the window that was given last cannot be decoded
+        self.is_refused: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
     def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order."""
@@ -155,12 +132,13 @@ class SegmentWalk:
             for window in windows:
                 if window.end_position >= self.slice.end_position:
                     source.ensure_same()
-                self._walk.check_records(self, window)
+                self.is_refused = self._walk.records.refused_in(self.slice, window)
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position
                 self._walk.note_bytes(window.size_bytes)
                 yield window
-            self._walk.end_segment()
+            self.next_offset = windows.next_offset  # also after a batch that was left out
+            self._walk.records.end_segment()
 
 
 DAMAGED = "damaged_batches"
@@ -262,15 +240,20 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
     )
 
 
+def is_filled_empty(headers: BatchHeaders) -> npt.NDArray[np.bool_]:
+    """Return which batches have a record count of 0 although they hold something."""
+    is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
+    filled: npt.NDArray[np.bool_] = is_empty & (headers.sizes_bytes > RECORD_BATCH_OVERHEAD)
+    return filled
+
+
 def empty_batch_findings(segment: LogSegmentView, window: Window) -> Iterator[Finding]:
     """Yield an error for each batch whose record count is 0 although it holds something.
 
     Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
     """
     headers = window.headers
-    is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
-    is_filled = headers.sizes_bytes > RECORD_BATCH_OVERHEAD
-    for index in np.flatnonzero(is_empty & is_filled).tolist():
+    for index in np.flatnonzero(is_filled_empty(headers)).tolist():
         size = int(headers.sizes_bytes[index])
         position = window.position_of(index)
         yield Finding(

@@ -4,7 +4,7 @@ Brokers give offsets without a gap. One is missing afterwards where
 
 * compaction has removed its record: inside a batch, which counts fewer records than it has offsets,
   or a whole batch, or a whole segment;
-* damage has cost its batch, which is a finding by itself;
+* damage has cost its batch, or the batch cannot be decoded, which is a finding by itself;
 * a ``.log`` file, or part of one, is gone; or the log was truncated inside a batch.
 
 The first differs from the last by what compaction leaves elsewhere: a line in the cleaner's
@@ -32,6 +32,8 @@ from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
 
     from pylog.checks.batches import SegmentWalk, WrappedOffsets
     from pylog.reading.damage import DamagedRange
@@ -81,6 +83,7 @@ class OffsetAccount:
         self._records = 0
         self._control_records = 0
         self._holes = 0
+        self._hidden = 0  # in batches that hold something, and say that they do not
 
     @property
     def is_compacted(self) -> bool:
@@ -95,13 +98,23 @@ class OffsetAccount:
             self._add(OffsetGap(self._next_offset, base, path, 0, is_between_segments=True))
         self._next_offset = max(self._next_offset, base)
 
-    def add(self, walk: SegmentWalk, window: Window, wrapped: dict[int, WrappedOffsets]) -> None:
-        """Count the offsets of these batches, and of compressed messages, by their place."""
+    def add(
+        self,
+        walk: SegmentWalk,
+        window: Window,
+        wrapped: dict[int, WrappedOffsets],
+        is_lost: npt.NDArray[np.bool_],
+    ) -> None:
+        """Count the offsets of these batches, and of compressed messages, by their place.
+
+        Of those that are lost nobody reads a record.
+        """
         headers = window.headers
         lasts, counts = headers.last_offsets, headers.record_counts
         before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
         is_hidden = counts < 0
         firsts = np.where(is_hidden, before, headers.offsets)
+        wrapped = {place: each for place, each in wrapped.items() if not is_lost[place]}
         if wrapped:
             places = list(wrapped)
             firsts[places] = np.clip(
@@ -123,6 +136,8 @@ class OffsetAccount:
             )
         spans = lasts - firsts + 1
         held = np.where(is_hidden, spans, counts)
+        self._hidden += int(spans[is_lost & ~walk.is_refused].sum())
+        spans, held = (np.where(is_lost, 0, each) for each in (spans, held))
         control = int(held[headers.is_control].sum())
         self._control_records += control
         self._records += int(held.sum()) - control
@@ -139,8 +154,8 @@ class OffsetAccount:
             self._more_gaps += 1
             self._more_offsets += gap.end - gap.start
 
-    def totals(self, damaged: Sequence[DamagedRange]) -> OffsetTotals:
-        """Return the sums, once all windows have been added; ``damaged`` as of `findings`."""
+    def totals(self, damaged: Sequence[DamagedRange], end_offset: int) -> OffsetTotals:
+        """Return the sums up to the log's end, once all windows have been added."""
         gaps = self._gaps_without(damaged)
         missing = sum(each.end - each.start for each in gaps if not self._is_explained(each))
         compacted = sum(each.end - each.start for each in gaps) - missing + self._more_offsets
@@ -149,11 +164,15 @@ class OffsetAccount:
             self._control_records,
             compacted + self._holes,
             missing,
-            sum(max(0, each.end_offset - each.next_offset) for each in damaged if each.end_offset),
+            self._hidden
+            + sum(max(0, (each.end_offset or end_offset) - each.next_offset) for each in damaged),
         )
 
     def findings(self, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
-        """Yield what the gaps mean, once all windows have been added."""
+        """Yield what the gaps mean, once all windows have been added.
+
+        ``damaged`` is what has been left out, and what cannot be decoded.
+        """
         gaps = self._gaps_without(damaged)
         missing = [each for each in gaps if not self._is_explained(each)]
         for gap in missing[:_MOST_LISTED]:
@@ -163,7 +182,7 @@ class OffsetAccount:
             offsets = sum(each.end - each.start for each in rest)
             message = f"{len(rest)} more gaps follow, of {offsets} offsets together"
             yield _missing(rest[0])._replace(message=message, end_offset=rest[-1].end)
-        removed = self.totals(damaged).compacted
+        removed = self.totals(damaged, self._next_offset).compacted
         if removed:
             count = len(gaps) - len(missing) + self._more_gaps
             message = f"compaction has removed {removed} offsets; {_gaps_text(count)}"

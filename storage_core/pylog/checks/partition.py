@@ -15,6 +15,7 @@ from pylog.checks.batches import (
     LogWalk,
     damage_findings,
     empty_batch_findings,
+    is_filled_empty,
     rest_findings,
     size_findings,
     tail_findings,
@@ -227,7 +228,7 @@ class _Check:
             *about_damage,
             *about_directory,
             *tail_findings(view, start),
-            *self._account.findings(damage.ranges),
+            *self._account.findings(damaged),
             *about_segments,
             *self._about_log(None if self._is_last_unreadable() else last),
         ]
@@ -247,7 +248,7 @@ class _Check:
             self._scanned_bytes,
             view.local_log_start_offset,
             end_offset,
-            self._account.totals(damage.ranges),
+            self._account.totals(damaged, end_offset),
             start,
             tuple(self._ends),
             self._checkpoints.offsets,
@@ -278,13 +279,15 @@ class _Check:
     def _about_window(
         self, walk: SegmentWalk, window: Window, indexes: IndexFindings
     ) -> Iterator[Finding]:
-        self._scanned_bytes += window.size_bytes
+        is_lost = walk.is_refused | is_filled_empty(window.headers)
+        lost_bytes = int(window.headers.sizes_bytes[is_lost].sum())
+        self._scanned_bytes += window.size_bytes - lost_bytes
         yield from empty_batch_findings(walk.segment, window)
         indexes.add(window)
         self._time_indexes.add(window)
         self._transactions.add(window)
         self._snapshots.add(window)
-        self._account.add(walk, window, self._legacy.add(walk, window))
+        self._account.add(walk, window, self._legacy.add(walk, window), is_lost)
         yield from self._epochs.add(walk.segment, window)
         yield from self._sequences.add(walk.segment, window)
 

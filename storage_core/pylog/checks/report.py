@@ -29,7 +29,7 @@ class OffsetTotals(NamedTuple):
     control_records: int = 0
     compacted: int = 0  # removed by compaction
     missing: int = 0  # missing without a sign of compaction
-    # missing because their bytes are damaged; those after the last sound batch are not known
+    # of batches that are damaged, or cannot be decoded; after the last batch they are not known
     damaged: int = 0
 
 

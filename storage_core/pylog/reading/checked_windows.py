@@ -139,8 +139,8 @@ def _is_borne_out(
 
 
 @dataclass(frozen=True, slots=True)
-class BadControlBatch:
-    """The first control batch of a scan that cannot be read; ``index`` counts batches."""
+class UnreadableBatch:
+    """The first batch of a scan that cannot be read; ``index`` counts batches."""
 
     index: int
     reason: str
@@ -154,7 +154,7 @@ def control_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt
     return types
 
 
-def find_bad_control_batch(scan: BatchScan | Window, before: int) -> BadControlBatch | None:
+def find_bad_control_batch(scan: BatchScan | Window, before: int) -> UnreadableBatch | None:
     """Return the first control batch whose records break the format, None if all can be read.
 
     Only batches with an index below ``before`` are looked at: those whose checksums are right.
@@ -170,7 +170,7 @@ def find_bad_control_batch(scan: BatchScan | Window, before: int) -> BadControlB
         try:
             _type_by_reference(scan, index)
         except (CorruptRecordError, InvalidRecordError) as error:
-            return BadControlBatch(index, f"control batch cannot be read: {error.reason}")
+            return UnreadableBatch(index, f"control batch cannot be read: {error.reason}")
     return None
 
 
@@ -199,6 +199,22 @@ class _Fault(NamedTuple):
     position: int
     last_position: int
     reason: str
+    # Of a batch whose header is right, so that it has its offsets all the same
+    next_offset: int | None = None
+
+
+def _find_impossible_count(window: Window, before: int) -> UnreadableBatch | None:
+    """Return the first batch that counts more records than it has offsets, or less than none."""
+    headers = window.headers
+    wrong = np.flatnonzero((headers.is_v2 & ~headers.has_possible_count)[:before])
+    if not wrong.size:
+        return None
+    index = int(wrong[0])
+    reason = (
+        f"record count is {headers.record_counts[index]}, expected 0 to "
+        f"{headers.last_offsets[index] - headers.offsets[index] + 1}"
+    )
+    return UnreadableBatch(index, reason)
 
 
 class CheckedWindows:
@@ -213,6 +229,7 @@ class CheckedWindows:
         lowest_offset: int = 0,
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
+        checks_counts: bool = False,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         memory: WindowMemory | None = None,
     ) -> None:
@@ -224,6 +241,7 @@ class CheckedWindows:
         self._slice = segment_slice
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
+        self._checks_counts = checks_counts
         self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, segment_slice.base_offset)
 
@@ -282,14 +300,14 @@ class CheckedWindows:
         if self._verifies_checksums or misplaced is not None:
             window.read_batches()
             bad = find_bad_checksum(window)
-        if self._verifies_checksums:
-            # Whatever stands before the first of the other faults is about to be given.
-            before = len(headers) if bad is None else bad.index
-            before = before if misplaced is None else min(before, misplaced.first)
-            unreadable = find_bad_control_batch(window, before)
-            if unreadable is not None:
-                at = window.position_of(unreadable.index)
-                return _Fault(at, at, unreadable.reason)
+        # Whatever stands before the first of the other faults is about to be given.
+        before = len(headers) if bad is None else bad.index
+        before = before if misplaced is None else min(before, misplaced.first)
+        unreadable = self._find_unreadable(window, before)
+        if unreadable is not None:
+            at = window.position_of(unreadable.index)
+            next_offset = int(headers.last_offsets[unreadable.index]) + 1
+            return _Fault(at, at, unreadable.reason, next_offset)
         # A wrong checksum is the cause to report, even if offsets show it first.
         if bad is not None and (misplaced is None or bad.index <= misplaced.last):
             at = window.position_of(bad.index)
@@ -301,6 +319,14 @@ class CheckedWindows:
         if misplaced.last < len(headers):
             last = window.position_of(misplaced.last)
         return _Fault(first, last, misplaced.reason)
+
+    def _find_unreadable(self, window: Window, before: int) -> UnreadableBatch | None:
+        """Return the first of the batches before one that is intact and cannot be read."""
+        found = _find_impossible_count(window, before) if self._checks_counts else None
+        if self._verifies_checksums:
+            before = before if found is None else found.index
+            found = find_bad_control_batch(window, before) or found
+        return found
 
     def _misplaced_last(self, window: Window) -> Misplaced | None:
         """Return the window's last batch if the one after the window shows that it is misplaced."""
@@ -363,6 +389,8 @@ class CheckedWindows:
                 segment_slice.path, fault.position, end, self.next_offset, following, fault.reason
             )
         )
+        if fault.next_offset is not None:
+            self.next_offset = fault.next_offset
         return end
 
 

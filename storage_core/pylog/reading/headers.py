@@ -2,7 +2,9 @@
 
 Offsets are held against each other and against the files' names, and the whole batches of a
 segment must reach the next one: a table that left batches out in silence would be worse than none.
-Checksums are looked at only where the view skips damage, to know what that is.
+A record
+count that does not fit the offsets is damage, too. Checksums are looked at only where the view
+skips damage, to know what that is.
 """
 
 from __future__ import annotations
@@ -33,24 +35,35 @@ class HeaderWindow(NamedTuple):
     window: Window
 
 
-def header_windows(view: LogView) -> Iterator[HeaderWindow]:
-    """Yield all whole batches of a log, in file order, in windows of at least one."""
+def header_windows(view: LogView, *, checks_counts: bool = True) -> Iterator[HeaderWindow]:
+    """Yield all whole batches of a log, in file order, in windows of at least one.
+
+    Without ``checks_counts`` also those that count more records than they can have.
+    """
     for index, segment in enumerate(view.segments):
-        for window in SegmentHeaders(view, index):
+        for window in SegmentHeaders(view, index, checks_counts=checks_counts):
             yield HeaderWindow(segment, window)
 
 
 class SegmentHeaders:
     """Iterates the windows of one segment; one thread, one iteration."""
 
-    def __init__(self, view: LogView, index: int, *, verifies_checksums: bool = False) -> None:
+    def __init__(
+        self,
+        view: LogView,
+        index: int,
+        *,
+        verifies_checksums: bool = False,
+        checks_counts: bool = True,
+    ) -> None:
         if view.next_base_offset(index) is None:
             # Raises where the last segment is damaged: what follows it would be left out.
             _ = view.next_offset
         self._segment = view.segments[index]
-        self._slice = slice_of(view, index)
+        self.slice = slice_of(view, index)  # where its bytes are
         self._damage = view.damage
         self._verifies_checksums = verifies_checksums
+        self._checks_counts = checks_counts
         # the byte after the last whole batch, once all windows have been seen
         self.end_position = 0
         # the offset after it; the segment's base offset where there is none
@@ -58,20 +71,22 @@ class SegmentHeaders:
 
     def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order."""
-        opened = open_slice(self._slice, self._damage)
+        opened = open_slice(self.slice, self._damage)
         if opened is None:
             return
         with opened as source:
             windows = CheckedWindows(
                 source,
-                self._slice,
+                self.slice,
                 damage=self._damage,
                 verifies_checksums=self._verifies_checksums,
+                checks_counts=self._checks_counts,
             )
             for window in windows:
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position
                 yield window
+            self.next_offset = windows.next_offset  # also after a batch that was left out
 
 
 def codec_label(codec_id: int) -> str:

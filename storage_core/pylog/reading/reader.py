@@ -77,12 +77,15 @@ class RefusedBatches:
 
     def __init__(self, damage: DamageReport) -> None:
         self._damage = damage
+        # bytes of the file, of the window that was entered last
+        self.in_window: list[tuple[int, int]] = []
         self._open: _Refused | None = None
         self._path = ""
         self._next_offset = 0
 
     def enter(self, segment_slice: SegmentSlice, window: Window) -> None:
         """Note that a window has been read whose checksums and order are sound."""
+        self.in_window = []
         if segment_slice.path != self._path:
             self.finish()
             self._path = segment_slice.path
@@ -107,6 +110,7 @@ class RefusedBatches:
             headers.positions, np.array(positions) - window.file_position
         ).tolist()
         end = window.file_position + int(headers.positions[last] + headers.sizes_bytes[last])
+        self.in_window.append((positions[0], end))
         if self._open is not None and self._open.end_position == positions[0]:
             self._open = self._open._replace(end_position=end)
             return
@@ -444,7 +448,7 @@ class TaskReader:
                 check_some(window, segment_slice, headers.is_control)
                 watch.look(window, wanted, segment_slice.path)
             counts = headers.record_counts
-            is_possible = (counts >= 0) & (counts <= headers.last_offsets - headers.offsets + 1)
+            is_possible = headers.has_possible_count
             if (
                 wanted is None
                 and headers.offsets[0] >= self._task.start_offset

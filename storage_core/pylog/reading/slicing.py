@@ -600,7 +600,7 @@ class ScannedBytes:
     def add(self, window: Window) -> None:
         """Count the batches of a window."""
         counts = window.headers.record_counts
-        is_known = counts >= 0
+        is_known = window.headers.has_possible_count
         with self._lock:
             self.size_bytes += window.size_bytes
             self.batches += counts.size

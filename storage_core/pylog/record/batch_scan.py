@@ -161,6 +161,12 @@ class BatchHeaders:
         return self._column(fields.BASE_SEQUENCE)
 
     @property
+    def has_possible_count(self) -> BoolArray:
+        """Whether each batch tells how many records it has, and has as many offsets for them."""
+        counts = self.record_counts
+        return (counts >= 0) & (counts <= self.last_offsets - self.offsets + 1)
+
+    @property
     def record_counts(self) -> Int64Array:
         """Records of each batch as its header counts them; -1 for compressed wrappers."""
         return self._column(fields.RECORD_COUNT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import random
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,9 +25,11 @@ from pylog.errors import (
 )
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
+from pylog.kernels.decode_headers import RECORD_COUNT
 from pylog.locations import join
 from pylog.reading.damage import DamageReport
 from pylog.reading.headers import HeaderSums, SegmentHeaders
+from pylog.reading.record_check import RecordCheck
 from pylog.record.batch_scan import BatchHeaders
 from pylog.record.batch_writer import MAX_INT64
 from pylog.statistics.batches import BatchStatistics
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from pylog.statistics.keys import HotKey, LargeRecord
 
     Int64Array = npt.NDArray[np.int64]
-    WindowReader = Callable[[LogView, int, Window], None]
+    WindowReader = Callable[[LogView, int, Window], BatchHeaders]
 
 
 RUN_BYTES = 1 << 18
@@ -152,8 +155,13 @@ def walk_partition(
     read_window: WindowReader | None = None,
     advance: Callable[[int], None],
 ) -> PartitionStatistics:
-    """Return what all headers of a log say."""
+    """Return what all headers of a log say.
+
+    With ``read_window`` they are what that returns, and batches whose records cannot be decoded are
+    left out and named.
+    """
     found = PartitionStatistics(view)
+    check = None if read_window is None else RecordCheck(view.topic_partition)
     choice = RunChoice(view.topic_partition)
     pending = _PendingHeaders(found.batches, now_ms)
     for index, segment in enumerate(view.segments):
@@ -161,11 +169,17 @@ def walk_partition(
         sums = HeaderSums()
         for window in headers:
             choice.offer(index, window)
-            if read_window is not None:
-                read_window(view, index, window)
-            pending.add(window.headers, sums)
+            batches = window.headers
+            if read_window is not None and check is not None:
+                is_refused = check.refused_in(headers.slice, window)
+                decodable = window.select(~is_refused if is_refused.any() else None)
+                batches = read_window(view, index, decodable)
+            if len(batches):
+                pending.add(batches, sums)
             advance(window.size_bytes)
         pending.finish(sums)
+        if check is not None:
+            check.end_segment()
         found.segments.append(
             SegmentStatistics(
                 segment.base_offset,
@@ -178,6 +192,8 @@ def walk_partition(
         )
     pending.flush()
     found.runs = choice.runs()
+    if check is not None:
+        found.problems += [str(each) for each in check.damage]
     return found
 
 
@@ -270,12 +286,18 @@ class CountedRecords:
         self._records = DataRecords(hash_key)
         self._source = source
 
-    def read_window(self, view: LogView, index: int, window: Window) -> None:
-        """Count the records of a window of a segment of the log; errors as of `DataRecords`."""
+    def read_window(self, view: LogView, index: int, window: Window) -> BatchHeaders:
+        """Count the records of a window of a segment of the log; errors as of `DataRecords`.
+
+        Return its headers, with the record counts of compressed messages of v0 and v1.
+        """
+        columns = window.headers.columns.copy()
         for records in self._records.read(window):
             sizes = records.sizes_bytes
             self.keys.add(records.hashes, sizes, records.offsets, records.has_key, self._source)
             self.largest.add(sizes, records.offsets, self._source)
+            columns[RECORD_COUNT, records.batches] = records.headers.record_counts
+        return BatchHeaders(columns)
 
     def merge(self, other: CountedRecords) -> None:
         """Add all that was counted of another partition."""
@@ -355,7 +377,11 @@ class PartitionWork:
             except LogStorageError as error:
                 problem = error
                 break
-        return PartitionResult(PartitionStatistics(view, problems=[str(problem)])), None
+        headers = PartitionStatistics(view)
+        with suppress(LogStorageError):  # then nothing of it can be read
+            headers = walk_partition(view, self.now_ms, advance=lambda _: None)
+        headers.problems.append(str(problem))
+        return PartitionResult(headers), None
 
     def _read(self, place: int, view: LogView) -> tuple[PartitionResult, CountedRecords | None]:
         counted = None
@@ -374,7 +400,7 @@ class PartitionWork:
         compacted, live = None, None
         try:
             compacted = is_compacted(view)
-            if compacted and view.damage is None:
+            if compacted and not headers.problems:
                 valid_bytes = sum(each.valid_bytes for each in headers.segments)
                 live = live_bytes_of(view, valid_bytes)
         except LogStorageError as error:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _COUNTED = """\
 batches               int64     whole ones, without those of control records
 records               int64     in them, without those of uncounted batches
-uncounted_batches     int64     compressed v0/v1 wrappers, which hide how many they hold
+uncounted_batches     int64     compressed v0/v1 wrappers: unless all records are read, these
+                                hide how many they hold
 bytes                 int64     of batches as they are stored
 control_batches       int64     what brokers wrote themselves
 transactional_records int64     records in transactions

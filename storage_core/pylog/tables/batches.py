@@ -71,7 +71,7 @@ _SEQUENCES = 1 << 31  # from 2^31-1 on they begin again at 0
 
 def batches_of(view: LogView, *, check_crc: bool = False) -> Iterator[pa.RecordBatch]:
     """Yield the batches of one partition in file order, a record batch a window of the file."""
-    for headers in header_windows(view):
+    for headers in header_windows(view, checks_counts=False):
         yield _record_batch(view, headers, check_crc=check_crc)
 
 
@@ -105,7 +105,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _header_columns(headers: BatchHeaders) -> dict[str, pa.Array]:
     has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
-    is_wrapper = headers.record_counts == UNKNOWN_RECORD_COUNT
+    is_wrapper = ~headers.is_v2 & (headers.record_counts == UNKNOWN_RECORD_COUNT)
     types = headers.is_append_time.astype(np.int32)
     types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
     return {

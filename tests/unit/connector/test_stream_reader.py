@@ -11,7 +11,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pylog.stream_offset import INITIAL
-from tests.support.batches import ABORT, COMMIT, batch_v2, marker, plain_records
+from tests.support.batches import ABORT, COMMIT, batch_v2, empty_batch_v2, marker, plain_records
 from tests.support.log_files import segment_path, write_partition
 from tests.unit.connector.stream_query import Query, append, batch, ends_of, logs, through_json
 
@@ -243,3 +243,9 @@ def test_what_a_stream_does_not_take_is_refused_at_the_first_question(
     ):
         with pytest.raises(ValueError, match=words):
             ask()
+
+
+def test_a_stream_ends_after_an_empty_batch_at_the_end_of_a_log(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 10)), empty_batch_v2(10, 14)]})
+    query = Query(tmp_path)
+    assert query.latest(query.initial())["orders"] == {"0": 15}

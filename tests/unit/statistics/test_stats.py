@@ -78,15 +78,16 @@ def test_counts_are_those_of_what_was_written(seed: int, read: str, tmp_path: Pa
     assert topic["sizeInBytes"] == sum(len(built.data) for built in everything)
     assert topic["batches"] == len(data)
     assert topic["bytes"] == sum(len(built.data) for built in data)
-    assert topic["records"] == sum(len(built.records) for built in data if is_counted(built))
-    assert topic["uncountedBatches"] == sum(not is_counted(built) for built in data)
+    counted = data if read == "all" else [built for built in data if is_counted(built)]
+    assert topic["records"] == sum(len(built.records) for built in counted)
+    assert topic["uncountedBatches"] == len(data) - len(counted)
     assert topic["controlBatches"] == len(everything) - len(data)
     assert topic["futureBatches"] == sum(built.max_timestamp > NOW_MS for built in data)
     assert rows(found, "partitions", "partition", "sizeInBytes") == [
         (number, sum(len(built.data) for built in batches))
         for number, batches in partitions.items()
     ]
-    ensure_histograms(found, data)
+    ensure_histograms(found, data, counted)
     ensure_times(found, data)
     assert topic["lateBatches"] == sum(map(late_batches, partitions.values()))
     if read != "headers":
@@ -103,7 +104,9 @@ def late_batches(batches: Sequence[Built]) -> int:
     return late
 
 
-def ensure_histograms(found: pylog.results.LogStatistics, data: Sequence[Built]) -> None:
+def ensure_histograms(
+    found: pylog.results.LogStatistics, data: Sequence[Built], known: Sequence[Built]
+) -> None:
     by_codec: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for built in data:
         by_codec[built.codec][0] += 1
@@ -114,7 +117,7 @@ def ensure_histograms(found: pylog.results.LogStatistics, data: Sequence[Built])
     } == dict(by_codec)
     for measure, values in (
         ("bytes", [len(built.data) for built in data]),
-        ("records", [len(built.records) for built in data if is_counted(built)]),
+        ("records", [len(built.records) for built in known]),
     ):
         counted = {
             (row["start"], row["end"]): row["batches"]
@@ -236,12 +239,19 @@ def test_control_records_are_not_traffic(tmp_path: Path) -> None:
     assert topic["transactionalRecords"] == 3
 
 
-def test_wrappers_hide_how_many_records_they_hold(tmp_path: Path) -> None:
-    write_partition(tmp_path, {0: [wrapper(plain_records(0, 9), magic=1, codec="gzip")]})
-    found = pylog.stats(tmp_path, read="all").document()
-    [topic] = found["topics"]
-    assert (topic["batches"], topic["records"], topic["uncountedBatches"]) == (1, 0, 1)
-    assert sum(row["records"] for row in found["hotKeys"]) == 9
+@pytest.mark.parametrize("magic", [0, 1])
+def test_wrappers_hide_how_many_records_they_hold_unless_all_are_read(
+    magic: int, tmp_path: Path
+) -> None:
+    records = [each for each in plain_records(0, 9) if each.offset not in (0, 3, 4)]
+    write_partition(tmp_path, {0: [wrapper(records, magic=magic, codec="gzip")]})
+    for read, expected in (("sample", (1, 0, 1)), ("all", (1, 6, 0))):
+        found = pylog.stats(tmp_path, read=read).document()
+        [topic] = found["topics"]
+        assert (topic["batches"], topic["records"], topic["uncountedBatches"]) == expected
+        assert sum(row["records"] for row in found["hotKeys"]) == 6
+    [segment] = found["segments"]
+    assert segment["records"] == 6
 
 
 def test_topics_and_partitions_are_chosen(tmp_path: Path) -> None:
