@@ -164,8 +164,7 @@ class OffsetAccount:
             self._control_records,
             compacted + self._holes,
             missing,
-            self._hidden
-            + sum(max(0, (each.end_offset or end_offset) - each.next_offset) for each in damaged),
+            self._hidden + _covered(damaged, end_offset),
         )
 
     def findings(self, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
@@ -210,6 +209,18 @@ def _meet(gap: OffsetGap, damaged: DamagedRange) -> bool:
     return damaged.next_offset < gap.end and (
         damaged.end_offset is None or damaged.end_offset > gap.start
     )
+
+
+def _covered(damaged: Sequence[DamagedRange], end_offset: int) -> int:
+    """Return how many offsets are in any of these ranges; none goes on after the log's end."""
+    count = before = 0
+    for start, known in sorted(
+        (each.next_offset, each.end_offset or end_offset) for each in damaged
+    ):
+        end = min(known, end_offset)
+        count += max(0, end - max(start, before))
+        before = max(before, end)
+    return count
 
 
 def _gaps_text(count: int) -> str:

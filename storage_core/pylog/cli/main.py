@@ -39,7 +39,7 @@ COMMANDS = {
     "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
     "doctor": "Find everything that is wrong in log directories, and say what to do.",
     "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
-    "groups": "List consumer groups: committed offsets, lag, members.",
+    "groups": "List consumer and share groups: offsets, lag, members.",
     "transactions": "List open transactions: since when, and whose they are.",
     "topics": "Describe topics: ids, partitions, leaders, configuration.",
     "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",

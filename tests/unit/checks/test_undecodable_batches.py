@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -209,3 +210,25 @@ def test_of_a_partition_whose_records_cannot_be_counted_the_headers_are(
         "records": 25,
         "problems": 1,
     }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_a_header_says_the_sums_add_up(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    for case in range(25):
+        batches = []
+        for built in (FIRST, MIDDLE, LAST):
+            data = bytearray(built.data)
+            if draw.random() < 0.6:
+                at = draw.choice((ATTRIBUTES_AT + 1, LAST_OFFSET_DELTA_AT, RECORD_COUNT_AT, 80))
+                size = 1 if at in (ATTRIBUTES_AT + 1, 80) else 4
+                least = draw.choice((-(2**31), -2, 0, 5, 9, 12, LARGEST))
+                data[at : at + size] = struct.pack(">i", least)[-size:]
+            batches.append(replace(built, data=resealed(bytes(data))))
+        directory = tmp_path / str(case)
+        write_partition(directory, {0: batches})
+        report = doctor(directory)
+        assert min(report.offsets) >= 0, (seed, case)
+        assert sum(report.offsets) == report.end_offset - report.start_offset, (seed, case)
+        assert row(directory, "all")["records"] == report.offsets.records, (seed, case)
+        assert row(directory, "all")["endOffset"] == report.end_offset, (seed, case)
