@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.admin import key_partitions
+    from pylog.admin import coordinators, key_partitions
     from pylog.admin.key_partitions import KeyPartitions
     from pylog.positions import OffsetSpecs, Timestamp
     from pylog.reading import scan
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
     Time = int | Timestamp | dt.datetime
 else:
+    coordinators = LazyModule("pylog.admin.coordinators")
     key_partitions = LazyModule("pylog.admin.key_partitions")
     scan = LazyModule("pylog.reading.scan")
 
@@ -304,7 +305,7 @@ def _only_partitions(
 def _put_first(views: list[LogView], directory: LogDirectory, keys: frozenset[bytes]) -> None:
     """Put the partitions first where the default partitioner puts the keys, as far as is known."""
     several = {topic for topic, count in Counter(view.topic for view in views).items() if count > 1}
-    image = key_partitions.cluster_image(directory) if several else None
+    image = coordinators.cluster_image(directory) if several else None
     of = key_partitions.KeyPartitions.of
     places = [of(directory, topic, keys, image=image) for topic in several]
     first = {(each.topic, number) for each in places if each for number in each.partitions}

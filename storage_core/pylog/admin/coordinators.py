@@ -87,7 +87,7 @@ def cluster_image(directory: LogDirectory) -> MetadataImage:
 
 
 def partitions_in(image: MetadataImage, topic: str) -> int | None:
-    """Return how many partitions a topic has, as the cluster's metadata say; None if they do not."""
+    """Return how many partitions a topic has by the cluster's metadata, None if they lack it."""
     return next((len(each.partitions) for each in image.topics if each.name == topic), None)
 
 

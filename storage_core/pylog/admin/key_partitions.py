@@ -23,8 +23,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import UnknownTopicOrPartitionError
 from pylog.admin.coordinators import cluster_image, partitions_in
+from pylog.errors import UnknownTopicOrPartitionError
 from pylog.writing.partitioner import IntegerKeyPartitioner, partition_of_key
 from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 
