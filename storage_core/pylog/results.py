@@ -47,6 +47,7 @@ _PUBLIC = LazyNames(
         "pylog.dump_log.report": ("FileReport",),
         "pylog.log.retention": (
             "DeletedSegment",
+            "FutureSegment",
             "RetentionReason",
         ),
         "pylog.reading.damage": (

@@ -26,6 +26,7 @@ from pylog.config.config_property import ConfigSource as ConfigSource
 from pylog.dump_log.dump import Dump as Dump
 from pylog.dump_log.report import FileReport as FileReport
 from pylog.log.retention import DeletedSegment as DeletedSegment
+from pylog.log.retention import FutureSegment as FutureSegment
 from pylog.log.retention import RetentionReason as RetentionReason
 from pylog.reading.damage import DamageReport as DamageReport
 from pylog.reading.damage import DamagedRange as DamagedRange

@@ -32,6 +32,12 @@ _TORN: Expected = {("info", "torn_tail"): 1}
 _FLIPPED: Expected = {("error", "damaged_batches"): 1}
 _ZEROS: Expected = {("info", "zero_tail"): 1}
 
+
+def _empty_time_indexes(count: int) -> Expected:
+    """Say of segments that a broker before 0.10.1 has written, and a later one opened."""
+    return {("info", "empty_time_index"): count}
+
+
 EXPECTED: dict[str, Expected] = {
     "0.10.0.1/crash-corrupt-byte:before/flip-0": _FLIPPED,
     "0.10.0.1/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
@@ -42,6 +48,10 @@ EXPECTED: dict[str, Expected] = {
     "0.8.2.2/crash-no-index:before/bare-0": {("warning", "missing_index"): 4},
     "0.8.2.2/crash-torn-tail:before/rip-0": _TORN | _HIGH_WATERMARK | _RECOVERY_POINT,
     "0.8.2.2/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
+    "2.8.2/mixed-magic-compacted:before/upgraded-kv-0": _empty_time_indexes(2),
+    "2.8.2/mixed-magic-compacted:before/upgraded-kv-zip-0": _empty_time_indexes(2),
+    "2.8.2/mixed-magic-compressed:upgraded-zip-0": _empty_time_indexes(2),
+    "2.8.2/mixed-magic:upgraded-0": _empty_time_indexes(2),
     "3.9.1/crash-torn-tail:before/torn-0": _TORN,
     "4.3.0/crash-corrupt-byte:before/corrupt-0": _FLIPPED,
     # The three files of one segment that the cleaner was writing.
@@ -59,6 +69,8 @@ EXPECTED: dict[str, Expected] = {
     # All but the last segment was uploaded, and deleted from the broker's disk.
     "4.3.0/tiered:archive-0": {("info", "remote_offsets"): 1},
     "4.3.0/tiered:archive-txn-0": {("info", "remote_offsets"): 1},
+    # Copied from a controller that was working, whose index is not filled with zeros.
+    "4.4.0/controller-logdir:__cluster_metadata-0": _empty_time_indexes(1),
 }
 
 

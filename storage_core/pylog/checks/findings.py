@@ -317,6 +317,12 @@ FINDING_CODES = {
         _REBUILDS + "; look-ups by timestamp, and retention by time, go wrong",
         "delete the segment's .index file while the broker is stopped: all are rebuilt then",
     ),
+    "empty_time_index": FindingCode(
+        "A time index is empty, and its batches have timestamps.",
+        "it takes the date of the file for their age: retention may remove the segment too early "
+        "or too late, and look-ups by time may miss its records",
+        "delete the segment's .index file while the broker is stopped: all are rebuilt then",
+    ),
     "no_time_indexes": FindingCode(
         "No segment has a time index, as of brokers before 0.10.1.",
         "it makes empty ones",

@@ -52,6 +52,7 @@ class IndexColumns(NamedTuple):
     # why the file cannot be read; what Kafka's own check of it would complain about; or the first
     # entry that is not above the one before it; None if nothing
     defect: str | None
+    is_empty_file: bool = False  # of no byte: a broker that is working has it filled with zeros
 
 
 def read_offset_index(path: str, base_offset: int) -> IndexColumns:
@@ -98,7 +99,7 @@ def _read_now(path: str, index: IndexEntries[Any]) -> IndexColumns:
     offsets = entries["relative_offset"].astype(np.int64) + index.base_offset
     values = entries["value"].astype(np.int64)
     defect = defect or index.find_defect() or _disorder(offsets, values)
-    return IndexColumns(offsets, values, defect)
+    return IndexColumns(offsets, values, defect, not index.slot_count)
 
 
 def _dtype_of(layout: EntryLayout) -> np.dtype[np.void]:
@@ -144,6 +145,7 @@ class IndexFindings:
         self._base_offset = segment.base_offset
         self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
         self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
+        self._largest_timestamp = -1
 
     def add(self, window: Window) -> None:
         """Hold the entries that are about these batches against them."""
@@ -151,6 +153,10 @@ class IndexFindings:
         positions = headers.positions + window.file_position
         self._check_offset_entries(headers, positions)
         self._check_time_entries(headers)
+        if headers.max_timestamps.size:
+            self._largest_timestamp = max(
+                self._largest_timestamp, int(headers.max_timestamps.max())
+            )
 
     def findings(
         self,
@@ -178,6 +184,12 @@ class IndexFindings:
                 entries.forget(entries.columns.offsets, each.next_offset, each.end_offset)
             if is_last:
                 self._forget_half_written(entries.columns)
+            if entries.columns.is_empty_file and self._largest_timestamp >= 0:
+                message = (
+                    "has no entry, and the largest timestamp of the batches is "
+                    f"{self._largest_timestamp}"
+                )
+                yield info("empty_time_index", entries.path, message)
         yield from entries.findings("time_index")
 
     def _forget_half_written(self, columns: IndexColumns) -> None:

@@ -77,12 +77,33 @@ class DeletedSegment(NamedTuple):
         Length of its ``.log`` file.
     reason
         Why.
+    is_dated_by_file
+        Whether its age is that of the file: no record has a timestamp, or its time index is empty.
     """
 
     base_offset: int
     next_offset: int
     size_bytes: int
     reason: RetentionReason
+    is_dated_by_file: bool = False
+
+
+class FutureSegment(NamedTuple):
+    """A segment that keeps itself and all after it by a timestamp in the future.
+
+    Attributes
+    ----------
+    base_offset
+        Of the segment.
+    largest_timestamp
+        Of its records, in ms.
+    kept_segments
+        How many segments it keeps, itself included.
+    """
+
+    base_offset: int
+    largest_timestamp: int
+    kept_segments: int
 
 
 class RetainedSegment(Protocol):
@@ -97,8 +118,12 @@ class RetainedSegment(Protocol):
         """Length of its ``.log`` file."""
 
     @property
+    def largest_record_timestamp(self) -> int | None:
+        """Its largest timestamp by its time index, in ms; None if that is empty."""
+
+    @property
     def largest_timestamp(self) -> int:
-        """Its largest timestamp by its time index, else when its file was changed last; ms."""
+        """The same, else when its file was changed last; ms."""
 
     def read_largest_timestamp(self) -> int:
         """Return the same, after a look at the batches that the time index leaves out."""
@@ -264,11 +289,26 @@ def describe_deletable(
 ) -> list[DeletedSegment]:
     """Return what `deletable_segments` has found, as values."""
     return [
-        DeletedSegment(segment.base_offset, next_offset, segment.size_bytes, reason)
+        DeletedSegment(
+            segment.base_offset,
+            next_offset,
+            segment.size_bytes,
+            reason,
+            reason is RetentionReason.TIME and segment.largest_record_timestamp is None,
+        )
         for (segment, reason), next_offset in zip(
             deletable, next_offsets(segments, params), strict=False
         )
     ]
+
+
+def future_segment(state: LogState, now_ms: int) -> FutureSegment | None:
+    """Return the first segment, if a timestamp in the future is why it is kept; else None."""
+    segments, params = tuple(state.local_log.segments), _params_of(state, now_ms)
+    first = segments[0].largest_record_timestamp if segments else None
+    if params.retention_ms < 0 or first is None or first <= now_ms:
+        return None
+    return FutureSegment(segments[0].base_offset, first, len(segments))
 
 
 def held_back_offsets(state: LogState, now_ms: int) -> tuple[int, int] | None:

@@ -105,6 +105,10 @@ class UnifiedLog(TruncatableLog):
         """
         return retention.held_back_offsets(self._state, now_ms)
 
+    def future_segment(self, now_ms: int) -> retention.FutureSegment | None:
+        """Return the first segment if `delete_old_segments` keeps it for a time in the future."""
+        return retention.future_segment(self._state, now_ms)
+
     def create_cleaned_segment(self, base_offset: int) -> LogSegment:
         """Make an empty segment for `replace_segments`; `KafkaStorageError` if the disk failed."""
         return create_cleaned_segment(self._state, base_offset)

@@ -342,6 +342,12 @@ class DatedSegment:
         """First offset that it can hold."""
         return self.segment.base_offset
 
+    @property
+    def largest_record_timestamp(self) -> int | None:
+        """Its largest timestamp by its time index, in ms; None if that is empty."""
+        indexed = self._last_entry()
+        return None if indexed is None else indexed.timestamp
+
     @cached_property
     def largest_timestamp(self) -> int:
         """Its largest timestamp by its time index, else when its file was changed last; ms."""

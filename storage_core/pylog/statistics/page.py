@@ -78,6 +78,10 @@ def _summary(topic: Row, codecs: Sequence[Row]) -> str:
         )
     if topic["futureBatches"]:
         parts.append(f"{number(topic['futureBatches'])} batches have a timestamp in the future")
+    parts += [
+        f"{_counted(batches, 'batch')} with a timestamp that is probably in {unit}"
+        for unit, batches in topic["otherTimestampUnits"].items()
+    ]
     return "; ".join(parts)
 
 

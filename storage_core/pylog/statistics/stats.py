@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from pylog.statistics.charts import TimeSteps
 from pylog.statistics.page import statistics_page
 from pylog.statistics.partition import PartitionWork, TopicCounts, shared_budget
 from pylog.statistics.topic import TopicRows, TopicSample, TopicStatistics
+from pylog.text.instants import likely_unit
 from pylog.text.names import json_name, names_nearest_keyword
 
 if TYPE_CHECKING:
@@ -227,6 +229,8 @@ class LogStatistics:
             for name, table in self.tables.items()
         }
         topics = tables["topics"]
+        for topic in topics:
+            topic["otherTimestampUnits"] = self._other_units(topic["topic"], tables["times"])
         return {
             "paths": self.paths,
             "read": self.read,
@@ -246,6 +250,16 @@ class LogStatistics:
             **tables,
             "problems": self.problems,
         }
+
+    def _other_units(self, topic: str, times: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+        """Return how many batches have timestamps in what is probably another unit, by unit."""
+        counts: Counter[str] = Counter()
+        for row in times:
+            if row["topic"] == topic and row["start"] is not None:
+                unit = likely_unit(row["start"], self.now_ms)
+                if unit is not None:
+                    counts[unit] += row["batches"]
+        return dict(counts)
 
     def html(self) -> str:
         """Return a page with charts that needs nothing beside it: neither files nor a network."""

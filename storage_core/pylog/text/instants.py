@@ -85,6 +85,30 @@ def parse_duration(text: str) -> int:
     return int(match[1]) * _UNIT_MS[match[2]]
 
 
+_FIRST_LIKELY_MS = 946_684_800_000
+"""2000-01-01: no log has older records whose timestamps are milliseconds."""
+_LIKELY_AHEAD_MS = 366 * 86_400_000
+
+
+def likely_unit(timestamp_ms: int, now_ms: int) -> str | None:
+    """Return the other unit that a timestamp probably has; None if it is milliseconds, or unknown.
+
+    A unit is likely where the number is a time from 2000 to a year from now in it alone.
+    """
+
+    def is_likely(milliseconds: int) -> bool:
+        return _FIRST_LIKELY_MS <= milliseconds <= now_ms + _LIKELY_AHEAD_MS
+
+    if is_likely(timestamp_ms):
+        return None
+    in_units = {
+        "seconds": timestamp_ms * 1_000,
+        "microseconds": timestamp_ms // 1_000,
+        "nanoseconds": timestamp_ms // 1_000_000,
+    }
+    return next((unit for unit, each in in_units.items() if is_likely(each)), None)
+
+
 _CYCLE_YEARS = 400
 _CYCLE_SECONDS = 146_097 * 86_400
 """After 400 years the calendar repeats itself, days of the week included."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties
-    from pylog.log.retention import DeletedSegment
+    from pylog.log.retention import DeletedSegment, FutureSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
     from pylog.reading.log_directory import LogDirectory
@@ -53,6 +53,8 @@ class PartitionRetention:
         Why nothing is removed from it; None if it was done, or would be.
     held_back
         What is removed as soon as it is replicated; None if nothing.
+    future
+        The segment that keeps all that is left, by a timestamp in the future; None if none does.
     """
 
     topic_partition: TopicPartition
@@ -63,6 +65,7 @@ class PartitionRetention:
     size_bytes: int = 0
     failure: str | None = None
     held_back: HeldBack | None = None
+    future: FutureSegment | None = None
 
     @property
     def deleted_bytes(self) -> int:
@@ -275,11 +278,12 @@ def _applied(
     done = 0
     for log in logs:
         done += log.size_bytes
-        failure = offsets = records = None
+        failure = offsets = records = future = None
         start = log.log_start_offset
         try:
             deleted = log.delete_old_segments(now_ms, is_async=False)
             offsets = log.held_back_offsets(now_ms)
+            future = log.future_segment(now_ms)
             if counts_in is not None:
                 view = counts_in[log.topic_partition]
                 records = _count(view, start, log.log_start_offset)
@@ -295,6 +299,7 @@ def _applied(
             log_end_offset=log.log_end_offset,
             size_bytes=log.size_bytes,
             failure=failure,
+            future=future,
             held_back=HeldBack.of(
                 log.directory,
                 log.topic_partition,

@@ -46,6 +46,10 @@ class Segment:
     largest_timestamp: int = YOUNG
     read: int | None = None
 
+    @property
+    def largest_record_timestamp(self) -> int:
+        return self.largest_timestamp
+
     def read_largest_timestamp(self) -> int:
         return self.largest_timestamp if self.read is None else self.read
 

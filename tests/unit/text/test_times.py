@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from pylog.text.instants import likely_unit
 from pylog.text.words import duration_text, time_text
+
+NOW_IN_2026 = 1_795_770_000_000
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,29 @@ def test_a_time_is_in_utc_where_a_calendar_has_it(milliseconds: int | None, text
 )
 def test_a_duration_has_its_two_largest_units(milliseconds: int | None, text: str) -> None:
     assert duration_text(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "unit"),
+    [
+        (1_764_201_600_000, None),
+        (1_764_201_600, "seconds"),
+        (1_764_201_600_000_000, "microseconds"),
+        (1_764_201_600_000_000_000, "nanoseconds"),
+        (946_684_800_000, None),
+        (946_684_800, "seconds"),
+        (946_684_799, None),  # 1999, in seconds
+        (NOW_IN_2026 + 366 * 86_400_000, None),
+        (NOW_IN_2026 + 367 * 86_400_000, None),  # in the future, and in no other unit likely
+        ((NOW_IN_2026 + 365 * 86_400_000) * 1_000 + 999, "microseconds"),
+        ((NOW_IN_2026 + 367 * 86_400_000) * 1_000, None),
+        (0, None),
+        (-1, None),
+        (-(2**63), None),
+        (2**63 - 1, None),
+    ],
+)
+def test_another_unit_is_named_where_the_number_is_a_time_in_it_alone(
+    timestamp: int, unit: str | None
+) -> None:
+    assert likely_unit(timestamp, NOW_IN_2026) == unit

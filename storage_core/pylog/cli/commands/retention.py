@@ -11,6 +11,7 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.cleanup import cleanup_document, cleanup_lines, named
 from pylog.cli.options import command
 from pylog.cli.output import write_summary
+from pylog.text.instants import calendar_text, likely_unit
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -136,14 +137,38 @@ def retention_lines(summary: RetentionSummary) -> Iterator[str]:
     yield from cleanup_lines(
         summary,
         _columns({topic: each for topic, each in summary.by_topic.items() if each.segments}),
-        (
-            f"nothing {would} removed from {each.topic_partition}: {each.failure}"
-            for each in summary.partitions
-            if each.failure is not None
-        ),
+        [
+            *(
+                f"nothing {would} removed from {each.topic_partition}: {each.failure}"
+                for each in summary.partitions
+                if each.failure is not None
+            ),
+            *_time_lines(summary),
+        ],
         _removed(summary.totals),
         done="removed",
     )
+
+
+def _time_lines(summary: RetentionSummary) -> Iterator[str]:
+    """Yield what an unusual time decides: one in the future, or that of a file."""
+    for each in summary.partitions:
+        dated = [segment for segment in each.deleted if segment.is_dated_by_file]
+        if dated:
+            yield (
+                f"{each.topic_partition}: {counted(len(dated), 'segment')} from offset "
+                f"{dated[0].base_offset} on {'has' if len(dated) == 1 else 'have'} no timestamp in "
+                "the time index: the date of the .log file is taken for the age, as a broker does"
+            )
+        if each.future is not None:
+            base_offset, timestamp, segments = each.future
+            unit = likely_unit(timestamp, summary.now_ms)
+            guess = "" if unit is None else f", probably {unit}"
+            yield (
+                f"{each.topic_partition}: segment {base_offset} has a timestamp in the future "
+                f"({calendar_text(timestamp, 1000)}{guess}), and keeps "
+                f"{counted(segments, 'segment')}, until it is older than retention.ms"
+            )
 
 
 def _columns(topics: dict[str, RetentionTotals]) -> dict[str, list[str]]:

@@ -327,6 +327,9 @@ class StatisticsText:
         if topic["futureBatches"]:
             batches = counted(topic["futureBatches"], "batch has", "batches have")
             yield f"{_INDENT * 2}{batches} a timestamp in the future"
+        for unit, count in topic["otherTimestampUnits"].items():
+            batches = counted(count, "batch has", "batches have")
+            yield f"{_INDENT * 2}{batches} a timestamp that is probably in {unit}, not milliseconds"
 
     def _savings(self, topic: Row) -> Iterator[str]:
         rows = self._rows("recompression", topic)

@@ -122,6 +122,7 @@ def test_json_has_every_segment_and_the_reason(
         "nextOffset": 10,
         "sizeInBytes": SIZE,
         "reason": "retention.bytes",
+        "isDatedByFile": False,
     }
     assert json.loads(done.output) == {
         "schemaVersion": 1,
@@ -138,6 +139,7 @@ def test_json_has_every_segment_and_the_reason(
                 "sizeInBytes": 2 * SIZE,
                 "removed": [removed],
                 "heldBack": None,
+                "future": None,
                 "failure": None,
             },
             {
@@ -150,6 +152,7 @@ def test_json_has_every_segment_and_the_reason(
                 "sizeInBytes": 2 * SIZE,
                 "removed": [],
                 "heldBack": None,
+                "future": None,
                 "failure": None,
             },
         ],
@@ -346,3 +349,45 @@ def test_an_empty_policy_is_shown(logs: Path, pylog_run: Callable[..., Outcome])
     as_json = pylog_run("retention", logs, "--dry-run", "--config", "cleanup.policy=", "--json")
     [topic] = json.loads(as_json.output)["topics"]
     assert topic["configs"]["cleanup.policy"]["value"] == ""
+
+
+def test_a_time_in_the_future_and_one_of_a_file_are_said(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    microseconds = NOW_MS * 1000
+    directory = tmp_path / "logs"
+    far = batch_v2([Stored(10, microseconds, None, b"far")])
+    path = write_partition(
+        directory, {0: [batch(0, 30)], 10: [far], 11: [batch(11, 30)]}, name="t-0"
+    )
+    write_high_watermarks(directory, {("t", 0): 21})
+    (directory / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":-1}')
+    (path / "00000000000000000010.timeindex").write_bytes(
+        microseconds.to_bytes(8, "big") + bytes(4)
+    )
+    os.utime(path / "00000000000000000000.log", (1_000_000_000, 1_000_000_000))
+    (path / "00000000000000000000.timeindex").write_bytes(b"")
+    done = pylog_run("retention", directory, *NOW, *KEPT_A_DAY, "--dry-run")
+    assert done.status == 0
+    assert done.lines[-3:] == [
+        (
+            "t-0: 1 segment from offset 0 on has no timestamp in the time index: the date of the "
+            ".log file is taken for the age, as a broker does"
+        ),
+        (
+            "t-0: segment 10 has a timestamp in the future (+55840-11-08T22:13:20.000Z, probably "
+            "microseconds), and keeps 2 segments, until it is older than retention.ms"
+        ),
+        (
+            f"would remove 1 segment of 1 partition (10 records, {SIZE}B); "
+            f"{len(far.data) + SIZE}B would remain"
+        ),
+    ]
+    done = pylog_run("retention", directory, *NOW, *KEPT_A_DAY, "--dry-run", "--json")
+    [partition] = json.loads(done.output)["partitions"]
+    assert partition["future"] == {
+        "baseOffset": 10,
+        "largestTimestamp": microseconds,
+        "keptSegments": 2,
+    }
+    assert [each["isDatedByFile"] for each in partition["removed"]] == [True]
