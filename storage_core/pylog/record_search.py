@@ -305,7 +305,7 @@ def _only_partitions(
 def _put_first(views: list[LogView], directory: LogDirectory, keys: frozenset[bytes]) -> None:
     """Put the partitions first where the default partitioner puts the keys, as far as is known."""
     several = {topic for topic, count in Counter(view.topic for view in views).items() if count > 1}
-    image = coordinators.cluster_image(directory) if several else None
+    image = coordinators.cluster_image(directory, []) if several else None
     of = key_partitions.KeyPartitions.of
     places = [of(directory, topic, keys, image=image) for topic in several]
     first = {(each.topic, number) for each in places if each for number in each.partitions}

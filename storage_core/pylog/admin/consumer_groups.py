@@ -244,7 +244,8 @@ def groups(
             "directories of the brokers that have these"
         )
         raise UnknownTopicOrPartitionError(reason)
-    image = cluster_image(directory)
+    of_metadata: list[LogStorageError] = []
+    image = cluster_image(directory, of_metadata)
     shared = SharedProgress(sum(each.size_bytes for each in (*views, *share_views)), progress)
     found = _read_side_by_side(shared, last_group_records, views, at_ms, threads)
     share_found = _read_side_by_side(shared, read_share_states, share_views, at_ms, threads)
@@ -291,6 +292,7 @@ def groups(
             if wanted is None or group_id in wanted
         ),
         [
+            *of_metadata,
             *(each.error for each in found if each.error is not None),
             *(each.error for each in share_found if each.error is not None),
             *logs.attempts.errors,

@@ -15,7 +15,6 @@ ShareCoordinatorService.partitionFor, Utils.abs, java.lang.String.hashCode (Kafk
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,11 +77,16 @@ def partition_for(name: str, count: int) -> int:
     return (0 if value == -(1 << 31) else abs(value)) % count
 
 
-def cluster_image(directory: LogDirectory) -> MetadataImage:
-    """Return what the cluster's metadata say; nothing where they are not here or damaged."""
+def cluster_image(directory: LogDirectory, errors: list[LogStorageError]) -> MetadataImage:
+    """Return what the cluster's metadata say; nothing where they are not here.
+
+    Damaged ones say nothing, either: ``errors`` gets why, since then the answer lacks something.
+    """
     if CLUSTER_METADATA in directory:
-        with suppress(LogStorageError):
+        try:
             return read_committed_metadata(directory[CLUSTER_METADATA]).image
+        except LogStorageError as error:
+            errors.append(error)
     return MetadataImage()
 
 

@@ -31,6 +31,7 @@ from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from pylog.errors import LogStorageError
     from pylog.internal_topics.metadata_image import MetadataImage
     from pylog.reading.log_directory import LogDirectory
 
@@ -90,7 +91,7 @@ class KeyPartitions(NamedTuple):
         ``image`` is the cluster's metadata, where somebody has read them.
         """
         choose = _PARTITIONERS[partitioner]
-        count = partitions_in(image or cluster_image(directory), topic)
+        count = partitions_in(image or cluster_image(directory, []), topic)
         if count is None:
             here = {each.partition for each in directory.topic_partitions if each.topic == topic}
             count = len(here) if here == set(range(len(here))) else None
@@ -107,14 +108,18 @@ def partitions_of_keys(
 ) -> list[KeyPartitions]:
     """Return what each of the chosen topics is to be read of, by a partitioner that is vouched for.
 
-    `ValueError` if there is no such partitioner, or a number of partitions is not known;
+    `ValueError` if there is no such partitioner, or a number of partitions is not known; an error
+    of the cluster's metadata, which may know the number, if they are damaged;
     `UnknownTopicOrPartitionError` if a partition is not here.
     """
     if partitioner not in _PARTITIONERS:
         known = ", ".join(KEY_PARTITIONER_NAMES)
         msg = f"partitioner {partitioner!r} is none of {known}"
         raise ValueError(msg)
-    image, found = cluster_image(directory), []
+    errors: list[LogStorageError] = []
+    image, found = cluster_image(directory, errors), []
+    if errors:
+        raise errors[0]
     for topic, here in chosen.items():
         place = KeyPartitions.of(directory, topic, keys, partitioner, image)
         if place is None:

@@ -186,7 +186,7 @@ def transactional_ids(
         except LogStorageError as error:
             errors.append(error)
     count = partition_count(
-        cluster_image(directory), TRANSACTION_STATE_TOPIC, by_partition, configured
+        cluster_image(directory, errors), TRANSACTION_STATE_TOPIC, by_partition, configured
     )
     answers, stale = who_answers(
         TRANSACTION_STATE_TOPIC,

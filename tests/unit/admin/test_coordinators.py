@@ -168,6 +168,20 @@ def test_what_lies_before_damage_counts(tmp_path: Path) -> None:
     assert len(listing.errors) == 1
 
 
+def test_metadata_that_are_damaged_are_an_error_of_the_answer(tmp_path: Path) -> None:
+    write_groups(tmp_path, {3: offsets("audit", 100)})
+    write_partition(tmp_path, {0: [data(0, 2)]})
+    assert pylog.groups(tmp_path).errors == []
+    damaged = write_partition(tmp_path, {0: [offsets("x", 1)]}, name="__cluster_metadata-0")
+    path = damaged / f"{0:020d}.log"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    listing = pylog.groups(tmp_path)
+    assert committed(listing) == {("audit", "orders", 0): 100}
+    [of_groups], [of_transactions] = listing.errors, pylog.transactions(tmp_path).errors
+    for error in (of_groups, of_transactions):
+        assert str(error).startswith(str(path))
+
+
 # ---- transactions
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.admin.key_partitions import KeyPartitions, partitions_of_keys
-from pylog.errors import UnknownTopicOrPartitionError
+from pylog.errors import CorruptRecordError, UnknownTopicOrPartitionError
 from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
@@ -139,6 +139,16 @@ def test_a_partitioner_leaves_out_all_other_partitions(
     assert found.summary.partitions == 1
     assert found.summary.key_partitions == (("orders", (partition,), 8),)
     assert "keyPartitions" not in found.summary.document()
+
+
+def test_a_partitioner_is_refused_where_the_metadata_are_damaged(tmp_path: Path) -> None:
+    wide(tmp_path, 7)
+    topic_of(tmp_path, range(4))
+    [path] = (tmp_path / "__cluster_metadata-0").glob("*.log")
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(CorruptRecordError, match="__cluster_metadata-0"):
+        pylog.search(tmp_path, key="user-7", partitioner="default", topics=["orders"])
+    assert values(pylog.search(tmp_path, key="user-7", topics=["orders"])) == [0, 1, 2, 3]
 
 
 def test_a_partitioner_is_refused_where_the_number_of_partitions_is_not_known(
