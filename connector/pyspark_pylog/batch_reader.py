@@ -17,13 +17,19 @@ from pyspark.sql.types import LongType, StructField, StructType
 import pylog
 from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.schemas import check_damaged_rows_fit, check_schema, read_schema
+from pyspark_pylog.schemas import (
+    check_damaged_rows_fit,
+    check_schema,
+    read_schema,
+    record_columns,
+)
 from pyspark_pylog.spark_workarounds.pushed_filters import (
     PushFilters,
     is_pruning,
     warn_if_never_pushed,
 )
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
+from pyspark_pylog.timestamps import TIMESTAMP, TimestampColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,13 +120,15 @@ def read_task_partition(
     if not isinstance(partition, TaskPartition):
         return
     prepare_worker()
+    finish = TimestampColumn.of(schema, options)
     with advice_added(**advice):
         for task in partition.tasks:
-            yield from task.read(
-                schema,
+            batches = task.read(
+                schema if finish is None else finish.decoded,
                 mode=options.mode,
                 max_decompressed_bytes=options.max_decompressed_bytes,
             )
+            yield from batches if finish is None else map(finish.convert, batches)
 
 
 class PylogBatchReader(DataSourceReader):
@@ -188,7 +196,7 @@ class PylogBatchReader(DataSourceReader):
 
 def check_read_schema(options: ReadOptions, schema: StructType) -> None:
     """Raise ``ValueError`` unless records fit into ``schema``, and the options make that one."""
-    check_schema(schema)
+    check_schema(schema, record_columns(options))
     if options.columns not in (None, tuple(schema.fieldNames())):
         msg = (
             f"option columns says {', '.join(options.columns or ())} and the schema "
@@ -201,9 +209,15 @@ def check_read_schema(options: ReadOptions, schema: StructType) -> None:
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow schema that Spark demands of the batches for ``schema``."""
+    import pyarrow as pa  # noqa: PLC0415
+
     demanded = pylog.record_schema(schema.fieldNames())
     for place, field in enumerate(demanded):
-        demanded = demanded.set(place, field.with_nullable(schema[field.name].nullable))
+        of_spark = schema[field.name]
+        kind = field.type
+        if field.name == TIMESTAMP and isinstance(of_spark.dataType, LongType):
+            kind = pa.int64()
+        demanded = demanded.set(place, field.with_type(kind).with_nullable(of_spark.nullable))
     return demanded
 
 

@@ -45,6 +45,8 @@ RECORD_FILTER, RECORD_COUNTS = "recordFilter", "recordCounts"
 CLIENT_PREFIX = "kafka."
 CLIENT_ISOLATION = "kafka.isolation.level"
 PATH_OPTIONS = ("path", "paths")
+MICROSECONDS, MILLISECONDS = "microseconds", "milliseconds"
+"""Of option ``timestampUnit``: column ``timestamp`` is a TIMESTAMP, or a BIGINT."""
 _WAYS_TO_CHOOSE = ("subscribe", "assign", "subscribePattern")
 HOW_TO_CREATE = (
     "In SQL: CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a list of "
@@ -148,6 +150,7 @@ class ReadOptions:
     include_stray: bool = _option(values.boolean, default=False, of=Of.ALL)
     replica: str | None = _option(values.some_text, of=Of.ALL)
     pushdown: str = _option(values.one_of("auto", "on", "off"), "auto")
+    timestamp_unit: str = _option(values.one_of(MICROSECONDS, MILLISECONDS), MICROSECONDS)
     timestamp_disorder: int | None = _option(values.duration)
     trust_batch_timestamps: bool = _option(values.boolean, default=False)
     use_indexes: bool = _option(values.boolean, default=True)

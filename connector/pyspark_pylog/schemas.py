@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 import pylog
 from pyspark_pylog.option_values import nearest_name_hint
+from pyspark_pylog.options import MILLISECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
@@ -79,6 +80,13 @@ _SIMPLE: dict[str, DataType] = {
 """By the name that Arrow prints of its type."""
 
 
+def record_columns(options: ReadOptions) -> Mapping[str, DataType]:
+    """Return the columns of records, with their types."""
+    if options.timestamp_unit == MILLISECONDS:
+        return _COLUMNS | {"timestamp": LongType()}
+    return _COLUMNS
+
+
 def read_schema(options: ReadOptions) -> StructType:
     """Return the schema that the options ask for."""
     names = options.columns
@@ -89,7 +97,7 @@ def read_schema(options: ReadOptions) -> StructType:
         if not options.include_batch_metadata:
             left_out.add("batch")
         names = tuple(name for name in _COLUMNS if name not in left_out)
-    return selection(names, _COLUMNS)
+    return selection(names, record_columns(options))
 
 
 def check_damaged_rows_fit(schema: StructType) -> None:

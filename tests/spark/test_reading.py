@@ -17,7 +17,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
-from tests.support.spark_session import NEEDS_SPARK, PLANS_ONCE, SPARK_CONF, load, require_java
+from tests.support.spark_session import (
+    NEEDS_SPARK,
+    PLANS_ONCE,
+    SPARK_CONF,
+    last_line,
+    load,
+    require_java,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -243,3 +250,59 @@ def test_other_processes_keep_their_collection() -> None:
     for _ in range(2):
         prepare_worker()
     assert gc.get_freeze_count() == 0
+
+
+MICROSECONDS = 1_764_201_600_000_000  # taken for milliseconds: a TIMESTAMP has them, in 57875
+NANOSECONDS = 1000 * MICROSECONDS  # and these it has not
+TIMES = [1_764_201_600_000, MICROSECONDS, NANOSECONDS, -1, 1_764_201_600_001]
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> Path:
+    built = [
+        batch_v2([Stored(offset, time_ms, b"k", b"v"), Stored(offset + 1, 5, None, None)])
+        for offset, time_ms in zip(range(0, 10, 2), TIMES, strict=True)
+    ]
+    write_partition(tmp_path, {0: built})
+    return tmp_path
+
+
+def test_timestamps_may_be_read_as_milliseconds(spark: SparkSession, far: Path) -> None:
+    frame = load(spark, far, timestampUnit="milliseconds")
+    assert dict(frame.dtypes)["timestamp"] == "bigint"
+    found = {row.offset: row.timestamp for row in frame.collect()}
+    assert [found[offset] for offset in range(0, 10, 2)] == TIMES
+    assert {found[offset] for offset in range(1, 10, 2)} == {5}
+    late = frame.where(f"timestamp >= {MICROSECONDS}").select("offset")
+    assert sorted(row.offset for row in late.collect()) == [2, 4]
+    assert frame.where("timestamp = 5").count() == 5
+    assert frame.select("offset").count() == 10
+
+
+def test_a_timestamp_that_is_too_far_is_an_error_or_null_with_the_reason(
+    spark: SparkSession, far: Path
+) -> None:
+    message = last_line(load(spark, far).collect)
+    assert "option timestampUnit=milliseconds" in message
+    frame = load(
+        spark,
+        far,
+        mode="PERMISSIVE",
+        columns="offset,value,timestamp,_corrupt_record",
+    )
+    rows = {
+        row.offset: row
+        for row in frame.withColumn("timestamp", F.expr("unix_millis(timestamp)")).collect()
+    }
+    assert {offset: row["timestamp"] for offset, row in rows.items()} == {
+        **dict.fromkeys(range(1, 10, 2), 5),
+        **dict(zip(range(0, 10, 2), TIMES, strict=True)),
+        4: None,
+    }
+    assert rows[4].value == bytearray(b"v")
+    assert rows[4]["_corrupt_record"] == (
+        f"timestamp {NANOSECONDS} ms is more than a TIMESTAMP holds: read with option "
+        "timestampUnit=milliseconds"
+    )
+    assert [row["_corrupt_record"] for offset, row in rows.items() if offset != 4] == [None] * 9
+    assert load(spark, far, mode="PERMISSIVE").where("timestamp IS NULL").count() == 1

@@ -182,8 +182,8 @@ class Refusal(NamedTuple):
         """Return the error for a timestamp that does not fit the unit asked for."""
         reason = (
             f"the timestamp of the record {self.inside} bytes into this batch does not fit into "
-            "64-bit microseconds; leave the column 'timestamp' out, or (in the library) ask for "
-            "timestamp_unit='ms'"
+            "64-bit microseconds; leave the column 'timestamp' out, or ask for milliseconds: "
+            "option timestampUnit=milliseconds in Spark, timestamp_unit='ms' in the library"
         )
         return self.error(TimestampOverflowError, reason)
 

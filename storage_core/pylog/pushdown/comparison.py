@@ -102,7 +102,9 @@ def _integer_bounds(operator: str, value: object) -> _Bounds | None:
 
 
 def _timestamp_bounds(operator: str, value: object) -> _Bounds | None:
-    """Return bounds in milliseconds of a comparison of microseconds."""
+    """Return bounds in milliseconds of a comparison with an instant, or with milliseconds."""
+    if type(value) is int:
+        return _integer_bounds(operator, value)
     if not isinstance(value, dt.datetime) or value.tzinfo is None:
         return None
     micros = (value - _EPOCH) // _MICROSECOND

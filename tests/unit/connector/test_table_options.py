@@ -30,6 +30,7 @@ VALUES = {
     "minPartitions": "2",
     "maxRecordsPerPartition": "2",
     "pushdown": "off",
+    "timestampUnit": "milliseconds",
     "timestampDisorder": "1s",
     "trustBatchTimestamps": "true",
     "useIndexes": "false",
