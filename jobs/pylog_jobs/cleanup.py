@@ -131,8 +131,16 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
     more: Mapping[str, object] | None = None,
 ) -> Outcome:
     """Return what came of the job; its log gets a line for each topic and each failure."""
-    failures, held_back = [], {}
+    failures, damage, held_back = [], [], {}
     for each in summary.partitions:
+        if isinstance(each, pylog.results.PartitionCompaction) and each.damage is not None:
+            place, records = str(each.topic_partition), each.damaged_records
+            damage.append({"partition": place, "records": records, "damage": each.damage})
+            logger.warning(
+                "%s: a wrong checksum becomes right, as by a broker's cleaner, in records: "
+                "%d, the first one at %s; compare with another replica",
+                *(place, records, each.damage),
+            )
         if each.failure is not None:
             failures.append({"partition": str(each.topic_partition), "failure": each.failure})
             logger.error(failure, each.topic_partition, each.failure)
@@ -160,7 +168,7 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             )
             logger.info("%s is configured to %s", topic, said)
     return Outcome(
-        FINDINGS if failures else DONE,
+        FINDINGS if failures or damage else DONE,
         {
             "directory": directory,
             "dryRun": summary.is_dry_run,
@@ -171,5 +179,6 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             "configs": configs,
             "heldBack": held_back,
             "failures": failures,
+            "damage": damage,
         },
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -14,6 +15,16 @@ from pylog_jobs import compact, retention
 from pylog_jobs.cleanup import parameters_of
 from pylog_jobs.compact import clean_by_tasks, pack
 from pylog_jobs.job import UsageError
+from tests.support.batches import (
+    Stored,
+    batch_v2,
+    message,
+    message_bytes,
+    plain_records,
+    wrapper_of,
+)
+from tests.support.codecs import compress
+from tests.support.log_files import write_high_watermarks, write_partition
 from tests.support.spark_session import NEEDS_SPARK
 from tests.unit.writing.test_compaction_job import contents, left_over
 from tests.unit.writing.test_compaction_run import NOW_MS, make_topic, rows
@@ -103,6 +114,22 @@ def test_damage_is_status_1_and_the_other_partitions_are_compacted(
     assert "batch CRC stored" in failures[0]["failure"]
     assert done.summary["cleanedPartitions"] == 20
     assert victim.read_bytes() == data
+
+
+def test_a_wrong_checksum_that_cleaning_makes_right_is_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    inner = message_bytes(0, b"a", b"1", magic=1, timestamp=NOW_MS, crc=5)
+    entry = wrapper_of(compress("gzip", inner), offset=0, magic=1, codec="gzip")
+    built = replace(message(Stored(0, NOW_MS, b"a", b"1"), magic=1), data=entry)
+    write_partition(tmp_path, {0: [built], 1: [batch_v2(plain_records(1, 1))]}, name="foo-0")
+    write_high_watermarks(tmp_path, {("foo", 0): 2})
+    done = run_compact(spark, tmp_path, "--config", "cleanup.policy=compact", "--now", str(NOW_MS))
+    assert (done.status, done.summary["failures"]) == (1, [])
+    [damage] = cast("list[dict[str, Any]]", done.summary["damage"])
+    assert (damage["partition"], damage["records"]) == ("foo-0", 1)
+    path = tmp_path / "foo-0" / "00000000000000000000.log"
+    assert damage["damage"].startswith(f"offset 0, {path} at byte 0: message CRC stored 0x00000005")
 
 
 def test_a_task_that_fails_fails_the_job_and_leaves_all_logs_as_they_were(
