@@ -54,6 +54,9 @@ def steps(
         page = environment.prefix / "share" / "man" / "man1" / "pylog.1"
         expect(page.is_file(), expected=True)
 
+    def samples() -> None:
+        expect("Try:" in run("pylog", "demo", str(logs.parent / "samples")), expected=True)
+
     def demo() -> None:
         expect(TOPIC in run("python", "-m", "pylog_jobs.demo", str(logs)), expected=True)
 
@@ -63,6 +66,7 @@ def steps(
     yield "the manual page", manual
     yield "pylog ls", listing
     yield "pylog cat: as many records as Kafka's consumer got", records
+    yield "pylog demo", samples
     yield "python -m pylog_jobs.demo, with Spark", demo
 
 

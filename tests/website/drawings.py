@@ -1,4 +1,4 @@
-"""The drawings of the page about how a log works, by their files."""
+"""The drawings of the pages, by their files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.website.batch_drawing import batch_drawing
 from tests.website.lookup_drawing import lookup_drawing
+from tests.website.terminal_drawing import THEMES, session_in_terminal, terminal_drawing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,12 @@ def drawings(root: Path) -> dict[str, str]:
             msg = f"{_SEGMENT} in {_ARCHIVE} is not a file"
             raise ValueError(msg)
         data = segment.read()
+    doctor = session_in_terminal("doctor", "kafka/damaged")
     return {
         "docs/batch-bytes.svg": batch_drawing(data),
         "docs/offset-lookup.svg": lookup_drawing(),
+        **{
+            f"docs/doctor-{name}.svg": terminal_drawing(doctor, theme)
+            for name, theme in THEMES.items()
+        },
     }

@@ -33,6 +33,7 @@ COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 """Set by the shell functions that complete; ``bash_source`` and the like print such a function."""
 
 COMMANDS = {
+    "demo": "Unpack two sample log directories to try pylog on.",
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
     "search": "Print the records that match: by key, value, header, JSON path or time.",

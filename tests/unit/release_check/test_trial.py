@@ -29,6 +29,7 @@ class MadeUpEnvironment:
             f"pylog ls {logs}": "orders 0\n",
             f"pylog ls --json {logs}": json.dumps({"schemaVersion": 1}),
             f"pylog cat {logs} --topic orders": "{}\n{}\n{}\n",
+            f"pylog demo {logs.parent}/samples": "Try:\n",
             f"python -m pylog_jobs.demo {logs}": "== orders\n",
         }
 
@@ -82,13 +83,14 @@ def test_all_steps_pass_where_the_programs_say_what_they_should(
             "{}\n{}\n",
             "pylog cat: as many records as Kafka's consumer got",
         ),
+        ("pylog demo LOGS/../samples", "", "pylog demo"),
         ("python -m pylog_jobs.demo LOGS", "", "python -m pylog_jobs.demo, with Spark"),
     ],
 )
 def test_a_step_fails_where_a_program_says_something_else(
     environment: MadeUpEnvironment, logs: Path, command: str, answer: str, step: str
 ) -> None:
-    command = command.replace("LOGS", str(logs))
+    command = command.replace("LOGS/..", str(logs.parent)).replace("LOGS", str(logs))
     assert command in environment.answers
     environment.answers[command] = answer
     assert failing(environment, logs) == [step]
