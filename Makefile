@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-emit-find-links --custom-compile-command "make lock"
-DEMO := build/demo/internal-logdir
+DEMO := build/demo
 # The site's tools have an environment of their own: no test needs them.
 DOCS_VENV := build/docs-venv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -24,7 +24,7 @@ help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 demo: $(VENV)/.spark $(DEMO) ## Spark over a real broker's log directory
-	@$(BIN)/python -m pylog_jobs.demo $(DEMO)
+	@$(BIN)/python -m pylog_jobs.demo $(DEMO)/intact
 
 cluster-demo: $(VENV)/.dev ## Jobs on a standalone cluster of Spark: a master and two workers
 	@$(BIN)/python -m tests.cluster_demo build/cluster-demo
@@ -131,7 +131,7 @@ $(DOCS_VENV)/.docs: requirements/docs.lock
 	@$(DOCS_VENV)/bin/python -m pip --disable-pip-version-check -q install --require-hashes -r requirements/docs.lock
 	@touch $@
 
-$(DEMO): tests/golden/cases/4.3.0/internal-logdir.tar.xz
-	@rm -rf $@ && mkdir -p build/demo
-	@$(PYTHON) -m tarfile -e $< build/demo
+$(DEMO): $(VENV)/.spark storage_core/pylog/cli/commands/demo.tar.gz
+	@rm -rf $@
+	@$(BIN)/pylog demo $@ > /dev/null
 	@touch $@

@@ -9,10 +9,11 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)]+)\)")
+_RELATIVE_PICTURE = re.compile(r'\b(src|srcset)="(?![a-z]+:)([^"]+)"')
 
 
 def index_page(readme: str, source_url: str) -> str:
-    """Return ``readme`` with each link to a file of the repository made absolute.
+    """Return ``readme`` with each link to a file of the repository made absolute, pictures too.
 
     Parameters
     ----------
@@ -21,6 +22,7 @@ def index_page(readme: str, source_url: str) -> str:
     source_url
         The repository's address, without a slash at its end.
     """
+    readme = _RELATIVE_PICTURE.sub(rf'\1="{source_url}/raw/HEAD/\2"', readme)
     return _RELATIVE_LINK.sub(rf"]({source_url}/blob/HEAD/\1)", readme)
 
 

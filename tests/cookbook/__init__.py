@@ -1,1 +1,1 @@
-"""The recipes of ``docs/cookbook.md``: each block is run as it stands there."""
+"""The recipes of ``docs/cookbook.md`` and ``README.md``: each is run as it stands there."""

@@ -1,4 +1,4 @@
-"""The page's recipes: their blocks of code, and what each prints."""
+"""The recipes of a page: their blocks of code, and what each prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parents[2] / "docs" / "cookbook.md"
+ROOT = Path(__file__).parents[2]
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m pylog "$@"\n'
@@ -47,16 +47,16 @@ class Recipe:
         return any("pyspark_pylog.session" in step.code for step in self.steps)
 
 
-def read_recipes() -> list[Recipe]:
-    """Return the recipes in the order of the page.
+def read_recipes(page: str, *titles: str) -> list[Recipe]:
+    """Return the recipes of a page of the project: all its sections, or those with these titles.
 
     Raises
     ------
     ValueError
         A block of code has no block of text after it that says what it prints.
     """
-    _, *sections = PAGE.read_text(encoding="utf-8").split("\n## ")
-    return [_recipe(section) for section in sections]
+    _, *sections = (ROOT / page).read_text(encoding="utf-8").split("\n## ")
+    return [_recipe(each) for each in sections if not titles or each.startswith(titles)]
 
 
 def _recipe(section: str) -> Recipe:
@@ -117,5 +117,5 @@ class Kitchen:
 def _run_python(code: str) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, PAGE.name, "exec"), {"__name__": "__recipe__"})  # noqa: S102 - our page
+        exec(compile(code, "recipe", "exec"), {"__name__": "__recipe__"})  # noqa: S102 - our page
     return printed.getvalue()

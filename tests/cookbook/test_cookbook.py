@@ -4,28 +4,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cookbook.recipes import Kitchen, Recipe, read_recipes
+from tests.cookbook.recipes import Kitchen, Recipe, Step, read_recipes
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.golden import GoldenRoot
-
-RECIPES = read_recipes()
+RECIPES = read_recipes("docs/cookbook.md")
 
 
 @pytest.fixture
-def kitchen(tmp_path: Path, golden_root: GoldenRoot) -> Kitchen:
-    data, programs = tmp_path / "data", tmp_path / "bin"
+def kitchen(tmp_path: Path) -> Kitchen:
+    data, programs, samples = (tmp_path / name for name in ("data", "bin", "samples"))
     data.mkdir()
     programs.mkdir()
     places = {
-        "/mnt/kafka-logs": golden_root.case("4.3.0/internal-logdir"),
-        "/mnt/damaged-logs": golden_root.case("4.3.0/crash-corrupt-byte") / "before",
+        "/mnt/kafka-logs": samples / "intact",
+        "/mnt/damaged-logs": samples / "damaged",
         "/data": data,
     }
-    return Kitchen(places, programs)
+    kitchen = Kitchen(places, programs)
+    kitchen.run(Step("sh", f"pylog demo {samples}", ""))
+    return kitchen
 
 
 def check(recipe: Recipe, kitchen: Kitchen) -> None:

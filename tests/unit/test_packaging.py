@@ -34,6 +34,9 @@ def index_page(readme: str, source_url: str) -> str:
             "[a](docs/a.md#b), [c](d/)",
             "[a](https://host/p/blob/HEAD/docs/a.md#b), [c](https://host/p/blob/HEAD/d/)",
         ),
+        ('<source srcset="a/b.svg">', '<source srcset="https://host/p/raw/HEAD/a/b.svg">'),
+        ('<img src="a.svg">', '<img src="https://host/p/raw/HEAD/a.svg">'),
+        ('<img src="https://d/e">', '<img src="https://d/e">'),
         ("[a](#b) [c](https://d/e) `f](g`", "[a](#b) [c](https://d/e) `f](g`"),
     ],
 )
@@ -44,7 +47,9 @@ def test_links_of_an_index_page_are_absolute(readme: str, page: str) -> None:
 def test_no_link_of_the_readme_stays_relative() -> None:
     page = index_page(README, "https://host/p")
     assert page.count("](https://host/p/blob/HEAD/") > 10
+    assert page.count('="https://host/p/raw/HEAD/docs/doctor-') == 2
     assert re.findall(r"\]\((?!https?://|#)[^)]*\)", page) == []
+    assert re.findall(r'src(?:set)?="(?!https?://)', page) == []
 
 
 def test_pythons_are_the_ones_that_the_support_page_has_results_of() -> None:
@@ -58,9 +63,10 @@ def test_pythons_are_the_ones_that_the_support_page_has_results_of() -> None:
     assert min(named, key=lambda text: int(text[2:])) in PYPROJECT["project"]["requires-python"]
 
 
-def test_every_extra_that_the_readme_names_exists() -> None:
-    named = set(re.findall(r"\[([a-z]+)\]'", README))
-    assert "spark" in named
+def test_every_extra_that_the_pages_name_exists() -> None:
+    start = (ROOT / "docs/index.md").read_text("utf-8")
+    named = set(re.findall(r"\[([a-z]+)\]'", README + start))
+    assert {"spark", "polars"} <= named
     assert named <= set(PYPROJECT["project"]["optional-dependencies"])
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.website.batch_drawing import header_fields, record_fields
 from tests.website.drawings import drawings
+from tests.website.terminal_drawing import THEMES, terminal_drawing
 
 if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
@@ -38,6 +40,29 @@ def test_fields_follow_each_other_and_a_record_ends_where_its_length_says(segmen
     assert header[-1].position + header[-1].size == 61
     length, *rest = record
     assert sum(field.size for field in rest) == int(length.value)
+
+
+def test_the_readme_shows_the_terminal_for_a_light_and_for_a_dark_page() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = re.findall(r'src(?:set)?="([^"]+)"', text)
+    assert sorted(shown) == ["docs/doctor-dark.svg", "docs/doctor-light.svg"]
+    assert shown == [path for path in drawings(ROOT) if path in shown][::-1]
+
+
+def test_text_and_colours_of_a_session_are_in_its_drawing() -> None:
+    session = "$ pylog x\n\x1b[1;31m  error  \x1b[0ma < b   c\n"
+    for theme in THEMES.values():
+        lines = terminal_drawing(session, theme).splitlines()
+        assert f'fill="{theme.ground}"' in "".join(lines)
+        assert [re.sub("<.*?>", "", line) for line in lines if line.startswith("<text")] == [
+            "$ pylog x",
+            "error",
+            "a &lt; b",
+            "c",
+        ]
+        assert [line for line in lines if f'fill="{theme.by_code["31"]}"' in line] == [
+            line for line in lines if 'font-weight="bold"' in line and ">error<" in line
+        ]
 
 
 def test_the_drawings_in_docs_are_up_to_date() -> None:
