@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 import pylog
-from pylog.cli.main import COMMANDS, PROGRAM, load_command, program
+from pylog.cli.main import COMMANDS, GROUPS, PROGRAM, load_command, program
 from pylog.cli.options import DocumentedArgument, DocumentedCommand
 
 if TYPE_CHECKING:
@@ -65,8 +65,11 @@ def _program_page(context: click.Context) -> str:
         *_options(context),
         ".SH COMMANDS",
     ]
-    for name, line in COMMANDS.items():
-        about += [".TP", _reference(f"{PROGRAM}-{name}"), *_filled(line)]
+    for group in GROUPS:
+        about += [f".SS {group.title}"]
+        for name, line in group.commands.items():
+            about += [".TP", _reference(f"{PROGRAM}-{name}"), *_filled(line)]
+        about += [".PP", *_verbatim([group.example])]
     status, completion = (program.epilog or "").strip().split("\n\n", 1)
     about += _exit_status(status)
     first, *commands = completion.removeprefix(_VERBATIM).splitlines()

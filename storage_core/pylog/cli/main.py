@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import traceback
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 from click.shell_completion import FishComplete, add_completion_class, shell_complete
@@ -32,28 +32,68 @@ PROGRAM = "pylog"
 COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 """Set by the shell functions that complete; ``bash_source`` and the like print such a function."""
 
-COMMANDS = {
-    "demo": "Unpack two sample log directories to try pylog on.",
-    "ls": "List topics and partitions: offsets, size, leader epoch.",
-    "cat": "Print records, as JSON lines or as text.",
-    "search": "Print the records that match: by key, value, header, JSON path or time.",
-    "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
-    "doctor": "Find everything that is wrong in log directories, and say what to do.",
-    "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
-    "groups": "List consumer and share groups: offsets, lag, members.",
-    "transactions": "List open transactions: since when, and whose they are.",
-    "topics": "Describe topics: ids, partitions, leaders, configuration.",
-    "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",
-    "sql": "Query records and the structure of logs in SQL.",
-    "create-topic": "Create a topic, and the log directory if it does not exist.",
-    "alter-topic": "Change a topic's properties, or add partitions.",
-    "append": "Append records to a topic, from JSON lines or text.",
-    "truncate": "Remove a partition's records from an offset on.",
-    "delete-records": "Stop serving records below an offset.",
-    "retention": "Remove segments that topics no longer keep, by age and size.",
-    "compact": "Keep the last record of each key, in topics that are compacted.",
-    "compile": "Compile all kernels now, for images and read-only disks.",
-}
+
+class CommandGroup(NamedTuple):
+    """Commands that help lists together."""
+
+    title: str
+    commands: dict[str, str]  # each with its help in one line
+    example: str  # to be typed into a shell
+
+
+GROUPS = (
+    CommandGroup(
+        "Look",
+        {
+            "ls": "List topics and partitions: offsets, size, leader epoch.",
+            "cat": "Print records, as JSON lines or as text.",
+            "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
+            "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
+            "topics": "Describe topics: ids, partitions, leaders, configuration.",
+            "groups": "List consumer and share groups: offsets, lag, members.",
+            "transactions": "List open transactions: since when, and whose they are.",
+        },
+        "pylog cat /mnt/kafka-logs --topic orders --last 10",
+    ),
+    CommandGroup(
+        "Query",
+        {
+            "search": "Print the records that match: by key, value, header, JSON path or time.",
+            "sql": "Query records and the structure of logs in SQL.",
+            "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",
+        },
+        "pylog search /mnt/kafka-logs --topic orders --json-path '$.user.id=7'",
+    ),
+    CommandGroup(
+        "Diagnose and repair",
+        {"doctor": "Find everything that is wrong in log directories, and say what to do."},
+        "pylog doctor /mnt/kafka-logs",
+    ),
+    CommandGroup(
+        "Write",
+        {
+            "create-topic": "Create a topic, and the log directory if it does not exist.",
+            "alter-topic": "Change a topic's properties, or add partitions.",
+            "append": "Append records to a topic, from JSON lines or text.",
+            "truncate": "Remove a partition's records from an offset on.",
+            "delete-records": "Stop serving records below an offset.",
+            "retention": "Remove segments that topics no longer keep, by age and size.",
+            "compact": "Keep the last record of each key, in topics that are compacted.",
+        },
+        "pylog append /mnt/kafka-logs records.jsonl --topic orders",
+    ),
+    CommandGroup(
+        "Set up",
+        {
+            "demo": "Unpack two sample log directories to try pylog on.",
+            "compile": "Compile all kernels now, for images and read-only disks.",
+        },
+        "pylog demo kafka",
+    ),
+)
+"""All commands, in the order in which help lists them; a command is declared here alone."""
+
+COMMANDS = {name: line for group in GROUPS for name, line in group.commands.items()}
 """Command and its help in one line."""
 
 _OPTIONS_WITHOUT_COMMAND = ("--help", "--version")
@@ -88,6 +128,17 @@ class LazyGroup(click.Group):
             return None
         return click.Command(cmd_name, short_help=COMMANDS[cmd_name])
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for each group, its columns as in the others, with its example."""
+        width = max(map(len, COMMANDS))
+        for group in GROUPS:
+            with formatter.section(group.title):
+                formatter.write_dl(
+                    [(name.ljust(width), line) for name, line in group.commands.items()]
+                )
+                # As one line, however long it is: it is to be copied.
+                formatter.write(f"{' ' * formatter.current_indent}$ {group.example}\n")
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -119,9 +170,8 @@ class LazyGroup(click.Group):
 def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
-    Commands that only read never write to, lock or change a directory. create-topic to compact
-    write: they lock the directory first, as a broker does, and refuse to work while another process
-    has it open.
+    Commands that only read never write to, lock or change a directory. Those under Write lock it
+    first, as a broker does, and refuse to work while another process has it open.
     """
 
 

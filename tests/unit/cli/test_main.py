@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 import operator
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -12,12 +13,13 @@ import pytest
 
 import pylog
 from pylog.cli import main as program
-from pylog.cli.main import COMMANDS, load_command, run
+from pylog.cli.main import COMMANDS, GROUPS, load_command, run
 from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pylog.cli.main import CommandGroup
     from tests.unit.cli.conftest import Outcome
 
 
@@ -27,6 +29,45 @@ def test_help_lists_the_commands_with_a_line_each(pylog_run: Callable[..., Outco
     text = " ".join(done.output.decode().split())
     for name, summary in COMMANDS.items():
         assert f"{name} {summary}" in text
+
+
+def test_help_lists_them_in_groups_each_with_an_example(
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    sections = pylog_run("--help").output.decode().split("\n\n")
+    found = {text.splitlines()[0]: text.splitlines()[1:] for text in sections}
+    groups = {
+        "Look:": ["ls", "cat", "dump", "stats", "topics", "groups", "transactions"],
+        "Query:": ["search", "sql", "export"],
+        "Diagnose and repair:": ["doctor"],
+        "Write:": [
+            "create-topic",
+            "alter-topic",
+            "append",
+            "truncate",
+            "delete-records",
+            "retention",
+            "compact",
+        ],
+        "Set up:": ["compile"],
+    }
+    assert [title for title in found if title in groups] == list(groups)
+    for title, names in groups.items():
+        *lines, example = found[title]
+        heads = [line for line in lines if not line.startswith("   ")]  # the rest is wrapped
+        assert [line.split()[0] for line in heads] == names
+        assert {
+            line.index(COMMANDS[name][:9]) for name, line in zip(names, heads, strict=True)
+        } == {18}
+        assert example.startswith("  $ pylog ")
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.title)
+def test_the_example_of_a_group_is_what_one_of_its_commands_takes(group: CommandGroup) -> None:
+    program_name, name, *arguments = shlex.split(group.example)
+    assert program_name == "pylog"
+    assert name in group.commands
+    load_command(name).make_context(name, arguments)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -75,7 +116,7 @@ def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
 ) -> None:
     done = pylog_run()
     assert done.status == 2
-    assert b"Commands:" in done.output
+    assert b"\nLook:\n" in done.output
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.structure.man_pages import man_pages
 
 PAGES = man_pages()
 COMMAND_PAGES = {name: PAGES[f"man/pylog-{name}.1"] for name in COMMANDS}
-REQUESTS = {"TH", "SH", "TP", "PP", "EX", "EE", "nh", "ad"}
+REQUESTS = {"TH", "SH", "SS", "TP", "PP", "EX", "EE", "nh", "ad"}
 ESCAPES = {
     r"\-": "-",
     r"\(aq": "'",
