@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -11,15 +12,8 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DIRECTORY, command
-from pylog.cli.output import (
-    BOLD,
-    BOLD_MAGENTA,
-    BOLD_RED,
-    OutputTraits,
-    announce_compilation,
-    document_of,
-    write_json,
-)
+from pylog.cli.output import announce_compilation, document_of, write_json
+from pylog.cli.style import BOLD, DIM, RED, YELLOW, OutputTraits
 from pylog.results import Severity
 from pylog.text.words import counted, format_bytes
 
@@ -39,6 +33,7 @@ if TYPE_CHECKING:
 @command(
     "doctor",
     "pylog doctor /mnt/kafka-logs",
+    "pylog doctor /mnt/kafka-logs --topic orders --verbose",
     "pylog doctor /mnt/kafka-logs --severity error --json",
     "pylog doctor /mnt/snapshot --repair-to /mnt/repaired",
 )
@@ -50,6 +45,13 @@ if TYPE_CHECKING:
     type=click.Choice([str(each) for each in pylog.results.Severity]),
     default="info",
     help="Show findings that are at least so severe.",
+)
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show every finding with its place: also those of info, and all of a kind that is found "
+    "often. --json has them all anyway.",
 )
 @options.threads("partitions are read side by side")
 @click.option(
@@ -76,6 +78,7 @@ def doctor(
     *,
     topics: tuple[str, ...],
     severity: str,
+    verbose: bool,
     repair_to: str | None,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.doctor` has, too
@@ -91,6 +94,10 @@ def doctor(
     An error means that records are lost or cannot be read, or that a broker does not start; a
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/operators.md lists all codes.
+
+    First comes the verdict: whether a broker starts on this, which partitions lose records, and
+    what to type. Then come errors, warnings and info, each kind once, with where it was found; of
+    info there is one line for each kind, unless --verbose is given.
 
     Nothing is ever repaired in place. With --repair-to, all that is intact is copied, in its
     place; indexes, snapshots and checkpoints are rebuilt. Where damage has cost a batch, its
@@ -120,7 +127,7 @@ def doctor(
     if as_json:
         write_json(_document(report, least, summary))
     else:
-        print_doctor_report(report, least, sys.stdout)
+        print_doctor_report(report, least, sys.stdout, is_verbose=verbose)
         if summary is not None:
             print_repair_summary(summary, sys.stdout)
     status = _status_of(report)
@@ -141,10 +148,11 @@ def _status_of(report: pylog.results.DoctorReport) -> int:
     return exit_status.FINDINGS if is_wrong else exit_status.SOUND
 
 
-_SHOWN_PLACES = 3
+_SHOWN_PLACES = 3  # of a kind in one partition
+_SHOWN_OF_A_KIND = 20
 _LEAST_WIDTH = 40
 _DEEP = 4  # blanks before what stands below a label that is too long for its line
-_STYLES = {Severity.ERROR: BOLD_RED, Severity.WARNING: BOLD_MAGENTA, Severity.INFO: BOLD}
+_STYLES = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: DIM}
 # Not worth a line of their own.
 _NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
 
@@ -155,11 +163,14 @@ class Paragraph(NamedTuple):
     label: str  # what its first line begins with, and later ones have blanks for
     text: str  # the rest
     style: str = ""  # escape sequence that the label is printed with in a terminal, or ""
+    text_style: str = ""  # the same for the text
 
 
-def print_doctor_report(report: DoctorReport, least: Severity, output: TextIO) -> None:
+def print_doctor_report(
+    report: DoctorReport, least: Severity, output: TextIO, *, is_verbose: bool = False
+) -> None:
     """Print the findings that are at least so severe, and a summary of all."""
-    _print(report_paragraphs(report, least), output)
+    _print(report_paragraphs(report, least, is_verbose=is_verbose), output)
 
 
 def print_repair_summary(summary: RepairSummary, output: TextIO) -> None:
@@ -212,10 +223,10 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
 
 def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
     label, text = pylog.jobs.printable(paragraph.label), pylog.jobs.printable(paragraph.text)
-    start = traits.styled(label, paragraph.style)
     if traits.width is None:
-        yield f"{start}{text}".rstrip() + "\n"
+        yield f"{label}{text}".rstrip() + "\n"
         return
+    start = traits.styled(label, paragraph.style)
     width = max(_LEAST_WIDTH, traits.width)
     indent = len(label)
     if text and len(label) > width // 2 and len(label) + len(text) > width:
@@ -225,36 +236,86 @@ def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
     lines = textwrap.wrap(text, width - indent, break_on_hyphens=False, break_long_words=False) or [
         ""
     ]
-    yield f"{start}{lines[0]}".rstrip() + "\n"
-    for line in lines[1:]:
-        yield f"{' ' * indent}{line}\n"
+    for line in lines:
+        yield f"{start}{traits.styled(line, paragraph.text_style)}".rstrip() + "\n"
+        start = " " * indent
 
 
-def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
+def report_paragraphs(
+    report: DoctorReport, least: Severity, *, is_verbose: bool = False
+) -> Iterator[Paragraph]:
     """Yield all that is printed, in order."""
-    yield from (Paragraph("", sentence, BOLD) for sentence in report.verdict)
+    yield from (Paragraph("", sentence, text_style=BOLD) for sentence in report.verdict)
     if report.worst is Severity.ERROR:
         yield Paragraph("", "pylog doctor PATH --repair-to DIR writes a copy of all that is sound.")
     yield Paragraph("", "")
-    for directory in report.directories:
-        found = [each for each in directory.findings if each.severity.is_at_least(least)]
-        if found:
-            yield Paragraph(directory.path, "", BOLD)
-            yield from _kinds(found, directory.path)
+    base = _common_directory(report)
+    for severity in Severity:
+        kinds = _kinds(report, severity) if severity.is_at_least(least) else {}
+        is_folded = severity is Severity.INFO and not is_verbose
+        for code, found in kinds.items():
+            yield _heading(severity, code, found)
+            if not is_folded:
+                yield from _about(found, base, is_verbose=is_verbose)
+                yield Paragraph("", "")
+        if kinds and is_folded:
+            yield Paragraph("  ", "--verbose tells what info is about", text_style=DIM)
             yield Paragraph("", "")
     for partition in report.partitions:
-        found = [each for each in partition.findings if each.severity.is_at_least(least)]
-        if found:
-            yield from _partition(partition, found)
-            yield Paragraph("", "")
+        yield from _partition(partition, least)
     yield from _summary(report, least)
 
 
-def _partition(partition: PartitionReport, found: Sequence[Finding]) -> Iterator[Paragraph]:
-    yield Paragraph(f"{partition.topic_partition}  ", partition.path, BOLD)
-    yield from _kinds(found, partition.path)
-    worst = min(each.severity.rank for each in found)
-    if worst == Severity.INFO.rank or partition.start is None:
+class _Found(NamedTuple):
+    """A finding, and the directory that it was found in: a partition's, or a log directory."""
+
+    directory: str
+    finding: Finding
+
+
+def _kinds(report: DoctorReport, severity: Severity) -> dict[str, list[_Found]]:
+    """Return the findings of a severity by their codes, in the order in which they were found."""
+    kinds: dict[str, list[_Found]] = {}
+    for each in (*report.directories, *report.partitions):
+        for finding in each.findings:
+            if finding.severity is severity:
+                kinds.setdefault(finding.code, []).append(_Found(each.path, finding))
+    return kinds
+
+
+def _heading(severity: Severity, code: str, found: Sequence[_Found]) -> Paragraph:
+    count = f", {len(found)} times" if len(found) > 1 else ""
+    places = len({each.directory for each in found})
+    if places > 1:
+        count += f" in {places} directories"
+    style = _STYLES[severity]
+    return Paragraph(
+        f"{severity:<9} ", f"{code}{count}", style, DIM if severity is Severity.INFO else ""
+    )
+
+
+def _about(found: Sequence[_Found], base: str | None, *, is_verbose: bool) -> Iterator[Paragraph]:
+    """Yield where findings of a kind are, and then once what is said of the kind."""
+    seen: Counter[str] = Counter()
+    shown = 0
+    for directory, finding in found:
+        seen[directory] += 1
+        if is_verbose or (seen[directory] <= _SHOWN_PLACES and shown < _SHOWN_OF_A_KIND):
+            shown += 1
+            yield Paragraph("    ", f"{_place(finding, base)}: {finding.message}")
+    if shown < len(found):
+        yield Paragraph("    ", f"and {len(found) - shown} more, which --verbose lists")
+    kind = found[0].finding
+    if kind.broker_action != _NOTHING:
+        yield Paragraph("    broker  ", kind.broker_action)
+    if kind.advice != _NO_NEED:
+        yield Paragraph("    advice  ", kind.advice)
+
+
+def _partition(partition: PartitionReport, least: Severity) -> Iterator[Paragraph]:
+    """Yield what a start does to a partition in which more is wrong than info, and is shown."""
+    shown = {each.severity for each in partition.findings if each.severity.is_at_least(least)}
+    if not shown - {Severity.INFO} or partition.start is None:
         return
     offsets = partition.offsets
     counts = [
@@ -265,39 +326,26 @@ def _partition(partition: PartitionReport, found: Sequence[Finding]) -> Iterator
         f"{offsets.damaged} damaged" if offsets.damaged else "",
     ]
     text = f"{partition.start_offset} to {partition.end_offset} (exclusive): "
-    yield Paragraph("  offsets   ", text + ", ".join(each for each in counts if each))
-    yield Paragraph("  start     ", partition.start.describe())
+    yield Paragraph(f"{partition.topic_partition}  ", partition.path, BOLD)
+    yield Paragraph("    offsets ", text + ", ".join(each for each in counts if each))
+    yield Paragraph("    start   ", partition.start.describe())
+    yield Paragraph("", "")
 
 
-def _kinds(found: Iterable[Finding], directory: str) -> Iterator[Paragraph]:
-    """Yield the findings, the worst first, and what is said of each kind once."""
-    kinds: dict[tuple[Severity, str], list[Finding]] = {}
-    for each in sorted(found, key=lambda finding: finding.severity.rank):
-        kinds.setdefault((each.severity, each.code), []).append(each)
-    for (severity, code), findings in kinds.items():
-        count = f", {len(findings)} times" if len(findings) > 1 else ""
-        yield Paragraph(f"  {severity:<9} ", f"{code}{count}", _STYLES[severity])
-        for each in findings[:_SHOWN_PLACES]:
-            yield Paragraph("    ", f"{_place(each, directory)}: {each.message}")
-        if len(findings) > _SHOWN_PLACES:
-            rest = len(findings) - _SHOWN_PLACES
-            yield Paragraph("    ", f"and {rest} more, which --json lists")
-        if findings[0].broker_action != _NOTHING:
-            yield Paragraph("    broker  ", findings[0].broker_action)
-        if findings[0].advice != _NO_NEED:
-            yield Paragraph("    advice  ", findings[0].advice)
+def _common_directory(report: DoctorReport) -> str | None:
+    """Return the one log directory that everything is in; None if there are several."""
+    parents = {each.path.rstrip("/").rpartition("/")[0] for each in report.partitions}
+    parents |= {each.path.rstrip("/") for each in report.directories}
+    return parents.pop() if len(parents) == 1 else None
 
 
-def _place(finding: Finding, directory: str) -> str:
-    """Return the file, below the directory if it lies there, with bytes and offsets."""
+def _place(finding: Finding, base: str | None) -> str:
+    """Return the file, below the log directory if there is one alone, with bytes and offsets."""
     path = finding.path
-    if path == directory:
-        return "the directory"
-    above = directory.rstrip("/").rpartition("/")[0]
-    if path.startswith(f"{directory}/"):
-        path = path[len(directory) + 1 :]
-    elif above and path.startswith(f"{above}/"):
-        path = f"../{path[len(above) + 1 :]}"
+    if base and path.startswith(f"{base}/"):
+        path = path[len(base) + 1 :]
+    elif path == base:
+        path = "the directory"
     where = ""
     if finding.position is not None and finding.end_position is not None:
         where = f" bytes {finding.position} to {finding.end_position}"

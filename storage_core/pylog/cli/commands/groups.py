@@ -12,7 +12,8 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import TIME, command
-from pylog.cli.output import OutputTraits, aligned_columns, document_of, write_json
+from pylog.cli.output import aligned_columns, document_of, write_json
+from pylog.cli.style import OutputTraits
 from pylog.text.words import counted
 
 if TYPE_CHECKING:

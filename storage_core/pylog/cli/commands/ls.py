@@ -10,16 +10,8 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import (
-    BOLD,
-    RED,
-    OutputTraits,
-    aligned_columns,
-    aligned_rows,
-    can_show_blocks,
-    document_of,
-    write_json,
-)
+from pylog.cli.output import aligned_columns, aligned_rows, can_show_blocks, document_of, write_json
+from pylog.cli.style import BOLD, RED, OutputTraits
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:

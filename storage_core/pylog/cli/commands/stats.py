@@ -14,9 +14,6 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command
 from pylog.cli.output import (
-    BOLD,
-    GREEN,
-    OutputTraits,
     aligned_columns,
     announce_compilation,
     bar,
@@ -24,6 +21,7 @@ from pylog.cli.output import (
     columns_chart,
     write_json,
 )
+from pylog.cli.style import BOLD, GREEN, OutputTraits
 from pylog.text.words import counted, format_bytes, minute_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DURATION, command
-from pylog.cli.output import OutputTraits, aligned_columns, document_of, write_json
+from pylog.cli.output import aligned_columns, document_of, write_json
+from pylog.cli.style import OutputTraits
 from pylog.text.words import counted, duration_text, format_bytes, time_text
 
 if TYPE_CHECKING:

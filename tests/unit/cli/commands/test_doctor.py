@@ -60,16 +60,20 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
         "pylog doctor PATH --repair-to DIR writes a copy of all that is sound.",
         "",
     ]
-    assert done.lines[3] == f"orders-0  {damaged}/orders-0"
-    assert done.lines[4] == "  error     damaged_batches"
-    assert done.lines[5].startswith(
-        f"    00000000000000000000.log bytes {SIZE} to {SIZE + TOTAL - LEFT}, offsets 5 to 10: "
+    assert done.lines[3] == "error     damaged_batches"
+    assert done.lines[4].startswith(
+        f"    orders-0/00000000000000000000.log bytes {SIZE} to {SIZE + TOTAL - LEFT}, "
+        "offsets 5 to 10: "
     )
-    assert done.lines[6].startswith("    broker  after a clean stop nothing")
-    assert done.lines[7].startswith("    advice  read another replica")
-    assert done.lines[8] == "  offsets   0 to 15 (exclusive): 10 records, 5 damaged"
-    assert done.lines[9] == (
-        f"  start     a broker cuts 00000000000000000000.log off at byte {SIZE}: {TOTAL - SIZE} "
+    assert done.lines[5].startswith("    broker  after a clean stop nothing")
+    assert done.lines[6].startswith("    advice  read another replica")
+    assert done.lines[7:10] == [
+        "",
+        f"orders-0  {damaged}/orders-0",
+        "    offsets 0 to 15 (exclusive): 10 records, 5 damaged",
+    ]
+    assert done.lines[10] == (
+        f"    start   a broker cuts 00000000000000000000.log off at byte {SIZE}: {TOTAL - SIZE} "
         "bytes go; the log ends at offset 5 then, not 15"
     )
 
@@ -111,14 +115,91 @@ def test_less_severe_findings_are_counted_and_not_shown(
     assert json.loads(pylog_run("doctor", sound, "--json").output)["summary"]["infos"] == 1
 
 
-def test_many_findings_of_a_kind_are_told_of_together(
+def leftovers(logs: Path, number: int, name: str = "orders-0") -> None:
+    """Leave files in a partition, each of which is a finding of info."""
+    for base in range(100, 100 + number):
+        segment_path(logs / name, base, ".index.deleted").write_bytes(b"")
+
+
+def test_of_info_there_is_a_line_for_each_kind(
     sound: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    for base in range(100, 105):
-        segment_path(sound / "orders-0", base, ".index.deleted").write_bytes(b"")
+    write_partition(sound, {0: BATCHES}, name="orders-1")
+    leftovers(sound, 5)
+    leftovers(sound, 1, "orders-1")
     done = pylog_run("doctor", sound)
-    assert done.lines[3] == "  info      leftover_file, 5 times"
-    assert done.lines[7] == "    and 2 more, which --json lists"
+    assert done.lines[2:5] == [
+        "info      leftover_file, 6 times in 2 directories",
+        "  --verbose tells what info is about",
+        "",
+    ]
+    assert len([line for line in done.lines if "leftover" in line]) == 1
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_verbose_tells_of_every_finding(
+    sound: Path, pylog_run: Callable[..., Outcome], option: str
+) -> None:
+    leftovers(sound, 5)
+    done = pylog_run("doctor", sound, option)
+    assert done.lines[2] == "info      leftover_file, 5 times"
+    places = [line.split(":")[0] for line in done.lines[3:8]]
+    assert places == [f"    orders-0/{base:020}.index.deleted" for base in range(100, 105)]
+    assert done.lines[8].startswith("    broker  ")
+    assert "--verbose" not in done.output.decode()
+
+
+def test_json_is_the_same_with_verbose(sound: Path, pylog_run: Callable[..., Outcome]) -> None:
+    leftovers(sound, 5)
+    brief = pylog_run("doctor", sound, "--json").output
+    assert brief == pylog_run("doctor", sound, "--json", "--verbose").output
+    assert brief.count(b'"leftover_file"') == 5
+
+
+def test_the_worst_comes_first_and_advice_once_however_many_partitions(
+    damaged: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    content = segment_path(damaged / "orders-0", 0).read_bytes()
+    write_partition(damaged, {0: BATCHES}, name="orders-1")
+    segment_path(damaged / "orders-1", 0).write_bytes(content)
+    write_partition(damaged, {0: BATCHES}, name="aside-0")
+    segment_path(damaged / "aside-0", 0, ".index").write_bytes(b"\1" * 8)
+    leftovers(damaged, 2, "aside-0")
+    done = pylog_run("doctor", damaged)
+    kinds = [line for line in done.lines if line.startswith(("error ", "warning ", "info "))]
+    assert kinds[0] == "error     damaged_batches, 2 times in 2 directories"
+    severities = [line.split()[0] for line in kinds]
+    assert list(dict.fromkeys(severities)) == ["error", "warning", "info"]
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+    assert done.output.count(b"    advice  read another replica") == 1
+    at = done.lines.index(kinds[0])
+    assert [line.split(" bytes ")[0] for line in done.lines[at + 1 : at + 3]] == [
+        f"    orders-{number}/00000000000000000000.log" for number in (0, 1)
+    ]
+
+
+def test_of_many_places_of_a_kind_some_are_shown(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for number in range(30):
+        write_partition(sound, {0: BATCHES}, name=f"many-{number}")
+        segment_path(sound / f"many-{number}", 0, ".index").write_bytes(b"\1" * 5)
+    done = pylog_run("doctor", sound)
+    [heading] = [line for line in done.lines if line.startswith("warning ")]
+    assert heading.endswith(", 30 times in 30 directories")
+    at = done.lines.index(heading)
+    places = [line for line in done.lines[at:] if line.startswith("    many-")]
+    assert len(places) == 20
+    assert done.lines[at + 21] == "    and 10 more, which --verbose lists"
+    assert pylog_run("doctor", sound, "-v").output.count(b"\n    many-") == 30
+
+
+def test_files_of_several_log_directories_have_whole_paths(
+    damaged: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path / "other", {0: BATCHES}, name="orders-1")
+    done = pylog_run("doctor", damaged, tmp_path / "other")
+    assert done.lines[4].startswith(f"    {damaged}/orders-0/00000000000000000000.log bytes ")
 
 
 def test_a_repaired_copy(damaged: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
@@ -155,7 +236,7 @@ def test_nothing_that_can_be_read(tmp_path: Path, pylog_run: Callable[..., Outco
     (tmp_path / "orders-0").symlink_to(tmp_path / "a disk that is not mounted")
     done = pylog_run("doctor", tmp_path)
     assert done.status == 2
-    assert "  error     unreadable" in done.lines
+    assert "error     unreadable" in done.lines
     write_partition(tmp_path, {0: BATCHES}, name="orders-1")
     assert pylog_run("doctor", tmp_path).status == 1
 
@@ -192,7 +273,8 @@ def in_terminal(columns: int, *arguments: object, **environment: str) -> str:
 @pytest.mark.parametrize("columns", [80, 140])
 def test_lines_are_wrapped_at_the_width_of_a_terminal(damaged: Path, columns: int) -> None:
     output = in_terminal(columns, "doctor", damaged / "orders-0")
-    assert "\x1b[1;31m  error     \x1b[0mdamaged_batches" in output
+    assert "\x1b[31merror     \x1b[0mdamaged_batches" in output
+    assert output.startswith("\x1b[1mA broker that starts on this loses records of ")
     lines = re.sub(r"\x1b\[[0-9;]*m", "", output).split("\n")
     words = [word for line in lines for word in line.split()]
     assert max(map(len, lines)) <= max(columns, max(map(len, words)) + 20)
