@@ -7,6 +7,7 @@ set or ``TERM`` is ``dumb``.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ YELLOW = "\x1b[33m"
 CYAN = "\x1b[36m"
 BOLD_RED = "\x1b[1;31m"
 _PLAIN = "\x1b[0m"
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class OutputTraits(NamedTuple):
@@ -52,7 +54,9 @@ class OutputTraits(NamedTuple):
 
 
 def width_of(text: str) -> int:
-    """Return how many columns ``text`` takes: two for each character of Chinese, for instance."""
+    """Return how many columns ``text`` takes: styles none, a character of Chinese two."""
+    if "\x1b" in text:
+        text = _STYLE.sub("", text)
     if text.isascii():
         return len(text)
     from rich.cells import cell_len  # noqa: PLC0415 - most text does without

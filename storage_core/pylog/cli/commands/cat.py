@@ -14,6 +14,8 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format
 from pylog.cli.record_options import chosen_records, of_times, way_of_reading
+from pylog.cli.record_view import RecordView
+from pylog.cli.style import OutputTraits
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
     from pylog.cli.record_options import ChosenRecords, WayOfReading
     from pylog.results import Scan
+
+
+_FOR_PEOPLE = "pretty"
 
 
 @command(
@@ -64,8 +69,10 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(options.LINE_FORMATS),
-    help="Default: jsonl. jsonl: one JSON object per line. text: key, tab, value. See above.",
+    type=click.Choice([*options.LINE_FORMATS, _FOR_PEOPLE]),
+    help="jsonl: one JSON object per line. text: key, tab, value. pretty: partition, offset, time, "
+    "key, value and headers, in colours. See above. Default: pretty in a terminal, unless --values "
+    "is given, and jsonl elsewhere.",
 )
 @click.option(
     "--values",
@@ -127,6 +134,10 @@ def cat(
     UTF-8, control characters and those that change the direction of text are escaped (\t \n \r
     \x1b \u202e), and a backslash is doubled.
 
+    pretty is a line such as: orders-0@57 12:30:05.123 user-42 {"a":1} [trace=7], for people and not
+    for programs. Times are of UTC; the date has a line of its own where a terminal is narrow.
+    Escapes are those of text, a backslash is not doubled, null is ∅, and empty is "".
+
     Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that cannot
     be read.
     """
@@ -183,6 +194,14 @@ def _format(
             msg = "--values is for --format jsonl; text has always text"
             raise click.UsageError(msg)
         return pylog.jobs.LineFormat.text()
+    traits = OutputTraits.of(sys.stdout)
+    if output_format == _FOR_PEOPLE and values is not None:
+        msg = "--values is for --format jsonl; pretty has text where it can"
+        raise click.UsageError(msg)
+    if output_format is None and values is None and traits.is_terminal:
+        output_format = _FOR_PEOPLE
+    if output_format == _FOR_PEOPLE:
+        return RecordView(traits).line_format()
     return pylog.jobs.LineFormat.json(values or "base64")
 
 

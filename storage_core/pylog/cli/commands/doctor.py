@@ -276,7 +276,8 @@ class _Found(NamedTuple):
 def _kinds(report: DoctorReport, severity: Severity) -> dict[str, list[_Found]]:
     """Return the findings of a severity by their codes, in the order in which they were found."""
     kinds: dict[str, list[_Found]] = {}
-    for each in (*report.directories, *report.partitions):
+    places: list[LogDirectoryReport | PartitionReport] = [*report.directories, *report.partitions]
+    for each in places:
         for finding in each.findings:
             if finding.severity is severity:
                 kinds.setdefault(finding.code, []).append(_Found(each.path, finding))

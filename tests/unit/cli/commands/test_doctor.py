@@ -1,18 +1,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
-import termios
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_partition
+from tests.support.terminal import in_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,28 +242,6 @@ def test_several_partitions_are_chosen(sound: Path, pylog_run: Callable[..., Out
         write_partition(sound, {0: BATCHES}, name=f"orders-{number}")
     done = pylog_run("doctor", sound, "--partition", "0", "--partition", "2")
     assert done.lines[2].startswith("1 topic, 2 partitions, ")
-
-
-def in_terminal(columns: int, *arguments: object, **environment: str) -> str:
-    """Return what the program prints to a terminal of that width."""
-    controller, terminal = pty.openpty()
-    termios.tcsetwinsize(terminal, (50, columns))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pylog", *map(str, arguments)],
-        stdout=terminal,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "TERM": "xterm-256color", **environment},
-    )
-    os.close(terminal)
-    output = b""
-    try:
-        while chunk := os.read(controller, 1 << 16):
-            output += chunk
-    except OSError:
-        pass  # the other side is closed
-    os.close(controller)
-    process.wait(60)
-    return output.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("columns", [80, 140])

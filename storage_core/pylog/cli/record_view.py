@@ -1,0 +1,148 @@
+r"""Records as lines for people: ``orders-0@57 12:30:05.123 user-42 {"a":1} [trace=7]``.
+
+Partition and offset, the record's time in UTC, its key and value, then headers if it has any. Where
+a line has no room for the date, one before it says it, as often as it changes. Bytes that are not
+UTF-8, control characters and those that change the direction of text are escapes (``\x1b``), so
+that a record is one line and nothing in it is a command to the terminal. Null is ``∅``, and what is
+empty is ``""``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pylog
+from pylog.cli.style import BOLD_RED, CYAN, DIM, GREEN, OutputTraits, padded, width_of
+from pylog.text.instants import calendar_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pyarrow as pa
+
+    Spans = Callable[[str], Iterable[tuple[int, int]]]
+
+
+class _Record(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[dict[str, object]] | None
+
+
+_WIDTH_FOR_DATES = 120
+_MOST_PADDED = 24  # columns of a key
+_NULL, _EMPTY, _NO_TIME = "∅", '""', "-"
+
+
+class RecordView:
+    """Makes the lines of one output, in order: it knows which date was shown last.
+
+    ``highlighted`` has what stands out in keys and in values: functions that return where in a text
+    that begins and ends. With ``is_aligned``, keys and values begin in one column, as far as the
+    records up to then show.
+    """
+
+    def __init__(
+        self,
+        traits: OutputTraits,
+        *,
+        is_aligned: bool = False,
+        highlighted: dict[str, Sequence[Spans]] | None = None,
+    ) -> None:
+        self._traits = traits
+        self._has_dates = traits.width is None or traits.width >= _WIDTH_FOR_DATES
+        self._date = ""
+        self._widths = {"place": 0, "key": 0} if is_aligned else {}
+        self._highlighted = highlighted or {}
+
+    def line_format(self) -> pylog.jobs.LineFormat:
+        """Return what makes the lines of record batches."""
+        return pylog.jobs.LineFormat(_Record._fields, self.lines_of, self.lines_of)
+
+    def lines_of(self, batch: pa.RecordBatch) -> memoryview:
+        """Return the lines of a record batch."""
+        columns = (
+            batch.column(name).cast("int64") if name == "timestamp" else batch.column(name)
+            for name in _Record._fields
+        )
+        records = map(_Record, *(column.to_pylist() for column in columns))
+        return memoryview("".join(map(self._line, records)).encode())
+
+    def _line(self, record: _Record) -> str:
+        styled = self._traits.styled
+        date, time = self._date_and_time(record.timestamp)
+        place = pylog.jobs.printable(f"{record.topic}-{record.partition}@{record.offset}")
+        parts = [
+            styled(self._padded("place", place), CYAN),
+            styled(time, DIM),
+            self._padded("key", self._text("key", record.key, GREEN)),
+            self._text("value", record.value, ""),
+        ]
+        if record.headers:
+            parts.append(styled(f"[{' '.join(map(_header, record.headers))}]", DIM))
+        return date + " ".join(parts) + "\n"
+
+    def _date_and_time(self, timestamp: int) -> tuple[str, str]:
+        """Return the line of a new date, or "", and the time as a record's line has it."""
+        if timestamp == -1:
+            return "", _NO_TIME
+        text = calendar_text(timestamp, 1000)
+        if self._has_dates:
+            return "", text
+        date, time = text.rstrip("Z").split("T")
+        if date == self._date:
+            return "", time
+        self._date = date
+        return self._traits.styled(f"{date} UTC", DIM) + "\n", time
+
+    def _text(self, column: str, content: bytes | None, style: str) -> str:
+        if not content:
+            return self._traits.styled(_NULL if content is None else _EMPTY, DIM)
+        text = content.decode("utf-8", "surrogateescape")
+        parts, at = [], 0
+        for start, end in _merged(
+            span for spans in self._highlighted.get(column, ()) for span in spans(text)
+        ):
+            parts += [(text[at:start], style), (text[start:end], BOLD_RED)]
+            at = end
+        parts.append((text[at:], style))
+        return "".join(self._traits.styled(_shown(part), style) for part, style in parts)
+
+    def _padded(self, what: str, text: str) -> str:
+        """Return the text in the column that is as wide as any before it was."""
+        if what not in self._widths:
+            return text
+        width = width_of(text)
+        if what == "key":
+            width = min(width, _MOST_PADDED)
+        self._widths[what] = max(self._widths[what], width)
+        return padded(text, self._widths[what])
+
+
+def _shown(text: str) -> str:
+    """Return text for a terminal; what is left of bytes that are not UTF-8 becomes escapes."""
+    content = text.encode("utf-8", "surrogateescape")
+    return pylog.jobs.printable(content.decode("utf-8", "backslashreplace"))
+
+
+def _header(header: dict[str, object]) -> str:
+    value = header["value"]
+    text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else _NULL
+    return _shown(f"{header['key']}={text}")
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Yield the spans in order, those that overlap as one, and none that are empty."""
+    start = end = 0
+    for first, last in sorted(spans):
+        if first > end:
+            if end > start:
+                yield start, end
+            start = first
+        end = max(end, last)
+    if end > start:
+        yield start, end
