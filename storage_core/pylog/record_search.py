@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pylog.columnar.json_path import JsonPath
 from pylog.lazy_modules import LazyModule
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
 from pylog.reading.log_directory import choose_partitions, opened
-from pylog.reading.record_filter import HasHeader, RecordFilter, ValueContains, ValueMatches
+from pylog.reading.record_filter import RecordFilter
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import datetime as dt
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -31,10 +28,8 @@ if TYPE_CHECKING:
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
-    from pylog.reading.record_filter import ContentTest
+    from pylog.reading.record_filter import Bytes, Patterns
 
-    Bytes = str | bytes
-    Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
     Time = int | Timestamp | dt.datetime
 else:
     coordinators = LazyModule("pylog.admin.coordinators")
@@ -154,11 +149,16 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     partitions: Sequence[int] = (),
     pattern: str | None = None,
     key: Bytes | Iterable[Bytes] | None = None,
+    key_contains: Bytes | Iterable[Bytes] = (),
+    key_regex: Patterns | Iterable[Patterns] = (),
     partitioner: str | None = None,
     value_contains: Bytes | Iterable[Bytes] = (),
     value_regex: Patterns | Iterable[Patterns] = (),
     header: str | Iterable[str] = (),
     json_path: str | Iterable[str] = (),
+    tombstones: bool = False,
+    ignore_case: bool = False,
+    invert: bool = False,
     min_timestamp: Time | None = None,
     max_timestamp: Time | None = None,
     trust_batch_timestamps: bool = False,
@@ -193,17 +193,11 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     partitioner
         Search only the partitions where this partitioner puts the keys, one of
         `pylog.KEY_PARTITIONER_NAMES`. Records from before partitions were added may be elsewhere.
-    value_contains
-        The value has these bytes in it; of several, all.
-    value_regex
-        This regular expression of Python is found in the value: one of ``str`` in its text in
-        UTF-8, one of ``bytes`` in its bytes. Of several, all. See the notes on its time.
-    header
-        ``NAME``: there is a header of that name; ``NAME=VALUE``: one with that name and that value
-        in UTF-8. Of several, all.
-    json_path
-        The value is JSON and has something at this path, see `pylog.columnar.json_path`. Of
-        several, all.
+    key_contains, key_regex, value_contains, value_regex, header, json_path, tombstones, ignore_case
+        As for `RecordFilter.matching`. See the notes on the time of a regular expression.
+    invert
+        Only records that do not pass all of the tests of key, value and headers. The bounds of
+        timestamps stay what they are.
     min_timestamp, max_timestamp
         The record's timestamp is between these, both inclusive. Records without one do not match.
     trust_batch_timestamps
@@ -242,17 +236,21 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     >>> pyarrow.Table.from_batches(found, found.schema)
     >>> found.summary.unreadable
     """
-    content: tuple[ContentTest, ...] = (
-        *(ValueContains(_as_bytes(each)) for each in _several(value_contains)),
-        *(ValueMatches(_as_pattern(each)) for each in _several(value_regex)),
-        *map(_header_test, _several(header)),
-        *map(JsonPath.parse, _several(json_path)),
+    where = RecordFilter.matching(
+        key=key,
+        key_contains=key_contains,
+        key_regex=key_regex,
+        value_contains=value_contains,
+        value_regex=value_regex,
+        header=header,
+        json_path=json_path,
+        tombstones=tombstones,
+        ignore_case=ignore_case,
+        invert=invert,
     )
     if max_timestamp is not None and min_timestamp is None:
         min_timestamp = 0  # a record without a timestamp, which has -1, is not early but unknown
-    where = RecordFilter(
-        keys=None if key is None else frozenset(map(_as_bytes, _several(key))),
-        content=content or None,
+    where &= RecordFilter(
         min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
         max_timestamp=max_timestamp,  # type: ignore[arg-type]
         trusts_batch_timestamps=trust_batch_timestamps,
@@ -297,7 +295,10 @@ def _only_partitions(
     partitioner: str,
 ) -> list[KeyPartitions]:
     if not keys or partitions:
-        msg = "partitioner says which partitions a key is in: give a key, and no partitions"
+        msg = (
+            "partitioner says which partitions a key is in: give a key, and neither partitions "
+            "nor invert"
+        )
         raise ValueError(msg)
     return key_partitions.partitions_of_keys(directory, chosen, keys, partitioner)
 
@@ -316,34 +317,8 @@ def _check(where: RecordFilter) -> None:
     """Raise `ValueError` for a search for nothing."""
     if not where.needs_records:
         msg = (
-            "nothing to search for was given: key, value_contains, value_regex, header, json_path, "
-            "min_timestamp or max_timestamp; pylog.scan reads all records"
+            "nothing to search for was given: key, key_contains, key_regex, value_contains, "
+            "value_regex, header, json_path, tombstones, min_timestamp or max_timestamp; "
+            "pylog.scan reads all records"
         )
         raise ValueError(msg)
-
-
-def _several(given: Any) -> list[Any]:  # noqa: ANN401 - the values are looked at elsewhere
-    """Return one value or several as a list; text and bytes are one."""
-    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        return list(given)
-    return [given]
-
-
-def _as_bytes(text: Bytes) -> bytes:
-    # What was not UTF-8 on a command line is taken as the bytes that it was.
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-
-
-def _as_pattern(given: Patterns) -> re.Pattern[str] | re.Pattern[bytes]:
-    if isinstance(given, re.Pattern):
-        return given
-    try:
-        return re.compile(given)
-    except re.error as error:
-        msg = f"{given!r} is not a regular expression: {error}"
-        raise ValueError(msg) from error
-
-
-def _header_test(text: str) -> ContentTest:
-    name, equals, value = text.partition("=")
-    return HasHeader(name, _as_bytes(value) if equals else None)

@@ -16,11 +16,9 @@ from pylog.cli.style import BOLD_RED, CYAN, DIM, GREEN, OutputTraits, padded, wi
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
-
-    Spans = Callable[[str], Iterable[tuple[int, int]]]
 
 
 class _Record(NamedTuple):
@@ -33,17 +31,22 @@ class _Record(NamedTuple):
     headers: list[dict[str, object]] | None
 
 
+class _Line(NamedTuple):
+    date: str  # a line of its own, or ""
+    columns: list[str]  # place, time and key
+    rest: list[str]
+
+
 _WIDTH_FOR_DATES = 120
-_MOST_PADDED = 24  # columns of a key
+_MOST_PADDED = (60, 24, 24)  # columns of a terminal for place, time and key
 _NULL, _EMPTY, _NO_TIME = "∅", '""', "-"
 
 
 class RecordView:
     """Makes the lines of one output, in order: it knows which date was shown last.
 
-    ``highlighted`` has what stands out in keys and in values: functions that return where in a text
-    that begins and ends. With ``is_aligned``, keys and values begin in one column, as far as the
-    records up to then show.
+    What ``found_by`` finds in keys and values stands out. With ``is_aligned``, values begin in one
+    column, as far as the records up to then show.
     """
 
     def __init__(
@@ -51,13 +54,14 @@ class RecordView:
         traits: OutputTraits,
         *,
         is_aligned: bool = False,
-        highlighted: dict[str, Sequence[Spans]] | None = None,
+        found_by: pylog.RecordFilter | None = None,
     ) -> None:
         self._traits = traits
         self._has_dates = traits.width is None or traits.width >= _WIDTH_FOR_DATES
         self._date = ""
-        self._widths = {"place": 0, "key": 0} if is_aligned else {}
-        self._highlighted = highlighted or {}
+        self._is_aligned = is_aligned
+        self._widths = [0] * len(_MOST_PADDED)
+        self._found_by = found_by or pylog.RecordFilter()
 
     def line_format(self) -> pylog.jobs.LineFormat:
         """Return what makes the lines of record batches."""
@@ -70,21 +74,29 @@ class RecordView:
             for name in _Record._fields
         )
         records = map(_Record, *(column.to_pylist() for column in columns))
-        return memoryview("".join(map(self._line, records)).encode())
+        lines = list(map(self._line, records))
+        if self._is_aligned:
+            self._align(lines)
+        return memoryview("".join(map(_joined, lines)).encode())
 
-    def _line(self, record: _Record) -> str:
+    def _line(self, record: _Record) -> _Line:
         styled = self._traits.styled
         date, time = self._date_and_time(record.timestamp)
         place = pylog.jobs.printable(f"{record.topic}-{record.partition}@{record.offset}")
-        parts = [
-            styled(self._padded("place", place), CYAN),
-            styled(time, DIM),
-            self._padded("key", self._text("key", record.key, GREEN)),
-            self._text("value", record.value, ""),
-        ]
-        if record.headers:
-            parts.append(styled(f"[{' '.join(map(_header, record.headers))}]", DIM))
-        return date + " ".join(parts) + "\n"
+        headers = f"[{' '.join(map(_header, record.headers))}]" if record.headers else ""
+        return _Line(
+            date,
+            [styled(place, CYAN), styled(time, DIM), self._text("key", record.key, GREEN)],
+            [self._text("value", record.value, ""), *([styled(headers, DIM)] * bool(headers))],
+        )
+
+    def _align(self, lines: Sequence[_Line]) -> None:
+        """Make the columns before the value as wide as any of them is, or was before."""
+        for line in lines:
+            for at, (cell, most) in enumerate(zip(line.columns, _MOST_PADDED, strict=True)):
+                self._widths[at] = max(self._widths[at], min(width_of(cell), most))
+        for line in lines:
+            line.columns[:] = map(padded, line.columns, self._widths)
 
     def _date_and_time(self, timestamp: int) -> tuple[str, str]:
         """Return the line of a new date, or "", and the time as a record's line has it."""
@@ -104,23 +116,15 @@ class RecordView:
             return self._traits.styled(_NULL if content is None else _EMPTY, DIM)
         text = content.decode("utf-8", "surrogateescape")
         parts, at = [], 0
-        for start, end in _merged(
-            span for spans in self._highlighted.get(column, ()) for span in spans(text)
-        ):
+        for start, end in _merged(self._found_by.spans(column, text)):
             parts += [(text[at:start], style), (text[start:end], BOLD_RED)]
             at = end
         parts.append((text[at:], style))
         return "".join(self._traits.styled(_shown(part), style) for part, style in parts)
 
-    def _padded(self, what: str, text: str) -> str:
-        """Return the text in the column that is as wide as any before it was."""
-        if what not in self._widths:
-            return text
-        width = width_of(text)
-        if what == "key":
-            width = min(width, _MOST_PADDED)
-        self._widths[what] = max(self._widths[what], width)
-        return padded(text, self._widths[what])
+
+def _joined(line: _Line) -> str:
+    return f"{line.date}{' '.join([*line.columns, *line.rest])}\n"
 
 
 def _shown(text: str) -> str:

@@ -8,27 +8,34 @@ r"""A small JSON path, and whether a value has something there: ``$.roles[0]``, 
 ``[*]`` ``.*``     every element of an array, every member of an object
 ``=TEXT``          at the end: one of the places has this value. TEXT is JSON (``42``, ``true``,
                    ``null``, ``"42"``), or else a string as it stands there
+``!=TEXT``         one of the places has another value
+``<TEXT`` ``<=TEXT`` ``>TEXT`` ``>=TEXT``
+                   one of the places has a number that is less, or a string that comes before,
+                   and so on; TEXT is a number or a string
 ================== ==========================================================================
 
-Without ``=``, it is enough that there is such a place, also one that holds ``null``. These are the
-simple parts of RFC 9535; filters, slices and ``..`` are not known. Numbers are compared by value
-and exactly: ``1.0`` is ``1``. What is not JSON in UTF-8 has no places.
+Without a comparison, it is enough that there is such a place, also one that holds ``null``. These
+are the simple parts of RFC 9535; filters, slices and ``..`` are not known. Numbers are compared by
+value and exactly: ``1.0`` is ``1``. Strings are compared by their characters' code points, which
+puts times of ISO 8601 in order. Nothing else is less or greater, a number and a string neither.
+What is not JSON in UTF-8 has no places.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import re
 import struct
 from collections import deque
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MIN_ETINY, Decimal
 from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in all but name
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -171,6 +178,14 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_EQUAL, _UNEQUAL = "=", "!="
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COMPARISON = re.compile("[!<>]=|[=<>]")
 
 
 class Member(NamedTuple):
@@ -217,11 +232,15 @@ def _beginning(expected: str | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """The test that a value is JSON and has something at a path; `parse` makes it."""
+    """The test that a value is JSON and has something at a path; `parse` makes it.
+
+    ``expected`` is JSON, and ``comparison`` says how a place compares with it.
+    """
 
     text: str
     steps: tuple[Step, ...]
     expected: str | None = None
+    comparison: str = _EQUAL
 
     column: ClassVar[str] = "value"
 
@@ -232,7 +251,7 @@ class JsonPath:
             _refuse(text, 0)
         steps: list[Step] = []
         at = 1
-        while at < len(text) and text[at] != "=":
+        while at < len(text) and text[at] not in "=!<>":
             step = _STEP.match(text, at)
             if step is None:
                 _refuse(text, at)
@@ -240,18 +259,32 @@ class JsonPath:
             at = step.end()
         if at == len(text):
             return cls(text, tuple(steps))
-        return cls(text, tuple(steps), _as_json(text[at + 1 :]))
+        compared = _COMPARISON.match(text, at)
+        if compared is None:
+            _refuse(text, at)
+        expected = _as_json(text[compared.end() :])
+        if compared[0] in _ORDERS and not isinstance(_parsed(expected), Decimal | str):
+            msg = (
+                f"JSON path {text!r} compares with {expected}: only numbers and strings are less "
+                "or greater; use = or !="
+            )
+            raise ValueError(msg)
+        return cls(text, tuple(steps), expected, compared[0])
 
     @property
     def required(self) -> tuple[tuple[Needle, ...], ...]:
-        """What a value has in its bytes: each name, and what the last of them or a string is."""
+        """What a value has in its bytes: each name, and what the last of them or a string is.
+
+        Only what a place is to be equal to is known to be there.
+        """
         names = [step for step in self.steps if isinstance(step, str)]
         groups: list[tuple[Needle, ...]] = []
-        if self.expected is not None and self.expected.startswith('"'):
-            groups.append(_spellings(json.loads(self.expected)))
+        equal = self.expected if self.comparison == _EQUAL else None
+        if equal is not None and equal.startswith('"'):
+            groups.append(_spellings(json.loads(equal)))
         if self.steps and isinstance(self.steps[-1], str):
             name, *escaped = _spellings(names.pop())
-            groups.append((Member(name, _beginning(self.expected)), *escaped))
+            groups.append((Member(name, _beginning(equal)), *escaped))
         return (*groups, *map(_spellings, names))
 
     def holds(self, value: object) -> bool:
@@ -261,30 +294,37 @@ class JsonPath:
         try:
             text = value.decode()
             if sum(map(value.count, _STRUCTURE)) > _MOST_PARSED:
-                return self._holds_in(text)
+                return any(True for _ in self.spans(text))
             try:
                 document = _parsed(text)
             except (ArithmeticError, RecursionError):  # an absurd exponent; nested deeply
-                return self._holds_in(text)
+                return any(True for _ in self.spans(text))
         except ValueError:
             return False  # not JSON
         places = _places([document], self.steps)
         if self.expected is None:
             return next(iter(places), _NOTHING) is not _NOTHING
         expected = _parsed(self.expected)
-        return any(_is_same(place, expected) for place in places)
+        return any(_compares(place, self.comparison, expected) for place in places)
 
-    def _holds_in(self, text: str) -> bool:
-        """Return what `holds` does, of a document that is not made into objects as a whole."""
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where the places that pass begin and end; `ValueError` for what is not JSON.
+
+        The document is not made into objects as a whole.
+        """
         places = scan_places(text, self.steps)
         if self.expected is None:
-            return next(places, None) is not None
+            yield from places
+            return
         expected = _parsed(self.expected)
         is_container = isinstance(expected, dict | list)
-        return any(
-            (text[start] in "[{") == is_container and _is_text_of(text[start:end], expected)
-            for start, end in places
-        )
+        for start, end in places:
+            if (text[start] in "[{") != is_container:
+                passes = self.comparison == _UNEQUAL
+            else:
+                passes = _text_compares(text[start:end], self.comparison, expected)
+            if passes:
+                yield start, end
 
 
 _NOTHING = object()
@@ -293,11 +333,25 @@ _MOST_PARSED = 1 << 20
 """Values that a document is made into at the most: each takes some hundred bytes."""
 
 
-def _is_text_of(text: str, expected: object) -> bool:
+def _text_compares(text: str, comparison: str, expected: object) -> bool:
     try:
-        return _is_same(_parsed(text), expected)
-    except (ArithmeticError, RecursionError):
-        return False  # what is expected could be read
+        place = _parsed(text)
+    except RecursionError:
+        return comparison == _UNEQUAL  # what is expected could be read
+    except ArithmeticError:
+        if text[0] in "[{":
+            return comparison == _UNEQUAL
+        place = _number_beyond(text)
+    return _compares(place, comparison, expected)
+
+
+def _number_beyond(text: str) -> Decimal:
+    """Return what is as great, next to any number that can be read, as one that cannot."""
+    mantissa, _, exponent = text.lower().partition("e")
+    if not mantissa.strip("-0."):
+        return Decimal(0)
+    size = f"1e{MIN_ETINY}" if exponent.startswith("-") else "Infinity"
+    return Decimal(f"-{size}" if text.startswith("-") else size)
 
 
 def _step(match: re.Match[str]) -> Step:
@@ -357,6 +411,12 @@ def _children(documents: Iterable[object], step: Step) -> Iterator[object]:
                 yield from document
             elif isinstance(step, int) and -len(document) <= step < len(document):
                 yield document[step]
+
+
+def _compares(one: object, comparison: str, other: object) -> bool:
+    if comparison in _ORDERS:
+        return type(one) is type(other) and _ORDERS[comparison](one, other)
+    return _is_same(one, other) is (comparison == _EQUAL)
 
 
 def _is_same(one: object, other: object) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from pylog.model import TopicPartition
-    from pylog.reading.record_filter import RecordFilter
+    from pylog.reading.record_filter import ContentTest, RecordFilter
     from pylog.record.batch_scan import BatchHeaders, Window
     from pylog.record.compression import Decompressor
 
@@ -202,6 +202,39 @@ def _taken(batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> pa.RecordBatch
     return batch.take(indices)
 
 
+class RowFilter:
+    """Decides about rows of record batches, whose columns have all that the filter depends on."""
+
+    def __init__(self, where: RecordFilter) -> None:
+        self._where = where
+        self._tests = [(test, _search_of(test)) for test in where.content or ()]
+        self._excluded = [RowFilter(each) for each in where.excluded]
+
+    def passing(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """Return the rows that pass, in order."""
+        rows = np.flatnonzero(passing_rows(self._where, batch)).astype(np.int64, copy=False)
+        for test, search in self._tests:
+            column = batch.column(test.column)
+            if search is not None and rows.size:
+                values = binary_column(column, test.column)
+                rows = rows[search.mask(values.data, values.ends[rows], values.ends[rows + 1])]
+            if not rows.size:
+                break
+            column = column.take(fixed_width_array(rows))
+            rows = rows[np.array([test.holds(value) for value in column.to_pylist()])]
+        for each in self._excluded:
+            if not rows.size:
+                break
+            rows = np.setdiff1d(rows, each.passing(batch), assume_unique=True)
+        return rows
+
+
+def _search_of(test: ContentTest) -> ByteSearch | None:
+    """Return what looks for the bytes that a test needs, where its column is of bytes."""
+    is_of_bytes = test.column in ("key", "value")
+    return ByteSearch(test.required) if is_of_bytes and test.required else None
+
+
 class SearchDecoder:
     """A `RecordDecoder` that yields the records that pass a filter with tests of content.
 
@@ -218,10 +251,7 @@ class SearchDecoder:
     ) -> None:
         self.schema = schema
         self._where = where
-        self._tests = [
-            (test, ByteSearch(test.required) if test.column == "value" and test.required else None)
-            for test in where.content or ()
-        ]
+        self._rows = RowFilter(where)
         self._search = BatchSearch(where.required_bytes, decompressor)
         self._decoder = RecordDecoder(
             topic_partition,
@@ -255,26 +285,12 @@ class SearchDecoder:
         if not places.size:
             return
         for batch in self._decoder.decode(window.select(places), start_offset, end_offset):
-            passing = self._passing(batch)
+            passing = self._rows.passing(batch)
             if passing.size:
                 self._given_after = self._decoder.finished_batches
                 is_all = passing.size == batch.num_rows
                 rows = batch if is_all else batch.take(fixed_width_array(passing))
                 yield rows.select(self.schema.names)
-
-    def _passing(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Return the rows that pass, in order."""
-        rows = np.flatnonzero(passing_rows(self._where, batch)).astype(np.int64, copy=False)
-        for test, search in self._tests:
-            column = batch.column(test.column)
-            if search is not None and rows.size:
-                values = binary_column(column, test.column)
-                rows = rows[search.mask(values.data, values.ends[rows], values.ends[rows + 1])]
-            if not rows.size:
-                break
-            column = column.take(fixed_width_array(rows))
-            rows = rows[np.array([test.holds(value) for value in column.to_pylist()])]
-        return rows
 
 
 def _with_columns(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:

@@ -394,7 +394,7 @@ class TaskReader:
         partition, shared = self._task.topic_partition, self._memory.decompressor
         if self._filter is None:
             return RecordDecoder(partition, self._schema, decompressor=shared)
-        kind = SearchDecoder if self._filter.content else FilteredDecoder
+        kind = SearchDecoder if self._filter.needs_content else FilteredDecoder
         return kind(partition, self._schema, self._filter, shared)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:

@@ -13,16 +13,22 @@ import datetime as dt
 import operator
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
+from pylog.columnar.json_path import JsonPath
 from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pylog.columnar.json_path import Needle
     from pylog.model import TopicPartition
 
+    Bytes = str | bytes
     Headers = list[dict[str, object]] | None
+    Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
 
 
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
@@ -119,7 +125,7 @@ class ContentTest(Protocol):
 
     @property
     def column(self) -> str:
-        """The column, ``value`` or ``headers``."""
+        """The column, ``key``, ``value`` or ``headers``."""
 
     @property
     def required(self) -> tuple[tuple[Needle, ...], ...]:
@@ -128,14 +134,16 @@ class ContentTest(Protocol):
     def holds(self, value: object) -> bool:
         """Whether a record with this in the column passes."""
 
+    def spans(self, text: str) -> Iterable[tuple[int, int]]:
+        """Yield what of a key or value is why it passes, from where to where."""
+
 
 @dataclass(frozen=True, slots=True)
-class ValueContains:
-    """The value has these bytes in it. A record without a value never passes."""
+class Contains:
+    """The key or the value has these bytes in it. Null never passes."""
 
     content: bytes
-
-    column: ClassVar[str] = "value"
+    column: str = "value"
 
     @property
     def required(self) -> tuple[tuple[bytes, ...], ...]:
@@ -146,14 +154,18 @@ class ValueContains:
         """Whether it has them."""
         return isinstance(value, bytes) and self.content in value
 
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where they are."""
+        pattern = re.escape(self.content.decode("utf-8", "surrogateescape"))
+        return (found.span() for found in re.finditer(pattern, text))
+
 
 @dataclass(frozen=True, slots=True)
-class ValueMatches:
-    """A regular expression is found in the value, by Python's rules."""
+class Matches:
+    """A regular expression is found in the key or the value, by Python's rules."""
 
     pattern: re.Pattern[str] | re.Pattern[bytes]
-
-    column: ClassVar[str] = "value"
+    column: str = "value"
 
     @property
     def required(self) -> tuple[tuple[bytes, ...], ...]:
@@ -174,6 +186,27 @@ class ValueMatches:
         if isinstance(self.pattern.pattern, str):
             value = value.decode("utf-8", "surrogateescape")
         return self.pattern.search(value) is not None  # type: ignore[arg-type]
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where it is found; nowhere in text if it is one of bytes."""
+        if isinstance(self.pattern.pattern, str):
+            yield from (found.span() for found in self.pattern.finditer(text))
+
+
+@dataclass(frozen=True, slots=True)
+class IsTombstone:
+    """The value is null."""
+
+    column: ClassVar[str] = "value"
+    required: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
+
+    def holds(self, value: object) -> bool:
+        """Whether it is."""
+        return value is None
+
+    def spans(self, text: str) -> Iterable[tuple[int, int]]:
+        """Yield nothing."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +231,10 @@ class HasHeader:
             for each in headers
         )
 
+    def spans(self, text: str) -> Iterable[tuple[int, int]]:
+        """Yield nothing: it is in neither key nor value."""
+        return ()
+
 
 _MOST_KEYS_LOOKED_FOR = 16
 """More keys are compared with those of decoded records alone."""
@@ -220,8 +257,10 @@ class RecordFilter:
         One key as bytes, or several; records with one of them pass, and records without a key
         never do.
     content
-        Tests of values and headers (`pylog.reading.record_filter`), all of which hold;
-        `pylog.search` makes them.
+        Tests of keys, values and headers, all of which hold; `matching` makes them.
+    excluded
+        Filters; a record that one of them passes does not pass. They are about timestamps, keys and
+        content, not about places.
     trusts_batch_timestamps
         Whether the largest timestamp in a batch's header is believed, so that batches before
         ``min_timestamp`` are not read. Brokers write it right; a batch of another program may hold
@@ -240,6 +279,7 @@ class RecordFilter:
     max_timestamp: int | None = None
     keys: frozenset[bytes] | None = None
     content: tuple[ContentTest, ...] | None = None
+    excluded: tuple[RecordFilter, ...] = ()
     timestamp_disorder: int | None = None
     trusts_batch_timestamps: bool = False
 
@@ -251,6 +291,97 @@ class RecordFilter:
         for name in ("min_timestamp", "max_timestamp"):
             value = _milliseconds(getattr(self, name), is_last=name == "max_timestamp")
             object.__setattr__(self, name, _number(name, value))
+        for each in self.excluded:
+            if not each.needs_records or each.is_about_places:
+                msg = (
+                    "an excluded filter has timestamps, keys or content, and no topics, "
+                    f"partitions or offsets; got {each}"
+                )
+                raise ValueError(msg)
+
+    @classmethod
+    def matching(  # noqa: PLR0913 - keyword-only, one for each thing a user may say
+        cls,
+        *,
+        key: Bytes | Iterable[Bytes] | None = None,
+        key_contains: Bytes | Iterable[Bytes] = (),
+        key_regex: Patterns | Iterable[Patterns] = (),
+        value_contains: Bytes | Iterable[Bytes] = (),
+        value_regex: Patterns | Iterable[Patterns] = (),
+        header: str | Iterable[str] = (),
+        json_path: str | Iterable[str] = (),
+        tombstones: bool = False,
+        ignore_case: bool = False,
+        invert: bool = False,
+    ) -> RecordFilter:
+        """Return the filter for records of such keys, values and headers.
+
+        Parameters
+        ----------
+        key
+            The key is exactly this, or one of these; text stands for its UTF-8.
+        key_contains, value_contains
+            The key or value has these bytes in it; of several, all. Null has none.
+        key_regex, value_regex
+            This regular expression of Python is found in the key or value: one of ``str`` in its
+            text in UTF-8, one of ``bytes`` in its bytes. Of several, all.
+        header
+            ``NAME``: there is a header of that name; ``NAME=VALUE``: one with that name and that
+            value in UTF-8. Of several, all.
+        json_path
+            The value is JSON and has something at this path, or something equal, unequal, less or
+            greater there, see `pylog.columnar.json_path`. Of several, all.
+        tombstones
+            Only records whose value is null.
+        ignore_case
+            ``key_contains``, ``key_regex``, ``value_contains`` and ``value_regex`` find upper and
+            lower case alike, as `re.IGNORECASE` does. ``key``, ``header`` and ``json_path`` stay
+            exact.
+        invert
+            Only records that do not pass all of these.
+
+        Returns
+        -------
+        RecordFilter
+            For the argument ``where`` of `pylog.scan`; ``&`` combines it with others.
+
+        Raises
+        ------
+        ValueError
+            A regular expression or JSON path is not one, or ``invert`` has nothing to invert.
+
+        Examples
+        --------
+        >>> where = pylog.RecordFilter.matching(json_path="$.amount>=100", key_contains="user-")
+        >>> pylog.scan("/mnt/kafka-logs", where=where).to_table()
+        """
+        texts = (("key", key_contains), ("value", value_contains))
+        patterns = (("key", key_regex), ("value", value_regex))
+        content: tuple[ContentTest, ...] = (
+            *(
+                _contains(each, column, ignore_case=ignore_case)
+                for column, given in texts
+                for each in _several(given)
+            ),
+            *(
+                Matches(_as_pattern(each, ignore_case=ignore_case), column)
+                for column, given in patterns
+                for each in _several(given)
+            ),
+            *map(_header_test, _several(header)),
+            *map(JsonPath.parse, _several(json_path)),
+            *([IsTombstone()] if tombstones else []),
+        )
+        where = cls(
+            keys=None if key is None else frozenset(map(_as_bytes, _several(key))),
+            content=content or None,
+        )
+        if not invert:
+            return where
+        if not where.needs_records:
+            msg = "invert says which records are not wanted: give a key, text or anything else"
+            raise ValueError(msg)
+        return cls(excluded=(where,))
 
     def __and__(self, other: RecordFilter) -> RecordFilter:
         """Return the filter that passes what both filters pass."""
@@ -263,6 +394,7 @@ class RecordFilter:
             max_timestamp=_lowest(self.max_timestamp, other.max_timestamp),
             keys=_common(self.keys, other.keys),
             content=((self.content or ()) + (other.content or ())) or None,
+            excluded=self.excluded + other.excluded,
             timestamp_disorder=_lowest(self.timestamp_disorder, other.timestamp_disorder),
             trusts_batch_timestamps=self.trusts_batch_timestamps or other.trusts_batch_timestamps,
         )
@@ -271,7 +403,18 @@ class RecordFilter:
     def needs_records(self) -> bool:
         """Whether the filter depends on records, and not only on their places."""
         predicates = self.min_timestamp, self.max_timestamp, self.keys
-        return predicates != (None, None, None) or bool(self.content)
+        return predicates != (None, None, None) or self.needs_content
+
+    @property
+    def needs_content(self) -> bool:
+        """Whether it depends on more of a record than its timestamp and key."""
+        return bool(self.content or self.excluded)
+
+    @property
+    def is_about_places(self) -> bool:
+        """Whether it depends on where a record is."""
+        places = self.topics, self.partitions, self.min_offset, self.max_offset
+        return places != (None, None, None, None)
 
     @property
     def is_about_records(self) -> bool:
@@ -287,6 +430,7 @@ class RecordFilter:
         if self.keys is not None:
             names.append("key")
         names += [test.column for test in self.content or ()]
+        names += [name for each in self.excluded for name in each.columns]
         return tuple(dict.fromkeys(names))
 
     @property
@@ -298,6 +442,29 @@ class RecordFilter:
         if self.keys and all(self.keys) and len(self.keys) <= _MOST_KEYS_LOOKED_FOR:
             groups.append(tuple(sorted(self.keys)))
         return tuple(groups)
+
+    def spans(self, column: str, text: str) -> Iterator[tuple[int, int]]:
+        """Yield what of a record's key or value is why it passes, to show it.
+
+        Parameters
+        ----------
+        column
+            ``key`` or ``value``.
+        text
+            What the column has, decoded as UTF-8 with ``surrogateescape``.
+
+        Yields
+        ------
+        tuple of int
+            Where a part of ``text`` begins and ends (exclusive), in no order; parts may overlap or
+            be empty. What is excluded has none.
+        """
+        if column == "key" and self.keys is not None:
+            yield 0, len(text)
+        for test in self.content or ():
+            if test.column == column:
+                with suppress(ValueError):  # not JSON
+                    yield from test.spans(text)
 
     def covers(self, topic_partition: TopicPartition) -> bool:
         """Whether records of a partition can pass."""
@@ -366,6 +533,41 @@ def _milliseconds(given: object, *, is_last: bool) -> object:
         within = is_last and given.microsecond % 1000 != 0
         return Timestamp.of(given).milliseconds - within
     return given.milliseconds if isinstance(given, Timestamp) else given
+
+
+def _several(given: Any) -> list[Any]:  # noqa: ANN401 - the values are looked at elsewhere
+    """Return one value or several as a list; text and bytes are one."""
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return list(given)
+    return [given]
+
+
+def _as_bytes(text: Bytes) -> bytes:
+    # What was not UTF-8 on a command line is taken as the bytes that it was.
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+def _contains(text: Bytes, column: str, *, ignore_case: bool) -> ContentTest:
+    if ignore_case:
+        return Matches(_as_pattern(re.escape(text), ignore_case=True), column)  # type: ignore[type-var]
+    return Contains(_as_bytes(text), column)
+
+
+def _as_pattern(given: Patterns, *, ignore_case: bool) -> re.Pattern[str] | re.Pattern[bytes]:
+    try:
+        if not ignore_case:
+            return re.compile(given)
+        if isinstance(given, re.Pattern):
+            return re.compile(given.pattern, given.flags | re.IGNORECASE)
+        return re.compile(given, re.IGNORECASE)
+    except re.error as error:
+        msg = f"{given!r} is not a regular expression: {error}"
+        raise ValueError(msg) from error
+
+
+def _header_test(text: str) -> ContentTest:
+    name, equals, value = text.partition("=")
+    return HasHeader(name, _as_bytes(value) if equals else None)
 
 
 _Member = TypeVar("_Member")

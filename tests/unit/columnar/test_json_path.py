@@ -69,6 +69,114 @@ def test_any_other_value_does_not(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "passes"),
+    [
+        ("$.user.id>=7", True),
+        ("$.user.id>=7.0", True),
+        ("$.user.id>=7.001", False),
+        ("$.user.id>7", False),
+        ("$.user.id>-8e3", True),
+        ("$.user.id<=7", True),
+        ("$.user.id<7", False),
+        ("$.user.id<70e-1", False),
+        ("$.user.id!=7.0", False),
+        ("$.user.id!=8", True),
+        ('$.user.id!="7"', True),
+        ("$.big>100000000000000000000", True),
+        ("$.big<100000000000000000002", True),
+        ("$.big>1e20", True),
+        ("$.big<=100000000000000000001.0", True),
+        ("$.big>100000000000000000001", False),
+        ("$.user.name>=Ann", True),
+        ("$.user.name>Ann", False),
+        ("$.user.name<Anna", True),
+        ("$.user.name<B", True),
+        ('$.empty<"0"', True),
+        ("$.empty<0", False),  # a string and a number
+        ('$.user.id<"8"', False),
+        ('$.user.id>"8"', False),
+        ("$.ok>0", False),  # to Python, true would be 1
+        ("$.ok<2", False),
+        ("$.ok!=1", True),
+        ("$.none!=null", False),
+        ("$.none<1", False),
+        ("$.none>=0", False),
+        ("$.missing!=1", False),
+        ("$.missing<1", False),
+        ("$.items[*].id>1", True),
+        ("$.items[*].id>2", False),
+        ("$.items[*].id!=1", True),
+        ("$.items[0].id!=1", False),
+        ("$.user.roles!=[]", True),
+        ('$.user.roles!=["admin","dev"]', False),
+        ("$.user!=7", True),
+        ("$.user>7", False),
+        ("$>0", False),
+        ("$!=0", True),
+    ],
+)
+@pytest.mark.parametrize("is_large", [False, True])
+def test_places_are_compared(
+    monkeypatch: pytest.MonkeyPatch, path: str, *, passes: bool, is_large: bool
+) -> None:
+    """Also in a document that is not made into objects as a whole."""
+    if is_large:
+        monkeypatch.setattr("pylog.columnar.json_path._MOST_PARSED", 0)
+    assert JsonPath.parse(path).holds(DOCUMENT) is passes
+
+
+@pytest.mark.parametrize(
+    ("number", "passing", "failing"),
+    [
+        ("1e9999999999999999999", [">1e999999999", ">=0", "!=7"], ["<1e999999999", "=0", "<=0"]),
+        ("-1E+9999999999999999999", ["<-1e999999999", "<=0", "!=7"], [">-1e9", ">0", "=0"]),
+        ("1e-9999999999999999999", [">0", "<1e-999999999", "!=0"], ["<=0", "=0", ">1e-9"]),
+        ("-0.1e-9999999999999999999", ["<0", ">-1e-999999999", "!=0"], [">=0", "=0", "<-1e-9"]),
+        ("0.00e9999999999999999999", [">=0", "<=0", "=0"], [">0", "<0", "!=0"]),
+    ],
+)
+def test_numbers_beyond_those_that_are_read_are_compared_too(
+    number: str, passing: list[str], failing: list[str]
+) -> None:
+    document = f'{{"n":{number}}}'.encode()
+    for comparisons, passes in ((passing, True), (failing, False)):
+        for comparison in comparisons:
+            assert JsonPath.parse(f"$.n{comparison}").holds(document) is passes, comparison
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$.at<2026-11-01", "2026-11-01"),  # a string, since it is not JSON
+        ("$.a==7", "=7"),
+    ],
+)
+def test_what_is_not_json_is_a_string(text: str, expected: str) -> None:
+    assert JsonPath.parse(text).holds(f'{{"at":"2026-10-31T23:59Z","a":"{expected}"}}'.encode())
+
+
+@pytest.mark.parametrize("path", ["$.a<true", "$.a>=null", "$.a>[1]", '$.a<={"b":1}'])
+def test_only_numbers_and_strings_have_an_order(path: str) -> None:
+    with pytest.raises(ValueError, match=r"only numbers and strings are less or greater; use = or"):
+        JsonPath.parse(path)
+
+
+@pytest.mark.parametrize("comparison", ["!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("value", ["7", "Ann"])
+def test_for_comparisons_names_alone_are_looked_for(comparison: str, value: str) -> None:
+    assert JsonPath.parse(f"$.user.id{comparison}{value}").required == (
+        JsonPath.parse("$.user.id").required
+    )
+
+
+def test_spans_are_where_the_places_that_pass_are() -> None:
+    text = '{"a":[5, 17, "x", {"b":1}]}'
+    assert list(JsonPath.parse("$.a[*]>=5").spans(text)) == [(6, 7), (9, 11)]
+    assert list(JsonPath.parse("$.a[*]!=5").spans(text)) == [(9, 11), (13, 16), (18, 25)]
+    assert list(JsonPath.parse("$.a[3]").spans(text)) == [(18, 25)]
+
+
+@pytest.mark.parametrize(
     "value",
     [None, b"", b"text", b"\xff", b"{", b"[NaN]", b"Infinity", b"[" * 100_000, b"\xef\xbb\xbf{}"],
 )
@@ -135,7 +243,9 @@ def test_numbers_of_any_length_are_read() -> None:
     assert JsonPath.parse("$[0]").holds(b"[1e99999999]")
 
 
-@pytest.mark.parametrize("text", ["", "user", "$user", "$.", "$.a[", "$.a[x]", "$..a", "$['a]"])
+@pytest.mark.parametrize(
+    "text", ["", "user", "$user", "$.", "$.a[", "$.a[x]", "$..a", "$['a]", "$.a!7", "$.a!"]
+)
 def test_what_is_not_a_path_is_refused_with_the_place(text: str) -> None:
     with pytest.raises(ValueError, match=r"cannot be read from .* on: expected a path such as"):
         JsonPath.parse(text)

@@ -20,10 +20,12 @@ from pylog.cli.output import (
     write_json,
 )
 from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.record_view import RecordView
+from pylog.cli.style import OutputTraits
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import FrameType, TracebackType
 
     from pylog.cli.progress import ProgressBar
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     "pylog search /mnt/kafka-logs --value-contains 'payment failed'",
     "pylog search /mnt/kafka-logs --topic orders --key user-7 --json",
     "pylog search /mnt/kafka-logs --json-path '$.user.id=7' --start-timestamp -2h --limit 10",
+    "pylog search /mnt/kafka-logs --json-path '$.amount>=100' --json-path '$.currency!=EUR'",
+    "pylog search /mnt/kafka-logs --topic users --tombstones --key-contains user-",
+    "pylog search /mnt/kafka-logs --value-contains timeout -i --not --count",
 )
 @chosen_records
 @click.option(
@@ -44,6 +49,18 @@ if TYPE_CHECKING:
     multiple=True,
     help="The key is exactly this text (in UTF-8); of several, one of them. The partition where "
     "Kafka's default partitioner puts it is searched first.",
+)
+@click.option(
+    "--key-contains",
+    metavar="TEXT",
+    multiple=True,
+    help="The key has this text (in UTF-8) in it; of several, all.",
+)
+@click.option(
+    "--key-regex",
+    metavar="REGEX",
+    multiple=True,
+    help="This regular expression (of Python) is found in the key, read as UTF-8; of several, all.",
 )
 @click.option(
     "--partitioner",
@@ -65,7 +82,7 @@ if TYPE_CHECKING:
     metavar="REGEX",
     multiple=True,
     help="This regular expression (of Python) is found in the value, read as UTF-8; of several, "
-    "all. (?i) at its beginning ignores case.",
+    "all.",
 )
 @click.option(
     "--header",
@@ -78,8 +95,23 @@ if TYPE_CHECKING:
     "--json-path",
     metavar="PATH[=VALUE]",
     multiple=True,
-    help="The value is JSON and has something at this path, or has exactly this there; of several, "
-    "all. See above.",
+    help="The value is JSON and has something at this path, or has exactly this there; other "
+    "comparisons are != < <= > >=. Of several, all. See above.",
+)
+@click.option("--tombstones", is_flag=True, help="Only records whose value is null.")
+@click.option(
+    "-i",
+    "--ignore-case",
+    is_flag=True,
+    help="Find upper and lower case alike, with --key-contains, --key-regex, --value-contains and "
+    "--value-regex.",
+)
+@click.option(
+    "--not",
+    "invert",
+    is_flag=True,
+    help="Print the records that do not match instead. --min-timestamp and --max-timestamp stay "
+    "what they are.",
 )
 @options.own_timestamps()
 @options.trust_batch_timestamps("For --min-timestamp")
@@ -111,17 +143,21 @@ def search(
 ) -> int:
     r"""Print the records that match: by key, value, header, JSON path or time.
 
-    A record matches if it passes every test that is given: --key, --value-contains, --value-regex,
-    --header, --json-path, --min-timestamp, --max-timestamp. Matches are printed as they are found,
-    partition by partition, in offset order. The last line, on stderr, says how much was looked
-    through. What is damaged, and so was not searched, is named there, too.
+    A record matches if it passes every test that is given: --key, --key-contains, --key-regex,
+    --value-contains, --value-regex, --header, --json-path, --tombstones, --min-timestamp,
+    --max-timestamp. Matches are printed as they are found, partition by partition, in offset order.
+    The last line, on stderr, says how much was looked through. What is damaged, and so was not
+    searched, is named there, too.
 
     A match is printed as topic and partition, offset, timestamp, key and value with tabs between
-    them; keys and values are printed as by cat --format text.
+    them; keys and values are printed as by cat --format text. In a terminal it is a line as of cat
+    --format pretty, in columns, and what was found stands out.
 
     A JSON path is $ for the whole value, then .name, ['any name'], [0], [-1] or [*] for the way
     into it: $.user.id, $.items[*].sku. =VALUE is JSON ($.user.id=7, $.ok=true, $.id="7"), or else a
-    string as it stands there ($.name=Ann). Numbers are compared by value.
+    string as it stands there ($.name=Ann). Numbers are compared by value. != is any other value
+    there, and < <= > >= compare numbers with numbers, and strings with strings by their characters:
+    $.amount>=100, $.at<2026-11-01. Quote it for the shell.
 
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
@@ -139,27 +175,32 @@ def search(
     if tests["partitioner"] is not None and (tests["key"] is None or chosen.partitions):
         msg = "--partitioner says which partition a --key is in: give --key, and no --partition"
         raise click.UsageError(msg)
-    if all(each is None or each in ((), False) for each in tests.values()):
+    if tests["partitioner"] is not None and tests["invert"]:
+        msg = "--partitioner says which partition a --key is in, and --not looks for others"
+        raise click.UsageError(msg)
+    ways = {"ignore_case", "invert", "trust_batch_timestamps"}
+    if all(each in (None, (), False) for name, each in tests.items() if name not in ways):
         msg = (
-            "give what to search for: --key, --value-contains, --value-regex, --header, "
-            "--json-path, --min-timestamp or --max-timestamp; pylog cat prints all records"
+            "give what to search for: --key, --value-contains, --value-regex, --key-contains, "
+            "--key-regex, --header, --json-path, --tombstones, --min-timestamp or --max-timestamp; "
+            "pylog cat prints all records"
         )
         raise click.UsageError(msg)
-    lines = _format(format_text, only_count=only_count, as_json=as_json)
-    has_pattern = bool(tests["value_regex"])
+    lines = _format(format_text, tests, only_count=only_count, as_json=as_json)
+    patterns = [name for name in ("value_regex", "key_regex") if tests[name]]
     with (
         progress.ProgressBar("searching", None) as bar,
-        StalledPattern(bar if progress.is_seen() else None, is_watched=has_pattern) as stalled,
+        StalledPattern(bar if progress.is_seen() else None, patterns) as stalled,
     ):
         found = pylog.search(
             chosen.directory(),
             **chosen.arguments(),
-            **way.arguments() | ({"threads": 1} if has_pattern else {}),
+            **way.arguments() | ({"threads": 1} if patterns else {}),
             **tests,
             columns=lines.columns,
             timestamp_unit="ms",
             limit=limit,
-            progress=stalled.show if has_pattern or progress.is_seen() else None,
+            progress=stalled.show if patterns or progress.is_seen() else None,
         )
         announce_compilation()
         output = RecordOutput(lines)
@@ -174,12 +215,23 @@ def search(
     return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND
 
 
-def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylog.jobs.LineFormat:
+def _format(
+    format_text: str | None, tests: dict[str, Any], *, only_count: bool, as_json: bool
+) -> pylog.jobs.LineFormat:
     if only_count:
         return pylog.jobs.LineFormat.located_text()._replace(columns=("offset",))
     if format_text is not None:
         return lines_of_format(format_text)
-    return pylog.jobs.LineFormat.json("text") if as_json else pylog.jobs.LineFormat.located_text()
+    if as_json:
+        return pylog.jobs.LineFormat.json("text")
+    traits = OutputTraits.of(sys.stdout)
+    if not traits.is_terminal:
+        return pylog.jobs.LineFormat.located_text()
+    of_times = {"partitioner", "min_timestamp", "max_timestamp", "trust_batch_timestamps"}
+    where = pylog.RecordFilter.matching(
+        **{name: each for name, each in tests.items() if name not in of_times}
+    )
+    return RecordView(traits, is_aligned=True, found_by=where).line_format()
 
 
 def _print_summary(
@@ -231,16 +283,17 @@ class StalledPattern:
     Outside of the main thread it changes nothing.
     """
 
-    def __init__(self, bar: ProgressBar | None, *, is_watched: bool) -> None:
+    def __init__(self, bar: ProgressBar | None, patterns: Sequence[str]) -> None:
         self._bar = bar
+        self._patterns = patterns  # parameters that are regular expressions
         is_main = threading.current_thread() is threading.main_thread()
-        self._is_watched = is_watched and is_main
+        self._is_watched = bool(patterns) and is_main
         self._before: signal.Handlers | signal._HANDLER = signal.SIG_DFL
 
     def __enter__(self) -> Self:
         if self._is_watched:
             self._before = signal.getsignal(signal.SIGVTALRM)
-            signal.signal(signal.SIGVTALRM, _give_up)
+            signal.signal(signal.SIGVTALRM, self._give_up)
             self.note_progress()
         return self
 
@@ -265,11 +318,11 @@ class StalledPattern:
         if self._is_watched:
             signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
 
-
-def _give_up(number: int, frame: FrameType | None) -> NoReturn:
-    msg = (
-        f"--value-regex has been at the same records for {MOST_SECONDS:.0f} s of processor time, "
-        "so the pattern backtracks: have no repetition inside of another one ((a+)+), or search "
-        "for plain text by --value-contains"
-    )
-    raise TimeoutError(msg)
+    def _give_up(self, number: int, frame: FrameType | None) -> NoReturn:
+        names = " or ".join(f"--{each.replace('_', '-')}" for each in self._patterns)
+        msg = (
+            f"{names} has been at the same records for {MOST_SECONDS:.0f} s of processor time, so "
+            "the pattern backtracks: have no repetition inside of another one ((a+)+), or search "
+            "for plain text by --value-contains"
+        )
+        raise TimeoutError(msg)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.batches import Stored, batch_v2, with_bad_crc
 from tests.support.log_files import write_partition
+from tests.support.terminal import in_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +59,20 @@ def test_matches_are_lines_and_the_summary_is_on_stderr(
         (["--key", "k", "--start-offset", 1, "--end-offset", 3], [1, 2]),
         (["--key", "k", "--limit", 1], [0]),
         (["--key", "nobody"], []),
+        (["--key-contains", "k"], [0, 1, 2, 3]),
+        (["--key-contains", "K"], []),
+        (["--key-contains", "K", "-i"], [0, 1, 2, 3]),
+        (["--key-regex", "^k$", "--tombstones"], [2]),
+        (["--value-contains", "TAB", "--ignore-case"], [3]),
+        (["--value-regex", "^A", "-i"], [0]),
+        (["--tombstones"], [2]),
+        (["--not", "--tombstones"], [0, 1, 3]),
+        (["--not", "--value-contains", "timeout"], [1, 2]),
+        (["--not", "--value-contains", "timeout", "--value-contains", "tab"], [0, 1, 2]),
+        (["--not", "--value-contains", "timeout", "--min-timestamp", TIME_MS + 2], [2]),
+        (["--json-path", "$.user.id>=7"], [1]),
+        (["--json-path", "$.user.id<7"], []),
+        (["--json-path", "$.user.id!=8"], [1]),
     ],
 )
 def test_all_tests_have_to_pass(
@@ -117,6 +132,15 @@ def test_damage_is_named_and_the_rest_is_searched(
     ("arguments", "message"),
     [
         ([], "give what to search for: --key, --value-contains, --value-regex"),
+        (["-i"], "give what to search for: --key, --value-contains, --value-regex"),
+        (["--not"], "give what to search for: --key, --value-contains, --value-regex"),
+        (["--trust-batch-timestamps"], "give what to search for: --key, --value-contains"),
+        (["--key-regex", "("], "'(' is not a regular expression"),
+        (["--json-path", "$.a>true"], "only numbers and strings are less or greater"),
+        (
+            ["--key", "k", "--partitioner", "default", "--not"],
+            "--partitioner says which partition a --key is in, and --not looks for others",
+        ),
         (["--value-regex", "("], "'(' is not a regular expression"),
         (["--json-path", "user"], "JSON path 'user' cannot be read"),
         (["--key", "k", "-f", "%o", "--json"], "-f is neither for --json nor for --count"),
@@ -199,3 +223,67 @@ def test_a_partitioner_is_for_a_key_alone(
     done = pylog_run("search", wide, "--partitioner", "default", *arguments)
     assert done.status == 2
     assert "--partitioner says which partition a --key is in: give --key, and no" in done.error
+
+
+def test_a_pattern_for_keys_is_named_when_it_backtracks(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog.cli.commands.search.MOST_SECONDS", 0.3)
+    write_partition(tmp_path, {0: [batch_v2([record(0, b"v", key=b"a" * 60 + b"!")])]})
+    done = pylog_run("search", tmp_path, "--key-regex", "^(a+)+$")
+    assert done.status == 2
+    assert done.error.startswith("pylog: error: --key-regex has been at the same records for ")
+
+
+def found(text: str) -> str:
+    return f"\x1b[1;31m{text}\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ends"),
+    [
+        (["--value-contains", "TIME", "-i"], [f"a {found('time')}out", f"{found('time')}out"]),
+        (["--value-regex", "t.m|meo"], [f"a {found('tim')}eout", f"{found('tim')}eout"]),
+        (["--value-contains", "imeo", "--value-regex", "^a t"], [f"{found('a timeo')}ut"]),
+        (["--key", "k"], [f"{found('k')} a timeout", f'{found("k")} {{"user":{{"id":7}}}}']),
+        (["--key-contains", "k"], [f"{found('k')} a timeout"]),
+        (["--key-regex", "."], [f"{found('k')} a timeout"]),
+        (["--json-path", "$.user.id>5"], [f'{{"user":{{"id":{found("7")}}}}}']),
+        (["--value-regex", "x*", "--limit", "1"], ["a timeout"]),  # what is empty is not seen
+        (["--not", "--value-contains", "timeout"], ['{"user":{"id":7}}']),
+    ],
+)
+def test_in_a_terminal_what_was_found_stands_out(
+    logs: Path, arguments: list[str], ends: list[str]
+) -> None:
+    lines = in_terminal(140, "search", logs, *arguments).splitlines()
+    lines = [line.partition(" \x1b[2m[")[0] for line in lines]  # without headers
+    for end in ends:
+        assert any(line.endswith(end) for line in lines), (end, lines)
+
+
+def test_in_a_terminal_values_are_in_one_column(tmp_path: Path) -> None:
+    keys = [b"a", "\u65e5\u672c".encode(), b"a-long-key", None]
+    records = [
+        Stored(at, TIME_MS - 1, key, b"value")
+        for at, key in zip((1, 9, 99, 100), keys, strict=True)
+    ]
+    records[2] = Stored(99, -1, keys[2], b"value")
+    write_partition(tmp_path, {0: [batch_v2(records)]})
+    output = in_terminal(140, "search", tmp_path, "--value-contains", "value", NO_COLOR="1")
+    assert output.splitlines() == [
+        "orders-0@1   2023-11-14T22:13:19.999Z a          value",
+        "orders-0@9   2023-11-14T22:13:19.999Z \u65e5\u672c       value",
+        "orders-0@99  -                        a-long-key value",
+        "orders-0@100 2023-11-14T22:13:19.999Z \u2205          value",
+    ]
+
+
+def test_nothing_that_is_found_is_a_command_to_the_terminal(tmp_path: Path) -> None:
+    value = b"x\x1b[2Jneedle\xe2\x80\xae\xff" * 3
+    write_partition(tmp_path, {0: [batch_v2([record(0, value, key=value)])]})
+    output = in_terminal(140, "search", tmp_path, "--value-contains", "\x1b[2Jneedle\u202e")
+    shown = found("\\x1b[2Jneedle\\u202e")
+    assert f" x{shown}\\xffx{shown}\\xffx{shown}\\xff " in output
+    assert "\x1b[2J" not in output
+    assert "\u202e" not in output
