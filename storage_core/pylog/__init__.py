@@ -54,6 +54,7 @@ _PUBLIC = LazyNames(
         ),
         "pylog.positions": (
             "EARLIEST",
+            "FromEnd",
             "LATEST",
             "MAX_TIMESTAMP",
             "OffsetSpec",

@@ -33,6 +33,7 @@ from pylog.model import IsolationLevel as IsolationLevel
 from pylog.model import TimestampType as TimestampType
 from pylog.model import TopicPartition as TopicPartition
 from pylog.positions import EARLIEST as EARLIEST
+from pylog.positions import FromEnd as FromEnd
 from pylog.positions import LATEST as LATEST
 from pylog.positions import MAX_TIMESTAMP as MAX_TIMESTAMP
 from pylog.positions import OffsetSpec as OffsetSpec

@@ -86,8 +86,31 @@ class Timestamp:
         return cls(-((_EPOCH - instant) // dt.timedelta(milliseconds=1)), if_missing)
 
 
-OffsetSpec = str | int | Timestamp
-"""One of the words, an offset (-2 earliest, -1 latest), or a `Timestamp` (Kafka: OffsetSpec)."""
+@dataclass(frozen=True, slots=True)
+class FromEnd:
+    """The offset that is ``offsets`` before the end that a consumer would read up to.
+
+    In a log that has fewer, it is the log start offset. Where compaction has removed records, or
+    transactions have markers, there are fewer records than offsets; `Scan.last` counts records.
+
+    Attributes
+    ----------
+    offsets
+        How many; 0 or more.
+    """
+
+    offsets: int
+
+    def __post_init__(self) -> None:
+        given: object = self.offsets
+        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+            msg = f"{given!r} offsets before the end: expected a whole number, 0 or more"
+            raise ValueError(msg)
+
+
+OffsetSpec = str | int | Timestamp | FromEnd
+"""One of the words, an offset (-2 earliest, -1 latest), a `Timestamp`, or a `FromEnd` (Kafka:
+OffsetSpec)."""
 
 OffsetSpecs = (
     OffsetSpec
@@ -100,7 +123,7 @@ not named take the default. A datetime with a time zone stands for its `Timestam
 
 def parse_offset_spec(value: object) -> OffsetSpec:
     """Return ``value`` as a spec, with words in lower case and datetimes as timestamps."""
-    if isinstance(value, Timestamp):
+    if isinstance(value, Timestamp | FromEnd):
         return value
     if isinstance(value, str):
         word = value.strip().lower()
@@ -118,7 +141,7 @@ def parse_offset_spec(value: object) -> OffsetSpec:
             return value
     msg = (
         f"{value!r} is not a position{_hint(value)} Give 'earliest', 'latest', 'max_timestamp', an "
-        "offset of 0 or more, a pylog.Timestamp or a datetime with a time zone"
+        "offset of 0 or more, a pylog.Timestamp, a datetime with a time zone or a pylog.FromEnd"
     )
     raise ValueError(msg)
 

@@ -25,6 +25,7 @@ ORDERS = pylog.TopicPartition("orders", 0)
         (0, 0),
         (2**63 - 1, 2**63 - 1),
         (pylog.Timestamp(5), pylog.Timestamp(5)),
+        (pylog.FromEnd(5), pylog.FromEnd(5)),
         (dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC), pylog.Timestamp(1000)),
         (dt.datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC), pylog.Timestamp(1)),
         (
@@ -35,6 +36,12 @@ ORDERS = pylog.TopicPartition("orders", 0)
 )
 def test_words_offsets_and_times_are_positions(value: object, spec: object) -> None:
     assert parse_offset_spec(value) == spec
+
+
+@pytest.mark.parametrize("offsets", [-1, True, 1.5, "5", None])
+def test_a_number_of_offsets_before_the_end_is_whole_and_not_negative(offsets: object) -> None:
+    with pytest.raises(ValueError, match="offsets before the end: expected a whole number, 0 or"):
+        pylog.FromEnd(offsets)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", ["soonest", "", -3, 2**63, 1.5, None, True, b"latest", [1]])

@@ -304,7 +304,7 @@ topic = one_topic()
 def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return the option for the names of the only topics that count; see `names_in`."""
     return click.option(
-        "--topic", "topics", metavar="T[,T...]", multiple=True, type=TOPICS, help=help_text
+        "--topic", "-t", "topics", metavar="T[,T...]", multiple=True, type=TOPICS, help=help_text
     )
 
 
@@ -314,6 +314,7 @@ def partitions(
     """Return the option for the only partitions of each topic that count."""
     return click.option(
         "--partition",
+        "-p",
         "partitions",
         metavar="N",
         multiple=True,

@@ -31,6 +31,7 @@ class ChosenRecords:
     pattern: str | None
     partitions: tuple[int, ...]
     isolation: str
+    offset: str | int | pylog.FromEnd | None
     start_offset: int | None
     end_offset: int | None
     start_timestamp: int | None
@@ -39,8 +40,13 @@ class ChosenRecords:
     replica: str | None
 
     @property
-    def start(self) -> str | int | pylog.Timestamp:
+    def start(self) -> str | int | pylog.Timestamp | pylog.FromEnd:
         """The position that the range starts at."""
+        if self.offset is not None:
+            if (self.start_offset, self.start_timestamp) != (None, None):
+                msg = "give either -o, --start-offset or --start-timestamp, not two of them"
+                raise click.UsageError(msg)
+            return self.offset
         return _position("start", self.start_offset, self.start_timestamp, "earliest")
 
     @property
@@ -137,6 +143,33 @@ def _position(
     return default if offset is None else offset
 
 
+class _KcatOffset(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
+    """A position as kcat's option ``-o`` has it."""
+
+    name = "offset"
+
+    def convert(
+        self,
+        value: str,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | int | pylog.FromEnd:
+        """Return the position."""
+        if value in _WORDS:
+            return _WORDS[value]
+        digits = value.removeprefix("-")
+        # More digits than Kafka's largest offset has could take Python forever.
+        is_short = len(digits) <= len(str(_LARGEST_OFFSET))
+        if not (digits.isascii() and digits.isdecimal() and is_short) or (
+            int(digits) > _LARGEST_OFFSET
+        ):
+            self.fail(f"{value!r} is not beginning, end, an offset, or -N", param, ctx)
+        return pylog.FromEnd(int(digits)) if value.startswith("-") else int(digits)
+
+
+_WORDS = {"beginning": "earliest", "end": "latest"}
+_LARGEST_OFFSET = 2**63 - 1
+
 _Group = TypeVar("_Group", ChosenRecords, WayOfReading)
 
 
@@ -185,6 +218,14 @@ chosen_records = _packed(
             default="read_uncommitted",
             help="read_committed leaves out aborted transactions, and everything from the first "
             "open transaction on.",
+        ),
+        click.option(
+            "-o",
+            "offset",
+            metavar="OFFSET",
+            type=_KcatOffset(),
+            help="Where to begin in every partition read, as kcat has it: beginning, end, an "
+            "offset, or -N for the last N offsets.",
         ),
         click.option(
             "--start-offset",

@@ -50,7 +50,7 @@ from pylog.files.time_index import TimeIndexEntries
 from pylog.locations import join
 from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
 from pylog.model import NO_TIMESTAMP, TimestampOffset
-from pylog.positions import EARLIEST, LATEST, MAX_TIMESTAMP, Timestamp
+from pylog.positions import EARLIEST, LATEST, MAX_TIMESTAMP, FromEnd, Timestamp
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 from pylog.reading.slicing import open_slice, slice_of
@@ -306,7 +306,7 @@ def resolve_end(spec: OffsetSpec, view: LogView, latest: int) -> int:
     return _resolve(spec, view, latest)
 
 
-def _resolve(spec: str | int, view: LogView, latest: int) -> int:
+def _resolve(spec: str | int | FromEnd, view: LogView, latest: int) -> int:
     if spec == EARLIEST:
         return view.log_start_offset
     if spec == LATEST:
@@ -314,6 +314,8 @@ def _resolve(spec: str | int, view: LogView, latest: int) -> int:
     if spec == MAX_TIMESTAMP:
         record = find_max_timestamp(view)
         return latest if record is None else record.offset
+    if isinstance(spec, FromEnd):
+        return max(view.log_start_offset, latest - spec.offsets)
     offset = int(spec)
     if not view.log_start_offset <= offset <= view.log_end_offset:
         raise OffsetOutOfRangeError(

@@ -356,7 +356,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     start, end
         The first offset, and the offset before which to stop: "earliest", "latest",
         "max_timestamp", an offset, a `Timestamp` or a datetime with a time zone (the first offset
-        at or after that time), or a mapping from partition or topic to one of these.
+        at or after that time), a `FromEnd`, or a mapping from partition or topic to one of these.
     isolation
         "read_uncommitted", or "read_committed", which leaves out aborted records, and everything
         from the first open transaction on.

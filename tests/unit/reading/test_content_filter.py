@@ -45,7 +45,7 @@ def is_removed_2(record: Stored) -> bool:
 CASES: list[tuple[dict[str, Any], Holds]] = [
     ({"key": "user-1"}, lambda each: each.key == b"user-1"),
     ({"key_contains": "ser-"}, lambda each: b"ser-" in key_of(each)),
-    ({"key_contains": ["ser", "R"]}, lambda each: {b"ser", b"R"} <= parts(each.key, 1, 3)),
+    ({"key_contains": ["abc", "R"]}, lambda each: {b"abc", b"R"} <= parts(each.key, 1, 3)),
     ({"key_contains": b"\xff"}, lambda each: b"\xff" in key_of(each)),
     ({"key_contains": ""}, lambda each: each.key is not None),
     ({"key_contains": "USER", "ignore_case": True}, lambda each: b"user" in key_of(each).lower()),
@@ -74,7 +74,7 @@ CASES: list[tuple[dict[str, Any], Holds]] = [
 
 def records(seed: int) -> list[Stored]:
     draw = random.Random(seed)
-    keys = [None, b"", b"user-1", b"user-2", b"USER-1", b"user-12", b"ser R", b"k\xff", b"\xffk"]
+    keys = [None, b"", b"user-1", b"user-2", b"USER-1", b"user-12", b"abc R", b"k\xff", b"\xffk"]
     values = [None, b"", b"a timeout", b"TIMEOUT", b"time\nout", b"\xc3\xa4", b"\xc3\x84", b"\xff"]
     return [
         Stored(at, 1_000 + at, draw.choice(keys), draw.choice(values), draw.choice(HEADERS))

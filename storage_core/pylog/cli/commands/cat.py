@@ -35,6 +35,7 @@ _FOR_PEOPLE = "pretty"
     "pylog cat /mnt/kafka-logs --topic orders --start-timestamp -2h --format text",
     "pylog cat /mnt/kafka-logs --topic orders --follow -f '%t-%p@%o %k: %s\\n'",
     "pylog cat /mnt/kafka-logs --merge --reverse --limit 20",
+    "pylog cat /mnt/kafka-logs -t orders -p 3 -o -100 -c 10 -f '%T %k: %s\\n'",
 )
 @chosen_records
 @options.own_timestamps()
@@ -53,6 +54,7 @@ _FOR_PEOPLE = "pretty"
 )
 @click.option(
     "--limit",
+    "-c",
     metavar="N",
     type=click.IntRange(min=1),
     help="Stop after N records in all.",

@@ -117,6 +117,7 @@ if TYPE_CHECKING:
 @options.trust_batch_timestamps("For --min-timestamp")
 @click.option(
     "--limit",
+    "-c",
     metavar="N",
     type=click.IntRange(min=1),
     help="Stop at the N-th match, and read nothing after it.",

@@ -490,3 +490,65 @@ def test_a_records_own_timestamp_filters_where_a_look_up_does_not(
     assert done.status == 0
     lines = target.read_text("utf-8").splitlines()
     assert [json.loads(line)["offset"] for line in lines] == [2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offsets"),
+    [
+        (["-o", "beginning"], [*range(20), *range(3, 23)]),
+        (["-o", "end"], []),
+        (["-o", "15"], [*range(15, 20), *range(15, 23)]),
+        (["-o", "-2"], [18, 19, 21, 22]),
+        (["-o-2"], [18, 19, 21, 22]),
+        (["-o", "-0"], []),
+        (["-o", "-1000"], [*range(20), *range(3, 23)]),
+        (["-o", "-9223372036854775807", "-p", "1", "-c", "2"], [3, 4]),
+        (["-t", "orders", "-p", "1", "-o", "-2", "-c", "1"], [21]),
+        (["-o", "-2", "--end-offset", "19", "-p", "0"], [18]),
+    ],
+)
+def test_the_options_of_kcat(
+    log_directory: Path,
+    pylog_run: Callable[..., Outcome],
+    arguments: list[str],
+    offsets: list[int],
+) -> None:
+    write_partition(log_directory, {0: [batch_v2(plain_records(0, 5))]}, name="aside-0")
+    done = pylog_run("cat", log_directory, "-t", "orders", *arguments, "-f", r"%o\n")
+    assert done.status == 0
+    assert [int(line) for line in done.lines] == offsets
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "latest"], "'latest' is not beginning, end, an offset, or -N"),
+        (["-o", "--2"], "'--2' is not beginning, end, an offset, or -N"),
+        (["-o", "9" * 5_000], "is not beginning, end, an offset, or -N"),
+        (["-o", "9" * 19], "is not beginning, end, an offset, or -N"),
+        (["-o", str(2**63 - 1)], "is out of range: the log holds offsets 0 to 20 (exclusive)"),
+        (["-o", "5", "--start-offset", "5"], "give either -o, --start-offset or --start-timestamp"),
+        (["-o", "5", "--start-timestamp", "-1h"], "give either -o, --start-offset or --start-time"),
+        (["-t", "orders", "--pattern", "o"], "give either --topic or --pattern, not both"),
+    ],
+)
+def test_options_of_kcat_that_make_no_sense(
+    log_directory: Path,
+    pylog_run: Callable[..., Outcome],
+    arguments: list[str],
+    message: str,
+) -> None:
+    done = pylog_run("cat", log_directory, *arguments)
+    assert (done.status, done.output, done.error.count("\n")) == (2, b"", 1)
+    assert message in done.error
+
+
+def test_the_last_offsets_are_those_before_the_end_that_is_read(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    """With read_committed, nothing from the first open transaction on."""
+    opened = batch_v2(plain_records(10, 5), producer_id=7, is_transactional=True)
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 10)), opened]})
+    for isolation, offsets in (("read_committed", [8, 9]), ("read_uncommitted", [13, 14])):
+        done = pylog_run("cat", tmp_path, "-o", "-2", "--isolation", isolation, "-f", r"%o\n")
+        assert [int(line) for line in done.lines] == offsets

@@ -59,6 +59,7 @@ def test_matches_are_lines_and_the_summary_is_on_stderr(
         (["--key", "k", "--start-offset", 1, "--end-offset", 3], [1, 2]),
         (["--key", "k", "--limit", 1], [0]),
         (["--key", "nobody"], []),
+        (["--key", "k", "-p", "0", "-o", "-3", "-c", "2"], [1, 2]),
         (["--key-contains", "k"], [0, 1, 2, 3]),
         (["--key-contains", "K"], []),
         (["--key-contains", "K", "-i"], [0, 1, 2, 3]),
