@@ -16,10 +16,12 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
+from pylog.cli.box_table import BoxColumn, box_lines
 from pylog.cli.options import argument, command
-from pylog.cli.output import announce_compilation
+from pylog.cli.output import announce_compilation, can_show_blocks
 from pylog.cli.progress import stopped_by
 from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.style import OutputTraits
 from pylog.lazy_modules import LazyModule
 from pylog.text.instants import calendar_text
 from pylog.text.words import counted
@@ -110,6 +112,10 @@ def sql(
     unless it names a zone. Keys and values are bytes: decode(value) is their text, and
     decode(value)->>'$.user.id' looks into JSON.
 
+    In a terminal, the table is a box with the types of its columns. Of more than 40 rows, the first
+    and the last 20 are shown, and what is too wide is cut: --csv, --json, a file and a pipe get all
+    of it. There, null is NULL.
+
     In the table, null is \N, control characters and bytes that are not UTF-8 are escaped (\n,
     \xff), and a backslash is doubled. In CSV only such bytes are escaped. In JSON, a value that is
     not UTF-8 is {"base64": ...}, so that nothing is lost.
@@ -154,7 +160,51 @@ def _lines(reader: pa.RecordBatchReader, *, as_csv: bool, as_json: bool) -> Iter
         return json_lines(names, rows)
     if as_csv:
         return csv_lines(names, rows, escapes_controls=sys.stdout.isatty())
+    traits = OutputTraits.of(sys.stdout)
+    if names and traits.is_terminal and can_show_blocks(sys.stdout.encoding):
+        cells = ([None if value is None else _cell(value) for value in row] for row in rows)
+        return box_lines(list(map(_box_column, reader.schema)), cells, traits)
     return table_lines(names, rows)
+
+
+_KINDS = {
+    "string": "varchar",
+    "large_string": "varchar",
+    "binary": "blob",
+    "large_binary": "blob",
+    "bool": "boolean",
+    "halffloat": "float16",
+    "date32[day]": "date",
+    "month_day_nano_interval": "interval",
+}
+"""What DuckDB's shell calls Arrow's types; all others by Arrow's own names."""
+
+
+def _box_column(field: pa.Field) -> BoxColumn:
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return BoxColumn(
+        pylog.jobs.printable(field.name),
+        pylog.jobs.printable(_kind(field.type)),
+        is_right=any(is_of(field.type) for is_of in is_number),
+    )
+
+
+def _kind(kind: pa.DataType) -> str:
+    """Return a type as DuckDB's shell has it."""
+    types = pa.types
+    if types.is_timestamp(kind):
+        return "timestamp with time zone" if kind.tz else "timestamp"
+    if types.is_time(kind):
+        return "time"
+    if types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if types.is_list(kind) or types.is_large_list(kind):
+        return f"{_kind(kind.value_type)}[]"
+    if types.is_map(kind):
+        return f"map({_kind(kind.key_type)}, {_kind(kind.item_type)})"
+    if types.is_struct(kind):
+        return f"struct({', '.join(f'{each.name} {_kind(each.type)}' for each in kind)})"
+    return _KINDS.get(str(kind), str(kind))
 
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
