@@ -17,18 +17,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from pylog.columnar.json_path import JsonPath
+from pylog.lazy_modules import LazyModule
 from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.columnar import json_path as json_paths
     from pylog.columnar.json_path import Needle
     from pylog.model import TopicPartition
 
     Bytes = str | bytes
     Headers = list[dict[str, object]] | None
     Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
+else:
+    json_paths = LazyModule("pylog.columnar.json_path")  # which few filters need
 
 
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
@@ -369,7 +372,7 @@ class RecordFilter:
                 for each in _several(given)
             ),
             *map(_header_test, _several(header)),
-            *map(JsonPath.parse, _several(json_path)),
+            *map(json_paths.JsonPath.parse, _several(json_path)),
             *([IsTombstone()] if tombstones else []),
         )
         where = cls(
