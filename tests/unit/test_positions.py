@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,11 @@ import pytest
 
 import pylog
 from pylog.positions import OffsetSpecs, Timestamp, parse_offset_spec, spec_for
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ORDERS = pylog.TopicPartition("orders", 0)
 
@@ -121,3 +127,14 @@ def test_an_instant_is_the_first_millisecond_at_or_after_it() -> None:
 def test_an_instant_needs_a_time_zone() -> None:
     with pytest.raises(ValueError, match="has no time zone"):
         Timestamp.of(dt.datetime(2024, 3, 1))  # noqa: DTZ001 - what is refused
+
+
+@pytest.mark.parametrize(("offsets", "start"), [(0, 8), (1, 7), (5, 3), (6, 3), (2**63, 3)])
+def test_offsets_before_the_end_begin_at_the_start_of_a_log_that_has_fewer(
+    tmp_path: Path, offsets: int, start: int
+) -> None:
+    write_partition(tmp_path, {3: [batch_v2(plain_records(3, 5))]})
+    scan = pylog.scan(tmp_path, start=pylog.FromEnd(offsets))
+    assert [task.start_offset for task in scan.plan()] == [start] * (offsets > 0)
+    end = pylog.scan(tmp_path, end=pylog.FromEnd(offsets))
+    assert [task.end_offset for task in end.plan()] == [start] * (start > 3)
