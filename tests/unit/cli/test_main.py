@@ -49,7 +49,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "retention",
             "compact",
         ],
-        "Set up:": ["compile"],
+        "Set up:": ["demo", "compile"],
     }
     assert [title for title in found if title in groups] == list(groups)
     for title, names in groups.items():
