@@ -14,9 +14,12 @@ import click
 import pylog
 from pylog.cli import options
 from pylog.cli.options import FILE, TIME, stored_paths
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
 
     CommandFunction = Callable[..., int]
     Decorator = Callable[[CommandFunction], CommandFunction]
@@ -102,6 +105,34 @@ class ChosenRecords:
             "end": end,
             "isolation": self.isolation,
         }
+
+
+class EarlierRecords:
+    """Counts records of a range by time that are earlier than its beginning.
+
+    A look-up by time gives an offset; what is behind it may be earlier. (Nothing before its end is
+    later, since that is the first such record.)
+    """
+
+    def __init__(self, chosen: ChosenRecords) -> None:
+        self._start = chosen.start_timestamp
+        self._count = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count those of a batch, if it has their times (in ms)."""
+        if self._start is not None and "timestamp" in batch.schema.names:
+            times = batch.column("timestamp").view("int64").to_numpy()
+            self._count += int((times < self._start).sum())
+
+    def note(self) -> str | None:
+        """Return what there is to say."""
+        if not self._count:
+            return None
+        return (
+            f"{counted(self._count, 'record is', 'records are')} earlier than --start-timestamp: "
+            "timestamps are out of order, and a time only looks up an offset; --min-timestamp "
+            "filters"
+        )
 
 
 def of_times(min_timestamp: int | None, max_timestamp: int | None) -> pylog.RecordFilter | None:

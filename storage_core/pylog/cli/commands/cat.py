@@ -13,7 +13,7 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format
-from pylog.cli.record_options import chosen_records, of_times, way_of_reading
+from pylog.cli.record_options import EarlierRecords, chosen_records, of_times, way_of_reading
 from pylog.cli.record_view import RecordView
 from pylog.cli.style import OutputTraits
 from pylog.errors import CorruptRecordError, InvalidRecordError
@@ -169,15 +169,18 @@ def cat(
         limit=None if merge else limit,
     )
     announce_compilation()
+    earlier = EarlierRecords(chosen)
     with _advice_on_damage(mode):
         if last is not None:
             scan = scan.last(last)
         if merge:
-            row_count = _print_merged(scan, lines, limit, reverse=reverse)
+            row_count = _print_merged(scan, lines, limit, earlier, reverse=reverse)
         else:
-            row_count = _print(scan, lines)
+            row_count = _print(scan, lines, earlier)
     if not row_count and (where is not None or chosen.is_restricted):
         sys.stderr.write(f"pylog: note: {nothing_matched(scan)}\n")
+    if note := earlier.note():
+        sys.stderr.write(f"pylog: note: {note}\n")
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
 
@@ -238,7 +241,7 @@ def _advice_on_damage(mode: str) -> Iterator[None]:
         raise
 
 
-def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat) -> int:
+def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat, earlier: EarlierRecords) -> int:
     """Print a scan's records, with a progress bar where one is wanted; return how many."""
     has_bar = progress.is_wanted()
     planned = pylog.jobs.PlannedBytes(scan.plan())
@@ -246,13 +249,19 @@ def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat) -> int:
     with progress.ProgressBar("reading", planned.total) as bar:
         for batch in scan.to_batches():
             output.write(batch)
+            earlier.add(batch)
             if has_bar:
                 bar.show(planned.before_end_of(batch))
     return output.records
 
 
 def _print_merged(
-    scan: pylog.results.Scan, lines: pylog.jobs.LineFormat, limit: int | None, *, reverse: bool
+    scan: pylog.results.Scan,
+    lines: pylog.jobs.LineFormat,
+    limit: int | None,
+    earlier: EarlierRecords,
+    *,
+    reverse: bool,
 ) -> int:
     output = RecordOutput(lines, is_mixed=True)
     with progress.ProgressBar("merging", None) as bar:
@@ -260,6 +269,7 @@ def _print_merged(
         merged = pylog.merge_by_timestamp(scan, reverse=reverse, limit=limit, progress=show)
         for batch in merged:
             output.write(batch)
+            earlier.add(batch)
     return output.records
 
 

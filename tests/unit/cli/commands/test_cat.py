@@ -552,3 +552,22 @@ def test_the_last_offsets_are_those_before_the_end_that_is_read(
     for isolation, offsets in (("read_committed", [8, 9]), ("read_uncommitted", [13, 14])):
         done = pylog_run("cat", tmp_path, "-o", "-2", "--isolation", isolation, "-f", r"%o\n")
         assert [int(line) for line in done.lines] == offsets
+
+
+def test_a_range_by_time_says_which_of_its_records_are_earlier(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    times = [1000, 3000, 2000, 9000, 4000, 9500]
+    records = [Stored(offset, time_ms, None, b"v") for offset, time_ms in enumerate(times)]
+    write_partition(tmp_path, {0: [batch_v2(records)]})
+    done = pylog_run("cat", tmp_path, "--start-timestamp", "3000")
+    assert [json.loads(line)["offset"] for line in done.lines] == [1, 2, 3, 4, 5]
+    assert done.error == (
+        "pylog: note: 1 record is earlier than --start-timestamp: timestamps are out of order, and "
+        "a time only looks up an offset; --min-timestamp filters\n"
+    )
+    done = pylog_run("cat", tmp_path, "--start-timestamp", "1000", "--end-timestamp", "4000")
+    assert [json.loads(line)["offset"] for line in done.lines] == [0, 1, 2]
+    assert done.error == ""
+    for ordered in ("1000", "9500"):
+        assert pylog_run("cat", tmp_path, "--start-timestamp", ordered).error == ""
