@@ -30,7 +30,7 @@ INTERNAL_TOPICS = frozenset(
         "__remote_log_metadata",
     }
 )
-"""Topics that a reader skips unless it names them.
+"""Topics that a reader of all topics skips.
 
 Kafka: Topic.isInternal, the KRaft log, and the topic in which TopicBasedRemoteLogMetadataManager
 keeps what lies in remote storage.

@@ -238,7 +238,8 @@ chosen_records = _packed(
             "--pattern",
             metavar="REGEX",
             help="Only topics in whose name this regular expression is found; ^ and $ stand for "
-            "the name's start and end. Internal topics are left out.",
+            "the name's start and end. Kafka's internal topics are left out, but for "
+            "__remote_log_metadata, which is none to a broker.",
         ),
         options.partitions(),
         click.option(

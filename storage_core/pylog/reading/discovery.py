@@ -37,6 +37,7 @@ from pylog.files.file_names import (
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
+from pylog.reading.foreign_layouts import what_it_looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -150,7 +151,7 @@ def _why_no_log(entries: Sequence[DirectoryEntry]) -> str:
     if not below:
         return (
             "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
-            "<topic>-<partition> with such files"
+            f"<topic>-<partition> with such files{what_it_looks_like(entries)}"
         )
     more = len(below) - _MOST_NAMED
     listed = ", ".join(below[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 20
+# For Kafka's brokers __remote_log_metadata is a topic like any other: the pattern of a consumer,
+# and of Spark's kafka source, finds it. Of __cluster_metadata they tell no client.
+_HIDDEN_FROM_PATTERNS = INTERNAL_TOPICS - {"__remote_log_metadata"}
 _ASSIGN = "partitions are chosen by assign, as in assign={'orders': [0, 1]}"
 
 
@@ -60,7 +63,7 @@ class TopicChoice:
         if self.assign is not None:
             return (topic, partition) in self.assign
         if self.pattern is not None:
-            return topic not in INTERNAL_TOPICS and self.pattern.search(topic) is not None
+            return topic not in _HIDDEN_FROM_PATTERNS and self.pattern.search(topic) is not None
         return topic not in INTERNAL_TOPICS or directory.is_named
 
 
@@ -293,7 +296,8 @@ class LogDirectory:
         assign
             Partitions by topic.
         pattern
-            Regular expression found anywhere in the name of a topic that is not internal.
+            Regular expression found anywhere in the name of a topic that Kafka does not call
+            internal (``__remote_log_metadata`` is found; Spark: ``subscribePattern``).
 
         Raises
         ------
