@@ -11,6 +11,7 @@ from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_broker_jars import (
     LAST_VERSION_3,
     NEWEST_VERSION,
+    VERSION_BEFORE,
     KafkaNotFoundError,
     find_java,
     give_up_without_kafka,
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-BROKER_VERSIONS = [NEWEST_VERSION, pytest.param(LAST_VERSION_3, marks=pytest.mark.thorough)]
+OLDER_VERSIONS = (VERSION_BEFORE, LAST_VERSION_3)
+BROKER_VERSIONS = [
+    NEWEST_VERSION,
+    *(pytest.param(each, marks=pytest.mark.thorough) for each in OLDER_VERSIONS),
+]
 
 
 class NewBroker(Protocol):
@@ -42,7 +47,7 @@ def kafka_is_here() -> None:
     """Fetch what all tests run; where it is not to be had, skip them, or fail in CI."""
     try:
         find_java()
-        for version in (NEWEST_VERSION, LAST_VERSION_3):
+        for version in (NEWEST_VERSION, *OLDER_VERSIONS):
             kafka_class_path(version)
     except KafkaNotFoundError as error:
         give_up_without_kafka("no Kafka broker", error)

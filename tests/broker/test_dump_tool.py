@@ -24,7 +24,7 @@ from tests.support.batches import (
     wrapper,
 )
 from tests.support.damage import with_bytes, with_size
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_broker_tools import run_dump_log_segments
 from tests.support.log_files import (
     offset_entries,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_is_here")]
 
 SEEDS = range(20)
-VERSIONS = {NEWEST_VERSION: "4.3", LAST_VERSION_3: "3.9"}
+VERSIONS = {NEWEST_VERSION: "4.4", VERSION_BEFORE: "4.3", LAST_VERSION_3: "3.9"}
 MODES = {
     "batches": [],
     "records": ["--deep-iteration"],

@@ -12,7 +12,7 @@ import pylog
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.batches import Stored
 from tests.support.kafka_broker import BrokerFailedError
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_broker_tools import dump_log_segments, segment_files
 from tests.support.reading import scanned
 
@@ -30,6 +30,7 @@ FIRST_TIMESTAMP = 1_700_000_000_000
 SMALL_SEGMENTS = {
     # Version 4 allows no less than a mebibyte by the setting that operators use.
     LAST_VERSION_3: {"segment.bytes": "65536"},
+    VERSION_BEFORE: {"internal.segment.bytes": "65536"},
     NEWEST_VERSION: {"internal.segment.bytes": "65536"},
 }
 DUMPED_BATCH = re.compile(r"^baseOffset: (\d+) lastOffset: (\d+) .* position: (\d+) ", re.MULTILINE)

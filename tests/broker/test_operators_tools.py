@@ -10,7 +10,7 @@ import pytest
 
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
-from tests.support.kafka_broker_tools import run_tool
+from tests.support.kafka_broker_tools import run_tool, tool_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,19 +58,6 @@ def fill(broker: KafkaBroker) -> confluent_kafka.Producer:
     return undecided
 
 
-def table(printed: str) -> list[dict[str, str]]:
-    """Return the rows of what a tool prints, without lines that are no part of the table."""
-    rows: list[dict[str, str]] = []
-    headings: list[str] = []
-    for line in printed.splitlines():
-        cells = line.split()
-        if cells and cells[0] in ("GROUP", "TransactionalId", "ProducerId"):
-            headings = cells
-        elif headings and len(cells) == len(headings):
-            rows.append(dict(zip(headings, cells, strict=True)))
-    return rows
-
-
 @pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_groups_transactions_and_topics_are_what_kafkas_tools_say(
     new_broker: NewBroker, tmp_path: Path, version: str
@@ -85,7 +72,7 @@ def test_groups_transactions_and_topics_are_what_kafkas_tools_say(
     producer = fill(broker)
     at = ("--bootstrap-server", broker.bootstrap_servers)
     directory = broker.log_dir
-    described = table(run_tool(GROUPS, *at, "--describe", "--all-groups"))
+    described = tool_table(run_tool(GROUPS, *at, "--describe", "--all-groups"))
     assert {
         (row["GROUP"], row["TOPIC"], row["PARTITION"]): tuple(
             int(row[name]) for name in ("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
@@ -102,7 +89,7 @@ def test_groups_transactions_and_topics_are_what_kafkas_tools_say(
     }
     assert len(described) == 4
 
-    (listed,) = table(run_tool(TRANSACTIONS, *at, "list"))
+    (listed,) = tool_table(run_tool(TRANSACTIONS, *at, "list"))
     (found,) = pylog.transactions(directory).transactions
     assert (found.transactional_id, str(found.producer_id), found.coordinator_state) == (
         listed["TransactionalId"],
@@ -112,7 +99,7 @@ def test_groups_transactions_and_topics_are_what_kafkas_tools_say(
     producers = ("describe-producers", "--topic", "orders", "--partition", "1")
     first_offsets = {
         row["ProducerId"]: row["CurrentTransactionStartOffset"]
-        for row in table(run_tool(TRANSACTIONS, *at, *producers))
+        for row in tool_table(run_tool(TRANSACTIONS, *at, *producers))
     }
     assert first_offsets[str(found.producer_id)] == str(found.first_offset)
     assert (found.topic, found.partition, found.is_hanging) == ("orders", 1, False)
@@ -142,6 +129,6 @@ def test_groups_transactions_and_topics_are_what_kafkas_tools_say(
             for each in group.offsets:
                 csv.writer(file).writerow([group.group_id, each.topic, each.partition, each.offset])
     options = ("--reset-offsets", "--group", "plain", "--from-file", str(path), "--dry-run")
-    planned = table(run_tool(GROUPS, *at, *options))
+    planned = tool_table(run_tool(GROUPS, *at, *options))
     assert {int(row["PARTITION"]): int(row["NEW-OFFSET"]) for row in planned} == COMMITTED
     producer.abort_transaction()

@@ -14,7 +14,7 @@ from pylog.errors import InvalidConfigurationError
 from pylog.files.meta_properties import ENCODING, parse_java_properties
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.java_source import java_command
-from tests.support.kafka_broker_jars import NEWEST_VERSION
+from tests.support.kafka_broker_jars import NEWEST_VERSION, VERSION_BEFORE
 
 SOURCE = Path(__file__).parent / "java" / "ServerPropertiesPeer.java"
 FILES = 600
@@ -59,7 +59,6 @@ SYNTAX = ["a", "b", " ", "=", ":", "#", "!", "\\", "\n", "\r", "\t", "\f", "u004
 
 
 OF_4_4 = "max.decompressed.message.bytes"
-THOROUGH_4_4 = pytest.param("4.4.0", marks=pytest.mark.thorough)
 
 
 def random_file(source: random.Random, *more: str) -> str:
@@ -81,11 +80,13 @@ def ask_kafka(files: list[Path], version: str = NEWEST_VERSION) -> list[list[str
     return [answer.splitlines()[1:] for answer in answers]
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, THOROUGH_4_4])
+@pytest.mark.parametrize(
+    "version", [NEWEST_VERSION, pytest.param(VERSION_BEFORE, marks=pytest.mark.thorough)]
+)
 def test_kafka_makes_the_same_of_the_same_files(version: str, tmp_path: Path) -> None:
     source = random.Random(SEED)
     files = []
-    unknown = {OF_4_4} if version == NEWEST_VERSION else set()
+    unknown = {OF_4_4} if version == VERSION_BEFORE else set()
     for number in range(FILES):
         files.append(tmp_path / f"{number}.properties")
         files[-1].write_text(random_file(source, *({OF_4_4} - unknown)), ENCODING)
@@ -147,7 +148,7 @@ def units(text: str) -> str:
     return " ".join(f"{ord(character):x}" for character in text)
 
 
-@pytest.mark.parametrize("version", [*BROKER_VERSIONS, THOROUGH_4_4])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_no_property_that_a_broker_has_is_refused(version: str, tmp_path: Path) -> None:
     command = java_command(SOURCE.with_name("BrokerPropertyNames.java"), version=version)
     done = subprocess.run(command, check=True, capture_output=True, timeout=120, text=True)

@@ -142,9 +142,7 @@ def offsets_of(broker: KafkaBroker) -> dict[str, tuple[int, int]]:
     return {f"{TOPIC}-{each.partition}": (first[each], last[each]) for each in assigned}
 
 
-@pytest.fixture(
-    scope="module", params=[*BROKER_VERSIONS, pytest.param("4.4.0", marks=pytest.mark.thorough)]
-)
+@pytest.fixture(scope="module", params=BROKER_VERSIONS)
 def node(
     request: pytest.FixtureRequest, kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Node:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.broker
 
-CONFIGS = "kafka.admin.ConfigCommand"
+CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 NAMES = ("cleanup.policy", "retention.ms", "retention.bytes")
 TOPICS = ("altered", "kept", "plain")
 RECORDS = 20

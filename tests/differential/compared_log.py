@@ -17,6 +17,7 @@ from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.differential.comparison import differences
 from tests.differential.kafka_log import KafkaFailedError
+from tests.support.kafka_broker_jars import VERSION_BEFORE
 from tests.support.log_files import write_high_watermarks
 from tests.support.random_log import TOPIC
 
@@ -116,7 +117,8 @@ class ComparedLog:
 
     def differences(self) -> list[str]:
         """Return what is not the same in the two directories."""
-        return differences(self.kafkas, self.ours, str(PARTITION))
+        keeps_last = self.kafka.version == VERSION_BEFORE
+        return differences(self.kafkas, self.ours, str(PARTITION), keeps_last=keeps_last)
 
     def is_the_same_to_the_byte(self) -> bool:
         """Whether all ``.log`` files are, which no libraries for compression have a part in."""

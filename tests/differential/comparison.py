@@ -5,6 +5,9 @@ order of Kafka's hash map, so its entries are compared as a set. And where both 
 batch anew, by libraries that need not give the same bytes, its header and what it decompresses to
 are compared; the indexes of such a segment, whose positions are others then, must have entries that
 are right.
+
+Since Kafka 4.4 the last batch of a cleaning goes as any other, if no record of it stays; its header
+is kept only at the high watermark. Ours always is, as Kafka 3.9.2 to 4.3 keep it.
 """
 
 from __future__ import annotations
@@ -31,11 +34,14 @@ _CHECKPOINTS = (
 )
 
 
-def differences(kafkas: Path, ours: Path, partition: str) -> list[str]:
-    """Return how the log directory that we left differs from the one that Kafka left."""
+def differences(kafkas: Path, ours: Path, partition: str, *, keeps_last: bool = True) -> list[str]:
+    """Return how the log directory that we left differs from the one that Kafka left.
+
+    ``keeps_last`` says whether Kafka keeps the header of a cleaning's last batch.
+    """
     return [
         *_checkpoint_differences(kafkas, ours),
-        *_partition_differences(kafkas / partition, ours / partition),
+        *_partition_differences(kafkas / partition, ours / partition, keeps_last=keeps_last),
     ]
 
 
@@ -51,14 +57,15 @@ def _lines(path: Path) -> list[str]:
     return sorted(path.read_text().split("\n")[2:-1]) if path.exists() else []
 
 
-def _partition_differences(kafkas: Path, ours: Path) -> Iterator[str]:
+def _partition_differences(kafkas: Path, ours: Path, *, keeps_last: bool) -> Iterator[str]:
     expected, found = (_names(each) for each in (kafkas, ours))
     for name in sorted(expected - found):
         yield f"{name}: Kafka has it, we have not"
     for name in sorted(found - expected):
         yield f"{name}: we have it, Kafka has not"
     for name in sorted(expected & found):
-        yield from (f"{name}: {each}" for each in _file_differences(kafkas / name, ours / name))
+        found_here = _file_differences(kafkas / name, ours / name, keeps_last=keeps_last)
+        yield from (f"{name}: {each}" for each in found_here)
 
 
 def _file_time_ms(path: Path) -> int:
@@ -75,7 +82,7 @@ def _names(directory: Path) -> set[str]:
     }
 
 
-def _file_differences(kafkas: Path, ours: Path) -> Iterator[str]:
+def _file_differences(kafkas: Path, ours: Path, *, keeps_last: bool) -> Iterator[str]:
     base, _, kind = kafkas.name.removesuffix(".deleted").partition(".")
     if kind == "log" and _file_time_ms(kafkas) != _file_time_ms(ours):
         yield f"file time {_file_time_ms(ours)}, Kafka's {_file_time_ms(kafkas)}"
@@ -83,7 +90,7 @@ def _file_differences(kafkas: Path, ours: Path) -> Iterator[str]:
     if expected == found or (kind == "snapshot" and _producers(expected) == _producers(found)):
         return
     if kind == "log":
-        yield from _log_differences(expected, found)
+        yield from _log_differences(expected, found, keeps_last=keeps_last)
         return
     logs = [path.with_name(path.name.replace(kind, "log")) for path in (kafkas, ours)]
     if kind in ("index", "timeindex") and logs[0].read_bytes() != logs[1].read_bytes():
@@ -103,8 +110,10 @@ def _beginning_of(data: bytes) -> str:
     return f"{len(data)} bytes {data[:200].hex()}"
 
 
-def _log_differences(expected: bytes, found: bytes) -> Iterator[str]:
+def _log_differences(expected: bytes, found: bytes, *, keeps_last: bool) -> Iterator[str]:
     kafkas, ours = split_batches(expected), split_batches(found)
+    if not keeps_last and len(ours) == len(kafkas) + 1 and len(ours[-1]) == V2_HEADER_SIZE:
+        ours.pop()
     if [each[:8] for each in kafkas] != [each[:8] for each in ours]:
         offsets = [[int.from_bytes(each[:8]) for each in batches] for batches in (kafkas, ours)]
         yield f"base offsets of batches are {offsets[1]}, Kafka's {offsets[0]}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.benchmarks.peer_process import PeerProcess
 from tests.support.java_source import java_command
+from tests.support.kafka_broker_jars import NEWEST_VERSION
 from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
@@ -41,13 +42,21 @@ class KafkaLogs:
         A program that starts the JVM, and its arguments.
     java_options
         Of the JVM; by default those for small logs and a short life.
+    version
+        Of Kafka.
     """
 
     def __init__(
-        self, prefix: Sequence[str] = (), java_options: Sequence[str] = _JAVA_OPTIONS
+        self,
+        prefix: Sequence[str] = (),
+        java_options: Sequence[str] = _JAVA_OPTIONS,
+        *,
+        version: str = NEWEST_VERSION,
     ) -> None:
+        self.version = version
         # An error in a pass is part of the answer; Kafka would write it to the console as well.
-        command = [*prefix, *java_command(_SOURCE, (*java_options, "-Dlog4j2.level=OFF"))]
+        options = (*java_options, "-Dlog4j2.level=OFF")
+        command = [*prefix, *java_command(_SOURCE, options, version=version)]
         self._process = PeerProcess("KafkaLog", command)
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
 
 SERVED = golden_partitions(Holds.EXACTLY, Holds.MORE_AT_THE_START)
-NEW_BROKERS = ("0.11.", "2.8.", "3.9.", "4.3.")
+NEW_BROKERS = ("0.11.", "2.8.", "3.9.", "4.3.", "4.4.")
 
 
 def our_records(data: bytes) -> list[Stored]:

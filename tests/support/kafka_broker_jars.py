@@ -24,7 +24,8 @@ from pylog_jobs.java_home import JavaNotFoundError, find_java_home
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NEWEST_VERSION = "4.3.1"
+NEWEST_VERSION = "4.4.0"
+VERSION_BEFORE = "4.3.1"
 LAST_VERSION_3 = "3.9.2"
 
 _BUILD = Path(__file__).parents[2] / "build" / "kafka"

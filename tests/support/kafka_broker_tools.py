@@ -107,6 +107,19 @@ def run_tool(main_class: str, *arguments: str) -> str:
     return _run(NEWEST_VERSION, main_class, *arguments).stdout.decode()
 
 
+def tool_table(printed: str) -> list[dict[str, str]]:
+    """Return the rows of what a tool prints, without lines that are no part of the table."""
+    rows: list[dict[str, str]] = []
+    headings: list[str] = []
+    for line in printed.splitlines():
+        cells = line.split()
+        if cells and cells[0] in ("GROUP", "TransactionalId", "ProducerId"):
+            headings = cells
+        elif headings and len(cells) == len(headings):
+            rows.append(dict(zip(headings, cells, strict=True)))
+    return rows
+
+
 def console_line(record: Stored) -> bytes:
     """Return what `console_consume` must give for a record."""
     kind = "LogAppendTime" if record.timestamp_type == LOG_APPEND_TIME else "CreateTime"

@@ -17,6 +17,7 @@ A marker that may be discarded and has no delete horizon gets one, and stays unt
 * *Last of an active producer*: it holds the producer's last data offset, and with it the last
   sequence number; or, where the producer has written no data, a control batch with its epoch.
 * *Last of the cleaning*: it ends where the cleaning ends, so that the offset is not lost.
+  Differs from Kafka 4.4, where only a batch that ends at the high watermark is kept for that.
 
 Source: Cleaner.cleanInto, shouldDiscardBatch (Kafka 4.3; KAFKA-17076).
 """

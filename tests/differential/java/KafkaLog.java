@@ -189,6 +189,13 @@ public class KafkaLog {
   /** As LogManager.shutdown does it, for a directory with this one log. */
   void close() throws Exception {
     log.flush(true);
+    try {
+      // From Kafka 4.4 on, closing does not cut the active segment's indexes to size.
+      log.getClass().getMethod("prepareActiveSegmentForClose", new Class[0])
+          .invoke(log, new Object[0]);
+    } catch (NoSuchMethodException isOlder) {
+      // closing does
+    }
     log.close();
     HashMap recoveryPoints = new HashMap();
     recoveryPoints.put(topicPartition, Long.valueOf(log.recoveryPoint()));

@@ -24,8 +24,8 @@ LAYOUTS = {
     "Aiven": (
         [f"{AIVEN}.indexes", f"{AIVEN}.log", f"{AIVEN}.rsm-manifest"],
         (
-            "looks like a segment in Aiven's tiered storage; to read its .log, which must be neither "
-            "compressed nor encrypted there, copy it as <topic>-<partition>/<20 digits>.log"
+            "looks like a segment in Aiven's tiered storage; to read its .log, which must be "
+            "neither compressed nor encrypted there, copy it as <topic>-<partition>/<20 digits>.log"
         ),
     ),
     "LocalTieredStorage": (
