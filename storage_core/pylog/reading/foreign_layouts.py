@@ -39,8 +39,8 @@ _LAYOUTS = (
     (
         re.compile(r"[0-9]{20}-[A-Za-z0-9_-]{22}\.(indexes|rsm-manifest)"),
         (
-            "a segment in Aiven's tiered storage; to read its .log, which must be neither compressed "
-            f"nor encrypted there, {_AS_KAFKA_NAMES_IT}"
+            "a segment in Aiven's tiered storage; to read its .log, which must be neither "
+            f"compressed nor encrypted there, {_AS_KAFKA_NAMES_IT}"
         ),
     ),
     (
