@@ -65,6 +65,7 @@ from pylog.log.segment_replacement import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 from pylog.log_file.batch_walk import is_zero
 from pylog.log_file.file_records import tidy_directory
+from pylog.producers.producer_snapshots import ProducerSnapshots
 from pylog.producers.producer_state_manager import ProducerStateManager
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ class _LogLoader:
         self._config = loading.config
         self._context = loading.context
         self._segments = LogSegments()
+        self._snapshots = ProducerSnapshots(loading.directory, loading.context.io)
         self._producer_state = self._new_producer_state()
         self._leader_epochs = LeaderEpochFileCache(
             loading.topic_partition,
@@ -149,6 +151,7 @@ class _LogLoader:
             clock=loading.context.clock,
             max_transaction_timeout_ms=loading.manager_config.transaction_max_timeout_ms,
             producer_id_expiration_ms=loading.manager_config.producer_id_expiration_ms,
+            snapshots=self._snapshots,
         )
 
     def load(self) -> UnifiedLog:
@@ -156,6 +159,7 @@ class _LogLoader:
         if loading.recovery_mode is RecoveryMode.BROKER_START:
             self._ensure_loadable()
         tidy_directory(self._directory, self._context.io)
+        self._snapshots.reload()
         self._load_segments()
         recovery_point, end = self._recover_log()
         first_base = self._segments.first_segment.base_offset

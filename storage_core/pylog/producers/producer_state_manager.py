@@ -162,6 +162,7 @@ class ProducerStateManager:
         max_transaction_timeout_ms: int = 900_000,
         producer_id_expiration_ms: int = 86_400_000,
         transaction_verification_enabled: bool = False,
+        snapshots: ProducerSnapshots | None = None,
     ) -> None:
         self.topic_partition = topic_partition
         self._max_transaction_timeout_ms = max_transaction_timeout_ms
@@ -172,7 +173,8 @@ class ProducerStateManager:
         self.transaction_verification = TransactionVerification(
             topic_partition, self._producers, clock, is_enabled=transaction_verification_enabled
         )
-        self._snapshots = ProducerSnapshots(directory, io)
+        # Those of another manager of this log, if given: a large directory is listed once.
+        self._snapshots = snapshots or ProducerSnapshots(directory, io)
         self._warning_level = io.warning_level
         self._map_end_offset = 0
         self._last_snapshot_offset = 0
