@@ -1,0 +1,335 @@
+"""Whatever has happened to groups: ours are those that Kafka's tools list, at the same offsets.
+
+Each history is made on a broker of its own, out of commits and what undoes them: by members, by
+nobody, in transactions; tombstones, topics that go, come back and grow, groups that change their
+kind, cleaning, restarts. Groups are read beside the running broker, where members may be alive.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka
+import pytest
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, is_version_3
+from tests.support.kafka_broker_tools import run_tool, tool_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.broker.conftest import NewBroker
+    from tests.support.kafka_broker import KafkaBroker
+
+pytestmark = pytest.mark.broker
+
+HISTORIES = 40
+STEPS = 14
+LOOKS = 3
+SHARE_GROUPS_COMMAND = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+CONSUMER_GROUPS_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TOPICS = [f"topic-{number}" for number in range(4)]
+GROUPS = [f"group-{number}" for number in range(6)]
+MOST_PARTITIONS = 4
+SECONDS = 30.0
+PROPERTIES = {
+    "offsets.topic.num.partitions": "3",
+    "log.cleaner.backoff.ms": "100",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    # A broker that is back before its session has ended has to wait for that.
+    "broker.session.timeout.ms": "2000",
+}
+OF_SHARE_GROUPS = {
+    "share.coordinator.state.topic.num.partitions": "2",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+Offsets = dict[tuple[str, str, int], tuple[int | None, ...]]
+
+
+class History:
+    """Things that happen to the groups of one broker; one thread."""
+
+    def __init__(self, broker: KafkaBroker, source: random.Random, stack: ExitStack) -> None:
+        self._broker = broker
+        self._source = source
+        self._stack = stack  # closes what lives until the look
+        self._partitions: dict[str, int] = {}
+        self._transactions = 0
+        self.has_share_groups = not is_version_3(broker.version)
+        self._make_topic(TOPICS[0], 2)
+        self.produce()
+        self._commit(GROUPS[0], {TopicPartition(TOPICS[0], 0): 1})
+
+    def run(self, steps: int) -> None:
+        """Do random things; at the end some members stay."""
+        things: list[Callable[[], None]] = [
+            *[self.produce, self.commit, self.commit_in_transaction, self.commit_as_member] * 3,
+            *[self.remove_offsets, self.remove_group, self.remove_topic, self.add_topic] * 2,
+            *(self.add_partitions, self.remove_records, self.clean, self.restart),
+            *([self.read_as_share_group] * 3 if self.has_share_groups else ()),
+        ]
+        for _ in range(steps):
+            self._source.choice(things)()
+        for group in self._source.sample(GROUPS, self._source.randint(0, 2)):
+            self.commit_as_member(group, stays=True)
+
+    def produce(self) -> None:
+        """Append to a partition, at times in a transaction that is given up."""
+        topic, partition = self._any_partition()
+        count = self._source.randint(1, 30)
+        with self._broker.producer() as producer:
+            for number in range(count):
+                producer.send(topic, value=b"%d" % number, partition=partition)
+
+    def commit(self) -> None:
+        """Commit as nobody; the broker refuses it where a group has members."""
+        group = self._source.choice(GROUPS)
+        self._commit(group, {self._any_partition(): self._any_offset()})
+
+    def commit_in_transaction(self) -> None:
+        """Commit in a transaction, which is committed, given up, or still open."""
+        self._transactions += 1
+        producer = confluent_kafka.Producer(
+            self._client({"transactional.id": f"id-{self._transactions}"})
+        )
+        producer.init_transactions(SECONDS)
+        producer.begin_transaction()
+        topic, partition = self._any_partition()
+        producer.produce(topic, b"in a transaction", partition=partition)
+        group = self._source.choice(GROUPS)
+        consumer = confluent_kafka.Consumer(self._client({"group.id": group}))
+        offset = max(0, self._any_offset())
+        offsets = [confluent_kafka.TopicPartition(topic, partition, offset)]
+        try:
+            producer.send_offsets_to_transaction(
+                offsets, consumer.consumer_group_metadata(), SECONDS
+            )
+            end = self._source.choice(["commit", "commit", "abort", "leave open"])
+            if end == "commit":
+                producer.commit_transaction(SECONDS)
+            elif end == "abort":
+                producer.abort_transaction(SECONDS)
+        finally:
+            consumer.close()
+
+    def commit_as_member(self, group: str | None = None, *, stays: bool = False) -> None:
+        """Join a group, of either protocol, and commit something of what is assigned."""
+        protocol = self._source.choice(["classic", "consumer"])
+        if is_version_3(self._broker.version):
+            protocol = "classic"
+        options = {
+            "group.id": group or self._source.choice(GROUPS),
+            "group.protocol": protocol,
+            "enable.auto.commit": False,
+        }
+        consumer = confluent_kafka.Consumer(self._client(options))
+        close = self._stack.callback if stays else ExitStack().callback
+        topics = list(self._partitions)
+        consumer.subscribe(self._source.sample(topics, self._source.randint(1, len(topics))))
+        self._until(lambda: consumer.poll(0.1) is not None or bool(consumer.assignment()))
+        if self._source.random() < 0.8 and (assigned := consumer.assignment()):
+            chosen = self._source.choice(assigned)
+            chosen.offset = max(0, self._any_offset())
+            consumer.commit(offsets=[chosen], asynchronous=False)
+        if stays:
+            close(consumer.close)
+        else:
+            consumer.close()
+
+    def read_as_share_group(self) -> None:
+        """Read some records as a share group, and accept, release or reject them."""
+        group = f"share-{self._source.randrange(2)}"
+        reader = confluent_kafka.ShareConsumer(
+            self._client({"group.id": group, "share.acknowledgement.mode": "explicit"})
+        )
+        topics = list(self._partitions)
+        reader.subscribe(self._source.sample(topics, self._source.randint(1, len(topics))))
+        try:
+            for _ in range(4):
+                with suppress(confluent_kafka.KafkaException):
+                    for message in reader.poll(0.5):
+                        kind = self._source.choice(list(confluent_kafka.AcknowledgeType))
+                        reader.acknowledge(message, kind)
+                    reader.commit_sync(SECONDS)
+                self.produce()
+        finally:
+            reader.close()
+
+    def remove_offsets(self) -> None:
+        """Write a tombstone for an offset, if the group has such."""
+        group = self._source.choice(GROUPS)
+        with suppress(KafkaError):
+            self._broker.admin().delete_group_offsets(group, [self._any_partition()])
+
+    def remove_group(self) -> None:
+        """Write tombstones for all that a group has."""
+        with suppress(KafkaError):
+            self._broker.admin().delete_groups([self._source.choice(GROUPS)])
+
+    def add_topic(self) -> None:
+        """Make a topic, or one again that was there before."""
+        self._make_topic(self._source.choice(TOPICS), self._source.randint(1, MOST_PARTITIONS))
+
+    def remove_topic(self) -> None:
+        """Delete a topic, unless it is the last one."""
+        if len(self._partitions) == 1:
+            return
+        topic = self._source.choice(list(self._partitions))
+        self._broker.admin().delete_topics([topic])
+        del self._partitions[topic]
+        self._until(lambda: topic not in self._broker.admin().list_topics())
+
+    def add_partitions(self) -> None:
+        """Raise a topic's number of partitions."""
+        topic = self._source.choice(list(self._partitions))
+        if self._partitions[topic] < MOST_PARTITIONS:
+            self._partitions[topic] += 1
+            self._broker.admin().create_partitions({topic: self._partitions[topic]})
+
+    def remove_records(self) -> None:
+        """Raise a log's start offset."""
+        where = self._any_partition()
+        with suppress(KafkaError):
+            self._broker.admin().delete_records({where: self._source.randint(0, 5)})
+
+    def clean(self) -> None:
+        """Have the committed offsets cleaned from now on."""
+        with suppress(ValueError):  # a broker that has just started does not know the topic yet
+            self._broker.alter_topic("__consumer_offsets", {"segment.ms": "1"})
+
+    def restart(self) -> None:
+        """Stop or kill the broker and start it, at times with more partitions of offsets."""
+        if self._source.random() < 0.5:
+            with suppress(KafkaError):  # which it has already
+                self._broker.admin().create_partitions({"__consumer_offsets": 5})
+        if self._source.random() < 0.5:
+            self._broker.stop()
+        else:
+            self._broker.kill()
+        self._broker.start()
+        self._until(lambda: set(self._broker.admin().list_topics()) >= set(self._partitions))
+
+    def _make_topic(self, topic: str, partitions: int) -> None:
+        if topic not in self._partitions:
+            self._broker.create_topic(topic, partitions)
+            self._partitions[topic] = partitions
+
+    def _commit(self, group: str, offsets: dict[TopicPartition, int]) -> None:
+        rows = {where: OffsetAndMetadata(offset, "", -1) for where, offset in offsets.items()}
+        with suppress(KafkaError):
+            self._broker.admin().alter_group_offsets(group, rows)
+
+    def _any_partition(self) -> TopicPartition:
+        topic = self._source.choice(list(self._partitions))
+        return TopicPartition(topic, self._source.randrange(self._partitions[topic]))
+
+    def _any_offset(self) -> int:
+        return self._source.choice([-1, 0, self._source.randint(1, 20), 1_000_000])
+
+    def _client(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"bootstrap.servers": self._broker.bootstrap_servers, **options}
+
+    @staticmethod
+    def _until(is_true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not is_true():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def known(text: str) -> int | None:
+    return None if text == "-" else int(text)
+
+
+def theirs(broker: KafkaBroker, tool: str, *arguments: str) -> list[dict[str, str]]:
+    return tool_table(run_tool(tool, "--bootstrap-server", broker.bootstrap_servers, *arguments))
+
+
+def ours(broker: KafkaBroker) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "pylog", "groups", str(broker.log_dir), "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
+    found: list[dict[str, Any]] = json.loads(done.stdout)["groups"]
+    return found
+
+
+def committed(broker: KafkaBroker, groups: list[dict[str, Any]]) -> Offsets:
+    """Return what Kafka's tool says of all groups, or of ours if it gives up at another one."""
+    at = ("--bootstrap-server", broker.bootstrap_servers, "--describe")
+    printed = run_tool(CONSUMER_GROUPS_COMMAND, *at, "--all-groups")
+    ids = [each["groupId"] for each in groups if each["kind"] != "share"]
+    if ids and not tool_table(printed):
+        # It lists what other partitions of __consumer_offsets have since before there were more,
+        # and describes nothing if one of these groups is not found.
+        printed = run_tool(CONSUMER_GROUPS_COMMAND, *at, *(f"--group={each}" for each in ids))
+    return {
+        (row["GROUP"], row["TOPIC"], int(row["PARTITION"])): tuple(
+            known(row[name]) for name in ("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
+        )
+        for row in tool_table(printed)
+    }
+
+
+def rows(groups: list[dict[str, Any]], of: str, *names: str) -> Offsets:
+    return {
+        (group["groupId"], each["topic"], each["partition"]): tuple(
+            # What is committed as -1 is no position, and kept apart from what is not committed.
+            None if name in ("offset", "startOffset") and each[name] == -1 else each[name]
+            for name in names
+        )
+        for group in groups
+        for each in group[of]
+    }
+
+
+@pytest.mark.thorough(one_in=20)
+@pytest.mark.parametrize("seed", range(HISTORIES))
+def test_groups_are_where_kafkas_tools_say_after_any_history(
+    new_broker: NewBroker, seed: int
+) -> None:
+    version = LAST_VERSION_3 if seed % 4 == 3 else NEWEST_VERSION
+    properties = PROPERTIES | ({} if is_version_3(version) else OF_SHARE_GROUPS)
+    with ExitStack() as stack:
+        broker = new_broker(version, properties)
+        history = History(broker, random.Random(seed), stack)
+        history.run(STEPS)
+
+        # What a topic that has just been deleted leaves behind goes a moment later.
+        for left in reversed(range(LOOKS)):
+            described = committed(broker, ours(broker))
+            found = ours(broker)
+            if described == rows(found, "offsets", "offset", "logEndOffset", "lag"):
+                break
+            assert left, (described, found)
+
+        states = {
+            row["GROUP"]: row["STATE"]
+            for row in theirs(broker, CONSUMER_GROUPS_COMMAND, "--list", "--state")
+        }
+        of_ours = {each["groupId"]: each["state"] for each in found if each["kind"] != "share"}
+        # A group of which the last offset has been removed is there until the next start.
+        gone = states.keys() - of_ours.keys()
+        assert {each: states[each] for each in states.keys() - gone} == of_ours
+        assert all(states[each] == "Empty" for each in gone)
+
+        if history.has_share_groups:
+            shared = theirs(
+                broker, SHARE_GROUPS_COMMAND, "--describe", "--all-groups", "--offsets", "--verbose"
+            )
+            assert {
+                (row["GROUP"], row["TOPIC"], int(row["PARTITION"])): (
+                    known(row["START-OFFSET"]),
+                    known(row["LAG"]),
+                )
+                for row in shared
+            } == rows(found, "sharePartitions", "startOffset", "lag")
