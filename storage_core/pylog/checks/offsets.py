@@ -29,6 +29,7 @@ from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import INDEX_FILE_SUFFIX
 from pylog.files.storage import open_file
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -179,12 +180,13 @@ class OffsetAccount:
         if len(missing) > _MOST_LISTED:
             rest = missing[_MOST_LISTED:]
             offsets = sum(each.end - each.start for each in rest)
-            message = f"{len(rest)} more gaps follow, of {offsets} offsets together"
+            follow = "1 more gap follows" if len(rest) == 1 else f"{len(rest)} more gaps follow"
+            message = f"{follow}, of {counted(offsets, 'offset')} together"
             yield _missing(rest[0])._replace(message=message, end_offset=rest[-1].end)
         removed = self.totals(damaged, self._next_offset).compacted
         if removed:
             count = len(gaps) - len(missing) + self._more_gaps
-            message = f"compaction has removed {removed} offsets; {_gaps_text(count)}"
+            message = f"compaction has removed {counted(removed, 'offset')}; {_gaps_text(count)}"
             yield Finding(Severity.INFO, "compacted_offsets", self._path, message)
 
     def _gaps_without(self, damaged: Sequence[DamagedRange]) -> list[OffsetGap]:

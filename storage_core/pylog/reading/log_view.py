@@ -193,7 +193,8 @@ class LogView:
         opens_files = not is_remote(self.directory.path)
         start = attempts.read(lambda: self.log_start_offset) if opens_files else None
         end = attempts.read(lambda: self.log_end_offset) if opens_files else None
-        title = f"LogView {printable_location(self.directory.path)}: {len(segments):,} segments"
+        many = "segment" if len(segments) == 1 else "segments"
+        title = f"LogView {printable_location(self.directory.path)}: {len(segments):,} {many}"
         if start is not None and end is not None:
             title += f", offsets {start:,} to {end:,} (exclusive)"
         return segments_html(title, segments, end, attempts, opens_files=opens_files)

@@ -24,6 +24,7 @@ from pylog.statistics.partition import PartitionWork, TopicCounts, shared_budget
 from pylog.statistics.topic import TopicRows, TopicSample, TopicStatistics
 from pylog.text.instants import likely_unit
 from pylog.text.names import json_name, names_nearest_keyword
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
@@ -211,7 +212,8 @@ class LogStatistics:
 
     def __repr__(self) -> str:
         topics, partitions = (self.tables[name].num_rows for name in ("topics", "partitions"))
-        return f"LogStatistics({topics} topics, {partitions} partitions, read={self.read!r})"
+        shown = f"{counted(topics, 'topic')}, {counted(partitions, 'partition')}"
+        return f"LogStatistics({shown}, read={self.read!r})"
 
     def time_steps(self, topic: str, most: int) -> TimeSteps | None:
         """Return what came over time to a topic, in at most so many steps; None without times."""

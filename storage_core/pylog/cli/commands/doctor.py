@@ -320,8 +320,8 @@ def _partition(partition: PartitionReport, least: Severity) -> Iterator[Paragrap
         return
     offsets = partition.offsets
     counts = [
-        f"{offsets.records} records",
-        f"{offsets.control_records} control records" if offsets.control_records else "",
+        counted(offsets.records, "record"),
+        counted(offsets.control_records, "control record") if offsets.control_records else "",
         f"{offsets.compacted} removed by compaction" if offsets.compacted else "",
         f"{offsets.missing} missing" if offsets.missing else "",
         f"{offsets.damaged} damaged" if offsets.damaged else "",

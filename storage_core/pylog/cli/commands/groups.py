@@ -27,6 +27,8 @@ _LEAST_NEEDED = (
     "GROUP",  # which the line above the table has
     "STATE-EPOCH",
     "LEADER-EPOCH",
+    "DELIVERY-COMPLETE",
+    "START-OFFSET",
 )
 
 

@@ -5,13 +5,17 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+from pylog.cli.main import run
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.unit.admin.test_consumer_groups import commit_key, commit_value
+from tests.unit.cli.test_progress import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
     from tests.support.golden import GoldenRoot
     from tests.unit.cli.conftest import Outcome
@@ -32,6 +36,20 @@ def test_offsets_have_the_columns_of_kafkas_tool(
         [],
         ["1", "group,", "in", "2", "partitions", "of", "__consumer_offsets"],
     ]
+
+
+def test_the_table_of_a_share_group_leaves_out_columns_in_a_narrow_terminal(
+    golden_root: GoldenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "dumb")
+    case = golden_root.case("4.4.0/internal-logdir")
+    assert run(["groups", str(case), "--group", "grp-sh2"]) == 0
+    table = terminal.getvalue().splitlines()[1:-2]
+    assert table[0].split() == ["TOPIC", "PARTITION", "START-OFFSET", "LOG-END-OFFSET", "LAG"]
+    assert max(map(len, table)) <= 60
 
 
 def test_csv_is_what_kafkas_tool_reads_from_a_file(
