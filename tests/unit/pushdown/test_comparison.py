@@ -31,6 +31,7 @@ def fields_of(*comparisons: tuple[str, str, object]) -> dict[str, Any]:
     where = to_record_filter(Comparison(*each) for each in comparisons)
     fields = asdict(where)
     assert not fields.pop("trusts_batch_timestamps")
+    assert fields.pop("excluded") == ()
     return {name: value for name, value in fields.items() if value is not None}
 
 
