@@ -87,7 +87,7 @@ class ExportParameters:
     def find_ranges(
         self, last: ExportRun | None
     ) -> tuple[list[PartitionRange], list[DamagedPartition]]:
-        """Return what is to be exported after run ``last``, and what is left out of it."""
+        """Return the offsets to export after run ``last``, and the partitions to leave out."""
         if last is not None and last.isolation != self.isolation:
             msg = (
                 f"the runs in {self.output.path} were made with --isolation {last.isolation}; go "
@@ -205,24 +205,20 @@ def run(
         last = output.last_run()
         number = 0 if last is None else last.number + 1
         ranges, damaged = parameters.find_ranges(last)
-        written = None
-        if any(each.offsets for each in ranges):
+        staging = output.new_staging(number)
+        try:
+            rows = _write(spark, parameters, ranges, staging)
+        except (PySparkException, Py4JJavaError) as error:
+            found = _find_damage(spark, parameters, ranges, error)
+            places = {(each.topic, each.partition) for each in found}
+            ranges = [each for each in ranges if (each.topic, each.partition) not in places]
+            damaged = [*damaged, *found]
+            output.remove_leftovers()
             staging = output.new_staging(number)
-            try:
-                written = _write(spark, parameters, ranges, staging)
-            except (PySparkException, Py4JJavaError) as error:
-                found = _find_damage(spark, parameters, ranges, error)
-                places = {(each.topic, each.partition) for each in found}
-                ranges = [each for each in ranges if (each.topic, each.partition) not in places]
-                damaged = [*damaged, *found]
-                output.remove_leftovers()
-                staging = output.new_staging(number)
-                if any(each.offsets for each in ranges):
-                    written = _write(spark, parameters, ranges, staging)
-        if written is None:
+            rows = _write(spark, parameters, ranges, staging)
+        if rows is None:
             _LOGGER.info("nothing is new" if not damaged else "nothing new can be exported")
             return _outcome(parameters, ranges, damaged, run=None, rows=0)
-        rows = written
         (stop or StopRequest()).ensure_not_requested()
         files = _files_of(staging)
         _ensure_all_rows_are_there(rows, files, staging)
@@ -356,8 +352,10 @@ def _write(
     parameters: ExportParameters,
     ranges: Sequence[PartitionRange],
     staging: Path,
-) -> int:
-    """Write Parquet files to ``staging``; return how many rows the tasks wrote."""
+) -> int | None:
+    """Write Parquet files to ``staging``; return how many rows, None where there is nothing new."""
+    if not any(each.offsets for each in ranges):
+        return None
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)
     observation = Observation("export")

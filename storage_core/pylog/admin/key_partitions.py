@@ -106,7 +106,7 @@ def partitions_of_keys(
     keys: Collection[bytes],
     partitioner: str,
 ) -> list[KeyPartitions]:
-    """Return what each of the chosen topics is to be read of, by a partitioner that is vouched for.
+    """Return the partitions to read of each chosen topic, by the partitioner that the user names.
 
     `ValueError` if there is no such partitioner, or a number of partitions is not known; an error
     of the cluster's metadata, which may know the number, if they are damaged;

@@ -158,7 +158,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
         code, message = DAMAGED, each.reason
         index = places.get(each.path)
         if each.is_unreadable:
-            # Its batches may well be sound: whoever may open the file can say.
+            # Its batches may be sound; only who can open the file knows.
             code = UNREADABLE
         elif each.position == 0 and index is not None:
             offset = _misnamed_offset(view, index)

@@ -108,7 +108,7 @@ class OffsetAccount:
     ) -> None:
         """Count the offsets of these batches, and of compressed messages, by their place.
 
-        Of those that are lost nobody reads a record.
+        No record of a lost offset is read.
         """
         headers = window.headers
         lasts, counts = headers.last_offsets, headers.record_counts

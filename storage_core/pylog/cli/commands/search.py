@@ -147,8 +147,8 @@ def search(
     A record matches if it passes every test that is given: --key, --key-contains, --key-regex,
     --value-contains, --value-regex, --header, --json-path, --tombstones, --min-timestamp,
     --max-timestamp. Matches are printed as they are found, partition by partition, in offset order.
-    The last line, on stderr, says how much was looked through. What is damaged, and so was not
-    searched, is named there, too.
+    Standard error names damaged ranges, which could not be searched; its last lines say how much
+    was searched and how much was not.
 
     A match is printed as topic and partition, offset, timestamp, key and value with tabs between
     them; keys and values are printed as by cat --format text. In a terminal it is a line as of cat

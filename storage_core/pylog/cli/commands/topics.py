@@ -39,12 +39,12 @@ def topics(
 
     A log directory with __cluster_metadata-0 (that of a controller, or of any KRaft broker) has the
     metadata of the whole cluster: its newest snapshot and log tell all topics and their partitions,
-    on whatever broker these lie. The lines are those of kafka-topics --describe; Configs are the
-    topic's own, without those that brokers give to all topics. Records that the controllers had not
-    yet agreed on cannot be told from others, and count.
+    on whatever broker these lie. The lines are those of kafka-topics --describe. Configs shows the
+    topic's own settings, not the brokers' defaults. Records that the controllers had not yet agreed
+    on look like any others, and count.
 
-    Without that directory, topics and partitions are those that lie under the PATHs, with "-" for
-    what only the cluster knows, and Configs are those that pylog has stored.
+    Without that directory, the command lists the topics and partitions under the PATHs. It shows
+    "-" for what only the cluster knows; Configs shows the settings that pylog has stored.
 
     Deleted topics come last, as long as the metadata's log or a -delete directory still has them. A
     topic that lies here and that the metadata do not have is "not in the cluster's metadata".
