@@ -198,8 +198,7 @@ class _LogLoader:
             context=self._context,
         )
         state.start_high_watermark(loading.high_watermark_start(start, end))
-        log_directory = os.path.dirname(self._directory.rstrip("/"))  # noqa: PTH120
-        return UnifiedLog(state, log_directory, loading.truncation_guard)
+        return UnifiedLog(state, loading.truncation_guard)
 
     def _ensure_loadable(self) -> None:
         """Raise for what ends a broker before it looks at segments.

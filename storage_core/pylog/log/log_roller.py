@@ -39,12 +39,10 @@ if TYPE_CHECKING:
 class LogFlusher:
     """Flushes one log; any number of threads."""
 
-    def __init__(self, state: LogState, log_directory: str, lock: threading.RLock) -> None:
+    def __init__(self, state: LogState) -> None:
         self._state = state
         self._local_log = state.local_log
         self._context = state.context
-        self._log_directory = log_directory
-        self._lock = lock
         self._flush_lock = threading.Lock()
         self._is_stopped = False
         self.last_flushed_ms = state.context.clock.milliseconds()
@@ -60,14 +58,14 @@ class LogFlusher:
         if upper <= self._local_log.recovery_point:
             return
         truncation_count = self._state.truncation_count
-        with self._context.failures.watching(self._log_directory):
+        with self._context.failures.watching(self._state.log_directory):
             with self._flush_lock:  # nothing is released or closed meanwhile
                 if self._is_stopped:
                     return
                 started_ms = monotonic_milliseconds()
                 self._local_log.flush(upper)
                 time_ms = monotonic_milliseconds() - started_ms
-            with self._lock:
+            with self._state.lock:
                 self._state.counters.count_flush(time_ms)
                 if truncation_count == self._state.truncation_count:
                     self._local_log.mark_flushed(min(offset, self._local_log.log_end_offset))
@@ -78,7 +76,7 @@ class LogFlusher:
         if self._is_stopped:
             return
         if snapshot is not None:
-            with self._context.failures.watching(self._log_directory):
+            with self._context.failures.watching(self._state.log_directory):
                 self._sync_snapshot(snapshot)
         flushed_from = min(self._local_log.recovery_point, base_offset)
         self.flush(base_offset)
@@ -97,7 +95,7 @@ class LogFlusher:
     def _release(self, start_offset: int, end_offset: int) -> None:
         """Have the segments of a range give back what they hold."""
         segments = self._local_log.segments
-        with self._flush_lock, self._lock:
+        with self._flush_lock, self._state.lock:
             if self._is_stopped:
                 return
             active = segments.active_segment

@@ -1,4 +1,4 @@
-"""What one log consists of, without a lock: segments, producers, leader epochs and offsets.
+"""What one log consists of: segments, producers, leader epochs, offsets, and the lock around them.
 
 Offsets, from low to high::
 
@@ -19,14 +19,19 @@ the batch found there: here a read moves nothing, and readers get the same bytes
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
+from pylog.errors import KafkaStorageError, OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 from pylog.log.metrics import LogCounters
 from pylog.record.byte_buffer import SEND_LESS
 from pylog.record.compression import Decompressor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pylog.config import LogConfig
     from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.local_log import LocalLog
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
 class LogState:
     """The state that appending, rolling, truncating and looking up work on.
 
-    The log's lock (`pylog.log.unified_log`) guards every change; readers need none.
+    `lock` guards every change; readers need none.
     """
 
     __slots__ = (
@@ -48,8 +53,11 @@ class LogState:
         "follows_end",
         "has_raised_high_watermark",
         "high_watermark",
+        "is_closed",
         "leader_epochs",
         "local_log",
+        "lock",
+        "log_directory",
         "log_start_offset",
         "name",
         "producer_state",
@@ -68,7 +76,10 @@ class LogState:
         self.local_log = local_log
         self.producer_state = producer_state
         self.leader_epochs = leader_epochs
+        self.log_directory = os.path.dirname(local_log.directory.rstrip("/"))  # noqa: PTH120
         self.context = context
+        self.lock = threading.RLock()
+        self.is_closed = False  # true before the first file is
         self.name = str(local_log.topic_partition)
         self.decompressor = Decompressor(advice=SEND_LESS)
         self.follows_end = True
@@ -79,6 +90,22 @@ class LogState:
         self.high_watermark = log_start_offset
         self.first_unstable_offset: int | None = None
         self.update_first_unstable_offset()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the lock; a failing disk takes the log directory offline."""
+        # A fork may have copied a lock that another thread held.
+        self.context.io.ensure_own_process(self.local_log.directory)
+        with self.lock:
+            self.ensure_open()  # not a disk failure
+            with self.context.failures.watching(self.log_directory):
+                yield
+
+    def ensure_open(self) -> None:
+        """Raise if the log is closed: somebody still holds one that has been deleted, say."""
+        if self.is_closed:
+            reason = f"log of {self.name} is closed"
+            raise KafkaStorageError(reason, self.local_log.directory)
 
     @property
     def config(self) -> LogConfig:

@@ -18,12 +18,10 @@ from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.locations import printable_location
 from pylog.log.local_log import delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.segment_recovery import rebuild_producer_state
-from pylog.log.writable_log import WritableLog
 from pylog.record.legacy_batch import batch_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from pylog.log.log_state import LogState
     from pylog.log.metrics import CleanerMetrics
@@ -125,9 +123,8 @@ class TruncationGuard:
         self,
         state: LogState,
         target_offset: int,
-        locked: Callable[[], AbstractContextManager[None]],
     ) -> Iterator[None]:
-        """Hold the lock, which ``locked`` takes, while the log's end goes back to an offset."""
+        """Hold the log's lock while its end goes back to an offset."""
         # A forked child must not wait for a thread that it does not have.
         state.context.io.ensure_own_process(state.local_log.directory)
         topic_partition, segments = state.local_log.topic_partition, state.local_log.segments
@@ -136,7 +133,7 @@ class TruncationGuard:
             takes_segments = target_offset < segments.active_segment.base_offset
             with (
                 self.cleaner.paused(topic_partition) if takes_segments else nullcontext(),
-                locked(),
+                state.changing(),
             ):
                 if not takes_segments and target_offset < segments.active_segment.base_offset:
                     continue  # the log was rolled before the lock was taken
@@ -153,12 +150,11 @@ class TruncationGuard:
         self,
         state: LogState,
         new_offset: int,
-        locked: Callable[[], AbstractContextManager[None]],
     ) -> Iterator[None]:
         """Do the same while all records are removed, and the log begins again at an offset."""
         state.context.io.ensure_own_process(state.local_log.directory)
         topic_partition = state.local_log.topic_partition
-        with self.cleaner.paused(topic_partition), locked():
+        with self.cleaner.paused(topic_partition), state.changing():
             self.lower_cleaner_checkpoint(topic_partition, new_offset)
             with self._checkpointing(state):
                 yield
@@ -263,58 +259,3 @@ def boundary_at(state: LogState, offset: int, *, takes_whole_batch: bool) -> int
                 raise OffsetInsideBatchError(state.name, offset, *around)
             return around.first
     return offset
-
-
-class TruncatableLog(WritableLog):
-    """The side of a log whose end goes back. Any number of threads; one at a time changes it.
-
-    Parameters
-    ----------
-    state, log_directory
-        Of the log.
-    truncation_guard
-        Around what takes its end back.
-    """
-
-    def __init__(
-        self, state: LogState, log_directory: str, truncation_guard: TruncationGuard
-    ) -> None:
-        super().__init__(state, log_directory)
-        self._truncation_guard = truncation_guard
-
-    def truncate_to(self, target_offset: int) -> bool:
-        """Remove everything from ``target_offset`` on; False if nothing is there.
-
-        The batch that holds the offset goes as a whole. ``ValueError`` if the offset is negative,
-        `KafkaStorageError` if the disk failed.
-        """
-        ensure_not_negative(self._state, target_offset)
-        with self._truncation_guard.truncating(self._state, target_offset, self._changing):
-            return truncate_to(self._state, target_offset)
-
-    def truncate_at_boundary(self, offset: int, *, takes_whole_batch: bool = False) -> None:
-        """Remove everything from ``offset`` on, and nothing below it; with no other writer.
-
-        At or after the log's end nothing is removed. With ``takes_whole_batch`` a batch that holds
-        records on both sides of ``offset`` goes as a whole, as in Kafka; the log ends where it
-        began.
-
-        Raises
-        ------
-        OffsetInsideBatchError, OffsetOutOfRangeError
-            There is such a batch, and it is not to go; or ``offset`` is below the log's start.
-            Nothing has been removed.
-        CorruptRecordError, InvalidRecordError
-            The batch there is of v0 or v1, and damaged.
-        """
-        self.truncate_to(boundary_at(self._state, offset, takes_whole_batch=takes_whole_batch))
-
-    def truncate_fully_and_start_at(
-        self, new_offset: int, log_start_offset: int | None = None
-    ) -> None:
-        """Remove all records; the next one gets ``new_offset``.
-
-        Records are served from ``log_start_offset`` on, from ``new_offset`` if None.
-        """
-        with self._truncation_guard.removing_all(self._state, new_offset, self._changing):
-            truncate_fully_and_start_at(self._state, new_offset, log_start_offset)

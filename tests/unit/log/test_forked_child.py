@@ -100,7 +100,7 @@ def hold():
     with (
         manager._creation_or_deletion_lock,
         log._flusher._flush_lock,
-        log._lock,
+        log._state.lock,
         manager._directories[0]._checkpoint_lock,
         manager._logs._lock,
     ):

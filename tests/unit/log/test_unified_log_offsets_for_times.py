@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.config import LogConfig
-from pylog.log.log_reader import (
+from pylog.log.offsets_for_times import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
     LATEST_TIERED_TIMESTAMP,
