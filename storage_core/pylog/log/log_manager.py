@@ -455,10 +455,11 @@ class LogManager:
     ) -> UnifiedLog:
         """Return a log; if there is none, make it in the directory with the fewest logs.
 
-        A new one gets ``topic_id``, a random one if None; all partitions of a topic must have the
-        same. ``ValueError`` if Kafka allows no such topic or partition; `UnexpectedFileError` if a
-        symbolic link has the name of its directory; `LogLockedError` in a forked child;
-        `KafkaStorageError` if no directory is online or the disk failed.
+        A new one gets ``topic_id``, a random one if None, none if it is zero (a topic from before
+        Kafka 2.8); all partitions of a topic must have the same. ``ValueError`` if Kafka allows no
+        such topic or partition; `UnexpectedFileError` if a symbolic link has the name of its
+        directory; `LogLockedError` in a forked child; `KafkaStorageError` if no directory is online
+        or the disk failed.
         """
         log = self._logs.find(topic_partition)
         if log is not None:

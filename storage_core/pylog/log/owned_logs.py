@@ -10,6 +10,7 @@ import os
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,7 +34,7 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.owned_directories import NOT_LOADED, partition_directories
-from pylog.files.partition_metadata import write_partition_metadata
+from pylog.files.partition_metadata import ZERO_UUID, write_partition_metadata
 from pylog.log.local_log import delete_directory
 from pylog.log.log_loader import LogLoading, load_log, try_loading
 from pylog.log.log_truncation import RegisteredCleaner, TruncationGuard
@@ -248,20 +249,40 @@ class OwnedLogs:
     ) -> UnifiedLog:
         """Make the directory of a new partition; return its log, once its topic id is on disk."""
         io = self._context.io
+        path = directory.file(str(topic_partition))
+        is_there = os.path.lexists(path)
+        try:
+            log = self._create(directory, path, topic_partition, topic_id)
+        except KafkaStorageError:
+            # A full disk, say: half a partition would be taken for a whole one later.
+            if not is_there:
+                with suppress(KafkaStorageError):
+                    delete_directory(path, io)
+            raise
+        self._add(log, is_future=False)
+        return log
+
+    def _create(
+        self,
+        directory: OwnedLogDirectory,
+        path: str,
+        topic_partition: TopicPartition,
+        topic_id: uuid.UUID,
+    ) -> UnifiedLog:
+        io = self._context.io
         with self._context.failures.watching(directory.path):
             directory.cleaner_checkpoint.remove(topic_partition)  # of one that somebody removed
-            path = directory.file(str(topic_partition))
             io.make_directory(path, exist_ok=True)
+            # Before the first record: a broker takes records without a topic id for another
+            # topic's.
+            if topic_id != ZERO_UUID:
+                write_partition_metadata(io, f"{path}/{PARTITION_METADATA}", topic_id)
             loading = self._loading(directory, path, topic_partition)
             loading.had_clean_shutdown = False  # nothing there to trust, nothing to recover
             loading.recovery_point_checkpoint = 0
             loading.log_start_offset_checkpoint = 0
             log = load_log(loading)
-            # Before the first record: a broker takes records without a topic id for another
-            # topic's.
-            write_partition_metadata(io, f"{path}/{PARTITION_METADATA}", topic_id)
             io.sync_directory(directory.path)
-        self._add(log, is_future=False)
         return log
 
     def delete(self, directory: OwnedLogDirectory, log: UnifiedLog, *, is_async: bool) -> None:

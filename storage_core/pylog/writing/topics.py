@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import UnknownTopicOrPartitionError
+from pylog.errors import KafkaStorageError, UnknownTopicOrPartitionError
 from pylog.files.file_names import (
     PARTITION_METADATA,
     colliding_topic,
@@ -15,7 +15,12 @@ from pylog.files.file_names import (
     nearest_topic,
 )
 from pylog.files.owned_directories import writable_log_directory
-from pylog.files.partition_metadata import format_uuid, new_topic_id, read_partition_metadata
+from pylog.files.partition_metadata import (
+    ZERO_UUID,
+    format_uuid,
+    new_topic_id,
+    read_partition_metadata,
+)
 from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
@@ -180,7 +185,15 @@ def create_topic(
         manager.store_topic_config(topic, properties or {})
         topic_id = topic_id or new_topic_id()
         for partition in range(partitions):
-            log = manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
+            try:
+                log = manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
+            except KafkaStorageError as error:
+                if partition:
+                    error.add_note(
+                        f"partitions 0 to {partition - 1} have been created; once the disk is "
+                        f"mended, pylog alter-topic --partitions {partitions} adds the others"
+                    )
+                raise
         _warn_unless_of_cluster(log.log_directory, topic, topic_id)
         return topic_id
 
@@ -241,7 +254,10 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
 
 def add_partition(manager: LogManager, topic: str, partition: int) -> UnifiedLog:
     """Return the log of a partition, made under its topic's id if it is not there."""
-    topic_id = topic_id_of(logs_of_topic(manager, topic))
+    logs = logs_of_topic(manager, topic)
+    topic_id = topic_id_of(logs)
+    if logs and topic_id is None:  # the new one has none either: a broker refuses two answers
+        topic_id = ZERO_UUID
     return manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
 
 

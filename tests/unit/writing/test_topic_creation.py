@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -9,12 +11,18 @@ import pyarrow as pa
 import pytest
 
 import pylog
-from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
+from pylog.errors import (
+    KafkaStorageError,
+    LogDirectoryError,
+    LogLockedError,
+    UnknownTopicOrPartitionError,
+)
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
+from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 TOPIC_ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
@@ -23,6 +31,21 @@ CONFIGS = "pylog-topic-configs.json"
 
 def directories(logs: Path) -> list[str]:
     return sorted(each.name for each in logs.iterdir() if each.is_dir())
+
+
+def ids_of(logs: Path) -> list[UUID | None]:
+    return [view.metadata and view.metadata.topic_id for view in pylog.open_directory(logs)]
+
+
+@contextmanager
+def manager_with(logs: Path, io: FaultyIO) -> Iterator[pylog.logs.LogManager]:
+    """Give a manager whose disk fails; it is left as after a crash."""
+    manager = pylog.logs.LogManager([logs], context=pylog.logs.LogContext(io=io))
+    try:
+        manager.startup()
+        yield manager
+    finally:
+        manager.abandon()
 
 
 @pytest.fixture
@@ -166,3 +189,53 @@ def test_server_properties_configure_what_is_written(tmp_path: Path) -> None:
         pylog.write_topic(logs, "orders", [(b"k", value)], server_properties=found)
     assert directories(logs) == ["orders-0", "orders-1", "orders-2"]
     assert len(list(logs.glob("orders-*/*.log"))) == 4, "a segment was rolled"
+
+
+@pytest.mark.parametrize("kind", [Kind.WRITE, Kind.CREATE])
+def test_a_full_disk_leaves_whole_partitions_and_the_topic_can_be_completed(
+    tmp_path: Path, kind: Kind
+) -> None:
+    whole = FaultyIO()
+    with manager_with(tmp_path / "whole", whole) as manager:
+        pylog.create_topic(manager, "orders", 3)
+        calls = whole.counts[kind]
+    outcomes: set[int] = set()
+    for number in range(1, calls + 1):
+        logs = tmp_path / f"{number}"
+        io = FaultyIO(
+            Fault(kinds=frozenset({kind}), at=number, forever=True, error_number=errno.ENOSPC)
+        )
+        with suppress(KafkaStorageError), manager_with(logs, io) as manager:
+            pylog.create_topic(manager, "orders", 3, topic_id=TOPIC_ID)
+        made = [name for name in directories(logs) if name.startswith("orders-")]
+        outcomes.add(len(made))
+        assert all((logs / name / "partition.metadata").exists() for name in made)
+        if 0 < len(made) < 3:
+            pylog.alter_topic(logs, "orders", partitions=3)
+            assert ids_of(logs) == [TOPIC_ID] * 3
+    assert {0, 1, 2} <= outcomes
+
+
+def test_a_failed_creation_says_what_is_there_and_how_to_go_on(tmp_path: Path) -> None:
+    io = FaultyIO(
+        Fault(
+            kinds=frozenset({Kind.WRITE}),
+            path_end="orders-2/partition.metadata.tmp",
+            error_number=errno.ENOSPC,
+        )
+    )
+    with (
+        pytest.raises(KafkaStorageError) as refused,
+        manager_with(tmp_path, io) as manager,
+    ):
+        pylog.create_topic(manager, "orders", 4)
+    assert "partitions 0 to 1 have been created" in refused.value.__notes__[0]
+    assert directories(tmp_path) == ["orders-0", "orders-1"]
+
+
+def test_a_topic_from_before_there_were_ids_gets_partitions_without_one(logs: Path) -> None:
+    for name in ("orders-0", "orders-1"):
+        (logs / name / "partition.metadata").unlink()
+    pylog.alter_topic(logs, "orders", partitions=4)
+    assert directories(logs)[:4] == ["orders-0", "orders-1", "orders-2", "orders-3"]
+    assert not list(logs.glob("orders-*/partition.metadata"))

@@ -159,7 +159,11 @@ def _ensure_can_be_written(path: str) -> None:
 
 def _write_page(found: pylog.results.LogStatistics, path: str) -> None:
     page = found.html().encode()
-    Path(path).write_bytes(page)
+    try:
+        Path(path).write_bytes(page)
+    except OSError as error:
+        error.filename = path  # a full disk names none
+        raise
     sys.stderr.write(
         f"pylog: written to {pylog.jobs.printable(path)} ({format_bytes(len(page))})\n"
     )
