@@ -173,7 +173,7 @@ class _Notice(logging.Handler):
 
 
 _GAP = "  "
-_LEAST_FOLDED = 12
+_LEAST_FOLDED = 10
 """Cells are cut within a word only where their column keeps this width."""
 
 
