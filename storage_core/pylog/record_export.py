@@ -91,8 +91,8 @@ def export(
     LogStorageError
         As of `Scan.to_batches`; nothing is left of a file that is not complete.
     ValueError
-        The name ends in something else, the format cannot hold the columns or values, or there
-        would be several files of a scan with a limit.
+        The name ends in something else, the scan has no columns, the format cannot hold the columns
+        or values, or there would be several files of a scan with a limit.
     """
     path = os.fspath(to)
     if is_remote(path):
@@ -105,6 +105,9 @@ def export(
         raise ValueError(msg)
     if scan.limit is not None and TOPIC_FIELD in path:
         msg = f"a scan with a limit is written to one file, without {TOPIC_FIELD} in its name"
+        raise ValueError(msg)
+    if not scan.schema.names:
+        msg = "no column to export: name at least one"
         raise ValueError(msg)
     tasks = scan.plan()
     scan.scanned.report_to(progress, scan.plan)

@@ -104,6 +104,12 @@ def test_json_lines_need_all_columns(logs: Path, tmp_path: Path) -> None:
         pylog.export(scan(logs, columns=COLUMNS), tmp_path / "out.jsonl")
 
 
+def test_a_file_has_a_column_at_least(logs: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no column to export"):
+        pylog.export(scan(logs, columns=()), tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_each_topic_may_have_a_file_of_its_own(logs: Path, tmp_path: Path) -> None:
     files = pylog.export(scan(logs), tmp_path / "{topic}-all.parquet")
     assert [(file.path, file.rows) for file in files] == [
