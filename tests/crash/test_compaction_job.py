@@ -79,7 +79,7 @@ def test_a_crash_leaves_each_group_old_or_new(
     lose_unsynced, names = CRASHES[kind]
     reached, seen = set(), set()  # directories that look the same are looked at once
     count = len(recorded.operations)
-    for done in some_of(range(count + 1), one_in=7):
+    for done in some_of(range(count + 1), one_in=11):
         directory = memory_path / "crashed"
         shutil.copytree(recorded.begun, directory)
         replay(recorded.operations[:done], directory, lose_unsynced=lose_unsynced, names=names)

@@ -111,7 +111,7 @@ def test_a_crash_at_any_point_leaves_what_was_flushed_and_a_prefix_of_the_rest(
 ) -> None:
     known: dict[bytes, Recovered] = {}
     failures: list[str] = []
-    points = some_of(range(len(recording.operations) + 1), one_in=11)
+    points = some_of(range(len(recording.operations) + 1), one_in=19)
     for count in points:
         operations = recording.operations[:count]
         if loss.is_torn:

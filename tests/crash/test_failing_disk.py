@@ -84,7 +84,7 @@ def test_a_failure_is_loud_and_takes_nothing_that_was_acknowledged(
 ) -> None:
     operations = count_operations(disk, tmp_path / "healthy")
     failed = survived = 0
-    for at in some_of(range(1, operations + 1), one_in=11):
+    for at in some_of(range(1, operations + 1), one_in=19):
         directory = tmp_path / str(at)
         io = FastFaultyIO(*disk.faults(at))
         script = Script(directory, io)

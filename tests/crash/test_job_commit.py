@@ -88,7 +88,7 @@ def crashes(
 ) -> Iterator[tuple[int, str]]:
     """Make ``root`` what each crash leaves, once each; yield how far the job had come."""
     known = set()
-    for count in some_of(range(recording.begun, len(recording.operations) + 1), one_in=7):
+    for count in some_of(range(recording.begun, len(recording.operations) + 1), one_in=13):
         operations = recording.operations[:count]
         if loss.is_torn:
             if operations[-1].kind is not Kind.WRITE:

@@ -57,7 +57,7 @@ def test_a_failure_is_loud_and_leaves_the_job_whole_or_not_at_all(
     disk = DISKS[name]
     failed = completed = 0
     operations = count_operations(prepared, disk, tmp_path / "healthy")
-    for at in some_of(range(1, operations + 1), one_in=7):
+    for at in some_of(range(1, operations + 1), one_in=13):
         directory = tmp_path / "logs"
         shutil.copytree(prepared, directory)
         where = f"operation {at} fails"

@@ -243,6 +243,7 @@ def state_of(log: UnifiedLog) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.thorough(one_in=4)
 def test_files_state_and_errors_are_those_of_single_appends(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     config = random_config(rng)
@@ -278,6 +279,7 @@ def make(directory: Path) -> Path:
     return directory
 
 
+@pytest.mark.thorough
 def test_the_random_batches_do_what_they_are_for(tmp_path: Path) -> None:
     """Most are written many at a time, and each kind of refusal comes up."""
     refusals = set[str]()

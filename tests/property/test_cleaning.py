@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 PARTITION = TopicPartition(TOPIC, 0)
 LOGS = 2_000
-LOGS_A_TEST = 100
+LOGS_A_TEST = 25
 LOAD_FACTOR = 0.9
 NEVER_EXPIRES_MS = 2**31 - 1
 CRASHES, RESTARTS, READERS = 0.2, 0.2, 0.5
@@ -256,7 +256,7 @@ class CleanedLog:
     "first",
     [
         pytest.param(
-            first, marks=[pytest.mark.slow, pytest.mark.thorough(one_in=10)] if first else []
+            first, marks=[pytest.mark.slow, pytest.mark.thorough(one_in=40)] if first else []
         )
         for first in range(0, LOGS, LOGS_A_TEST)
     ],
