@@ -46,6 +46,7 @@ GROUPS = (
         "Look",
         {
             "ls": "List topics and partitions: offsets, size, leader epoch.",
+            "browse": "Browse topics, partitions and records in the terminal.",
             "cat": "Print records, as JSON lines or as text.",
             "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
             "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",

@@ -39,7 +39,7 @@ class _Line(NamedTuple):
 
 _WIDTH_FOR_DATES = 120
 _MOST_PADDED = (60, 24, 24)  # columns of a terminal for place, time and key
-_NULL, _EMPTY, _NO_TIME = "∅", '""', "-"
+NULL, EMPTY, NO_TIME = "∅", '""', "-"
 
 
 class RecordView:
@@ -101,7 +101,7 @@ class RecordView:
     def _date_and_time(self, timestamp: int) -> tuple[str, str]:
         """Return the line of a new date, or "", and the time as a record's line has it."""
         if timestamp == -1:
-            return "", _NO_TIME
+            return "", NO_TIME
         text = calendar_text(timestamp, 1000)
         if self._has_dates:
             return "", text
@@ -113,21 +113,21 @@ class RecordView:
 
     def _text(self, column: str, content: bytes | None, style: str) -> str:
         if not content:
-            return self._traits.styled(_NULL if content is None else _EMPTY, DIM)
+            return self._traits.styled(NULL if content is None else EMPTY, DIM)
         text = content.decode("utf-8", "surrogateescape")
         parts, at = [], 0
-        for start, end in _merged(self._found_by.spans(column, text)):
+        for start, end in merged_spans(self._found_by.spans(column, text)):
             parts += [(text[at:start], style), (text[start:end], BOLD_RED)]
             at = end
         parts.append((text[at:], style))
-        return "".join(self._traits.styled(_shown(part), style) for part, style in parts)
+        return "".join(self._traits.styled(shown(part), style) for part, style in parts)
 
 
 def _joined(line: _Line) -> str:
     return f"{line.date}{' '.join([*line.columns, *line.rest])}\n"
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Return text for a terminal; what is left of bytes that are not UTF-8 becomes escapes."""
     content = text.encode("utf-8", "surrogateescape")
     return pylog.jobs.printable(content.decode("utf-8", "backslashreplace"))
@@ -135,11 +135,11 @@ def _shown(text: str) -> str:
 
 def _header(header: dict[str, object]) -> str:
     value = header["value"]
-    text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else _NULL
-    return _shown(f"{header['key']}={text}")
+    text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else NULL
+    return shown(f"{header['key']}={text}")
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+def merged_spans(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     """Yield the spans in order, those that overlap as one, and none that are empty."""
     start = end = 0
     for first, last in sorted(spans):

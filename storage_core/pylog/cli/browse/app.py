@@ -1,0 +1,401 @@
+"""The application: the first screen with topics and partitions, and the way from screen to screen."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+import click
+from rich.text import Text
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Static
+
+import pylog
+from pylog.cli.browse.cells import PLACE, STYLES, printable_text
+from pylog.cli.browse.dialogs import HelpScreen, PromptScreen
+from pylog.cli.browse.record_windows import PartitionRecords
+from pylog.cli.browse.records_screen import RecordsScreen
+from pylog.cli.browse.search_screen import ABOUT_SEARCH, SearchScreen, parse_search
+from pylog.errors import LogStorageError
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from textual.app import ComposeResult
+
+    from pylog.cli.browse.background import Match
+    from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.results import GroupListing, ListedPartition, LogDirectory
+
+_SECONDS_BETWEEN = 0.1  # of changes on the screen while partitions are listed
+_CSS = """
+.title { height: 1; padding: 0 1; background: $panel; text-style: bold; }
+.status { height: 1; padding: 0 1; color: $text-muted; }
+.panes { layout: vertical; }
+.-wide .panes { layout: horizontal; }
+DataTable { height: 1fr; scrollbar-size-vertical: 1; }
+RecordTable { height: 1fr; width: 1fr; }
+RecordTree { height: 40%; width: 100%; border-top: solid $panel; padding: 0; }
+.-wide RecordTree { height: 100%; width: 40%; border-top: none; border-left: solid $panel; }
+.-wide #topics { width: 1fr; }
+.-wide #partitions { width: 1fr; border-left: solid $panel; }
+#partitions { border-top: solid $panel; }
+.-wide #partitions { border-top: none; }
+PromptScreen { align: left bottom; background: transparent; }
+PromptScreen Vertical { height: auto; padding: 0 1; background: $panel; }
+HelpScreen { align: center middle; }
+HelpScreen VerticalScroll { width: 64; max-height: 90%; height: auto; border: round $primary; }
+FindingsScreen { align: center middle; }
+FindingsScreen Container { width: 95%; height: 80%; border: round $primary; }
+FindingsScreen Static { height: auto; max-height: 50%; padding: 0 1; }
+"""
+
+
+class BrowseApp(App[None]):
+    """The browser. It reads, and changes and locks nothing.
+
+    Parameters
+    ----------
+    chosen
+        What is shown: paths, topics, partitions, and a range of each.
+    way
+        How records are read.
+    """
+
+    TITLE = "pylog browse"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = _CSS
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (120, "-wide")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,f1", "help", "Help", tooltip="lnav, kaskade"),
+        Binding("Q,ctrl+q", "quit", "Quit", show=False, tooltip="VisiData's gq"),
+    ]
+
+    def __init__(self, chosen: ChosenRecords, way: WayOfReading) -> None:
+        super().__init__()
+        self.chosen = chosen
+        self.way = way
+        self.directory = chosen.directory()
+        self.partitions = _chosen_partitions(self.directory, chosen)
+
+    def on_mount(self) -> None:
+        """Show the topics, or the records at once if they are of one partition."""
+        self.push_screen(TopicsScreen(self.partitions))
+        if len(self.partitions) == 1:
+            self.open_partition(self.partitions[0])
+
+    def open_partition(
+        self,
+        partition: pylog.TopicPartition,
+        offset: int | None = None,
+        matches: Mapping[int, Match] | None = None,
+    ) -> None:
+        """Show the records of a partition, from its first one or around an offset."""
+        choice = {
+            "start": self.chosen.start,
+            "end": self.chosen.end,
+            "isolation": self.chosen.isolation,
+        }
+        records = PartitionRecords(self.directory, partition, choice, self.way.arguments())
+        self.push_screen(RecordsScreen(records, offset, matches or {}))
+
+    def search(self, text: str, partition: pylog.TopicPartition | None) -> None:
+        """Search in a partition or, if it is None, in all."""
+        try:
+            request = parse_search(text, self.chosen, partition)
+        except (click.UsageError, ValueError) as error:
+            self.complain(error)
+            return
+        self.push_screen(SearchScreen(request, self.chosen.directory, self.open_partition))
+
+    def reload(self) -> None:
+        """Look again at what there is."""
+        try:
+            self.directory = self.chosen.directory()
+            self.partitions = _chosen_partitions(self.directory, self.chosen)
+        except (LogStorageError, OSError) as error:
+            self.complain(error)
+            return
+        self.switch_screen(TopicsScreen(self.partitions))
+
+    def complain(self, error: Exception) -> None:
+        """Show what is wrong with something that was typed."""
+        text = error.format_message() if isinstance(error, click.UsageError) else str(error)
+        self.notify(pylog.jobs.printable(text), severity="error", markup=False)
+
+    def go_back(self) -> None:
+        """Go to the screen before this one; from the first one, leave."""
+        if isinstance(self.screen, TopicsScreen):
+            self.exit()
+        else:
+            self.pop_screen()
+
+    def action_help(self) -> None:
+        """List the keys that work now."""
+        if not isinstance(self.screen, (HelpScreen, PromptScreen)):
+            self.push_screen(HelpScreen(self.screen))
+
+
+def _chosen_partitions(
+    directory: LogDirectory, chosen: ChosenRecords
+) -> list[pylog.TopicPartition]:
+    """Return the partitions to show: without a choice all, internal ones as well."""
+    if not (chosen.names or chosen.pattern or chosen.partitions):
+        return sorted(directory.topic_partitions)
+    assign = pylog.jobs.choose_partitions(
+        directory, chosen.names, chosen.partitions, pattern=chosen.pattern
+    )
+    return sorted(
+        pylog.TopicPartition(topic, each) for topic, numbers in assign.items() for each in numbers
+    )
+
+
+class TopicsScreen(Screen[None]):
+    """Topics, and the partitions of the one that the cursor is on."""
+
+    app: BrowseApp
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Open", tooltip="kaskade, VisiData"),
+        Binding("tab", "app.focus_next", "Topics, partitions", show=False, tooltip="kaskade"),
+        Binding("slash", "search", "Search all", tooltip="lnav, kaskade, VisiData"),
+        Binding("escape", "back", "Topics", show=False, tooltip="kaskade"),
+        Binding("q", "quit", "Quit", tooltip="lnav, kaskade"),
+        Binding("j", "cursor(1)", "Down", show=False, tooltip="lnav, VisiData"),
+        Binding("k", "cursor(-1)", "Up", show=False, tooltip="lnav, VisiData"),
+        Binding("g", "edge(0)", "First", show=False, tooltip="lnav"),
+        Binding("G", "edge(-1)", "Last", show=False, tooltip="lnav"),
+        Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
+    ]
+
+    class Listed(Message):
+        """A thread has listed some partitions."""
+
+        def __init__(self, listed: list[ListedPartition], *, is_last: bool) -> None:
+            self.listed = listed
+            self.is_last = is_last
+            super().__init__()
+
+    class Grouped(Message):
+        """A thread has read what groups have committed, or could not."""
+
+        def __init__(self, groups: GroupListing | None, note: str) -> None:
+            self.groups = groups
+            self.note = note
+            super().__init__()
+
+    def __init__(self, partitions: Sequence[pylog.TopicPartition]) -> None:
+        super().__init__()
+        self._by_topic: dict[str, list[pylog.TopicPartition]] = defaultdict(list)
+        for each in partitions:
+            self._by_topic[each.topic].append(each)
+        self._topics = list(self._by_topic)
+        self._listed: dict[pylog.TopicPartition, ListedPartition] = {}
+        self._lag: dict[pylog.TopicPartition, dict[str, int]] = {}
+        self._note = ""
+
+    def compose(self) -> ComposeResult:
+        """Yield both tables."""
+        paths = ", ".join(map(str, self.app.chosen.paths))
+        yield Static(printable_text(f"pylog browse  {paths}"), classes="title")
+        with Container(classes="panes"):
+            yield DataTable(cursor_type="row", id="topics")
+            yield DataTable(cursor_type="row", id="partitions")
+        yield Static("listing…", classes="status", markup=False)
+        yield Footer()
+
+    @property
+    def _tables(self) -> tuple[DataTable[Text], DataTable[Text]]:
+        topics, partitions = self.query(DataTable)
+        return topics, partitions
+
+    def on_mount(self) -> None:
+        """Show all names, then find out the rest."""
+        topics, partitions = self._tables
+        for heading in ("TOPIC", "PARTITIONS", "OFFSETS", "SIZE", "LAG", "NOTE"):
+            topics.add_column(heading, key=heading)
+        partitions.add_columns("PARTITION", "START", "END", "SIZE", "SEGMENTS", "LAG", "NOTE")
+        for topic in self._topics:
+            topics.add_row(*self._topic_cells(topic), key=topic)
+        topics.focus()
+        self.run_worker(self._list, thread=True, exit_on_error=False)
+
+    def _list(self) -> None:
+        """List partitions, then groups, in a thread."""
+        listed: list[ListedPartition] = []
+        sent_at = time.monotonic()
+        for topic in self._topics:
+            for each in self._by_topic[topic]:
+                listed += self._list_one(each)
+            if time.monotonic() - sent_at > _SECONDS_BETWEEN:
+                self.post_message(self.Listed(listed, is_last=False))
+                listed, sent_at = [], time.monotonic()
+        self.post_message(self.Listed(listed, is_last=True))
+        try:
+            groups, note = pylog.groups(*self.app.chosen.paths), ""
+        except (LogStorageError, OSError, ValueError) as error:
+            groups, note = None, f"lag is not known: {error}"
+        self.post_message(self.Grouped(groups, note))
+
+    def _list_one(self, partition: pylog.TopicPartition) -> list[ListedPartition]:
+        path = self.app.directory[partition].directory.path
+        try:
+            found = pylog.list_partitions(path).partitions
+        except (LogStorageError, OSError) as error:
+            self._note = str(error)
+            return []
+        # A stray directory has another name among the topics than in its own.
+        return [replace(found[0], topic=partition.topic)]
+
+    def on_topics_screen_listed(self, message: Listed) -> None:
+        """Show what is known of some partitions."""
+        for each in message.listed:
+            self._listed[pylog.TopicPartition(each.topic, each.partition)] = each
+        self._update({each.topic for each in message.listed})
+        if message.is_last:
+            size = sum(each.size_bytes for each in self._listed.values())
+            findings = sum(len(each.findings) for each in self._listed.values())
+            parts = [
+                counted(len(self._topics), "topic"),
+                counted(len(self._listed), "partition"),
+                format_bytes(size),
+                *([counted(findings, "finding")] if findings else []),
+                *([f"{len(self.app.directory.others)} not live"] if self.app.directory.others else []),
+                *([self._note] if self._note else []),
+            ]
+            self._note = ", ".join(parts)
+            self._say(self._note)
+
+    def on_topics_screen_grouped(self, message: Grouped) -> None:
+        """Show the lag of groups."""
+        lag: dict[pylog.TopicPartition, dict[str, int]] = defaultdict(dict)
+        for group in message.groups.groups if message.groups else ():
+            for each in (*group.offsets, *group.share_partitions):
+                if each.lag is not None:
+                    lag[pylog.TopicPartition(each.topic, each.partition)][group.group_id] = each.lag
+        self._lag = dict(lag)
+        self._update(self._topics)
+        self._say("; ".join(each for each in (self._note, message.note) if each))
+
+    def _update(self, topics: Iterable[str]) -> None:
+        table, _ = self._tables
+        columns = list(table.columns)
+        for topic in topics:
+            for column, cell in zip(columns, self._topic_cells(topic), strict=True):
+                table.update_cell(topic, column, cell, update_width=True)
+        self._show_partitions()
+
+    def _topic_cells(self, topic: str) -> list[Text]:
+        partitions = self._by_topic[topic]
+        listed = [self._listed[each] for each in partitions if each in self._listed]
+        is_known = len(listed) == len(partitions)
+        offsets = sum((each.log_end_offset or 0) - (each.log_start_offset or 0) for each in listed)
+        size = sum(each.size_bytes for each in listed)
+        findings = [finding for each in listed for finding in each.findings]
+        lag: dict[str, int] = defaultdict(int)
+        for each in partitions:
+            for group, count in self._lag.get(each, {}).items():
+                lag[group] += count
+        return [
+            printable_text(topic, PLACE),
+            _number(len(partitions)),
+            _number(offsets if is_known else None),
+            Text(format_bytes(size) if is_known else "", justify="right"),
+            _lags(lag),
+            Text(counted(len(findings), "finding"), STYLES["error"]) if findings else Text(),
+        ]
+
+    def _show_partitions(self) -> None:
+        topics, table = self._tables
+        at = table.cursor_row
+        table.clear()
+        if not topics.row_count:
+            return
+        for each in self._by_topic[self._topics[topics.cursor_row]]:
+            listed = self._listed.get(each)
+            if listed is None:
+                table.add_row(_number(each.partition))
+                continue
+            note = "; ".join([*listed.findings, *listed.notes])
+            table.add_row(
+                _number(each.partition),
+                _number(listed.log_start_offset, "?"),
+                _number(listed.log_end_offset, "?"),
+                Text(format_bytes(listed.size_bytes), justify="right"),
+                _number(listed.segments),
+                _lags(self._lag.get(each, {})),
+                printable_text(note, STYLES["error"] if listed.findings else STYLES["info"]),
+            )
+        table.move_cursor(row=at)
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Show the partitions of the topic."""
+        if event.data_table.id == "topics":
+            self._show_partitions()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Go from a topic to its partitions, and from a partition to its records."""
+        event.stop()
+        topics, partitions = self._tables
+        chosen = self._by_topic[self._topics[topics.cursor_row]]
+        if event.data_table is partitions:
+            self.app.open_partition(chosen[event.cursor_row])
+        elif len(chosen) == 1:
+            self.app.open_partition(chosen[0])
+        else:
+            partitions.focus()
+
+    def action_open(self) -> None:
+        """Do as the table does at Enter."""
+        if isinstance(self.focused, DataTable):
+            self.focused.action_select_cursor()
+
+    def action_back(self) -> None:
+        """Go back to the topics."""
+        self._tables[0].focus()
+
+    def action_quit(self) -> None:
+        """Leave."""
+        self.app.exit()
+
+    def action_cursor(self, rows: int) -> None:
+        """Move the cursor."""
+        if isinstance(self.focused, DataTable):
+            self.focused.move_cursor(row=self.focused.cursor_row + rows)
+
+    def action_edge(self, row: int) -> None:
+        """Move the cursor to the first or the last row."""
+        if isinstance(self.focused, DataTable):
+            self.focused.move_cursor(row=row % max(self.focused.row_count, 1))
+
+    def action_reload(self) -> None:
+        """Look again at what there is."""
+        self.app.reload()
+
+    def action_search(self) -> None:
+        """Ask what to look for in all partitions, and look for it."""
+        self.app.push_screen(PromptScreen("search", ABOUT_SEARCH), self._search)
+
+    def _search(self, text: str | None) -> None:
+        if text is not None:
+            self.app.search(text, None)
+
+    def _say(self, text: str) -> None:
+        self.query_one(".status", Static).update(printable_text(text))
+
+
+def _number(value: int | None, unknown: str = "") -> Text:
+    return Text(unknown if value is None else str(value), justify="right")
+
+
+def _lags(by_group: Mapping[str, int]) -> Text:
+    """Return the lag of each group, the largest first."""
+    largest = sorted(by_group.items(), key=lambda item: (-item[1], item[0]))
+    return printable_text(", ".join(f"{count} {group}" for group, count in largest))

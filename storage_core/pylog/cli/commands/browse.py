@@ -1,0 +1,65 @@
+"""``pylog browse``: log directories in a full-screen terminal application."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pylog.cli import exit_status
+from pylog.cli.options import command
+from pylog.cli.record_options import chosen_records, way_of_reading
+
+if TYPE_CHECKING:
+    from pylog.cli.record_options import ChosenRecords, WayOfReading
+
+
+@command(
+    "browse",
+    "pylog browse /mnt/kafka-logs",
+    "pylog browse /mnt/kafka-logs --topic orders --partition 0 -o -1000",
+)
+@chosen_records
+@way_of_reading
+def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
+    """Browse topics, partitions and records in the terminal.
+
+    The first screen has topics, their partitions, sizes and consumer lag. Enter opens a partition:
+    a table of its records, which scrolls through a log of any size, and the details of one of them:
+    JSON that folds, text or hex, headers, and the batch that it is in. Damaged ranges and offsets
+    without a record are rows of the table. The options choose what is shown, as for pylog cat;
+    without --topic and --pattern, internal topics are shown, too.
+
+    ? lists the keys of a screen. They are those of lnav, kaskade and VisiData: Enter opens, q goes
+    back, / searches, n and N go from match to match, : goes to an offset or a time, e goes to the
+    next damage, p switches between JSON, text and hex, c copies the record as JSON.
+
+    A search takes the options of pylog search (--key user-7 --not), or a text, or a JSON path
+    ($.amount>=100). d reads all of a partition and lists what pylog doctor finds in it.
+
+    Nothing is written, locked or changed. Textual draws the screen: pip install
+    'pyspark-pylog[browse]'.
+
+    TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
+    long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
+
+    Exit status: 0 the browser was left, 2 wrong usage, a path that cannot be read, no terminal, or
+    Textual is missing.
+    """
+    if not all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)):
+        msg = "browse needs a terminal for input and output; pylog ls, cat and search do without"
+        raise click.UsageError(msg)
+    try:
+        from pylog.cli.browse.app import BrowseApp  # noqa: PLC0415 - Textual is optional
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "textual":
+            raise
+        msg = "pylog browse needs Textual: pip install 'pyspark-pylog[browse]'"
+        raise click.UsageError(msg) from error
+    app = BrowseApp(chosen, way)
+    app.run()
+    if app.return_code:
+        msg = "the browser has ended with an error, see above"
+        raise RuntimeError(msg)
+    return exit_status.SOUND
