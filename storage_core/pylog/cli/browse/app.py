@@ -21,6 +21,7 @@ from pylog.cli.browse.cells import PLACE, STYLES, printable_text
 from pylog.cli.browse.dialogs import HelpScreen, PromptScreen
 from pylog.cli.browse.record_windows import PartitionRecords
 from pylog.cli.browse.records_screen import RecordsScreen
+from pylog.cli.browse.row_table import RowTable
 from pylog.cli.browse.search_screen import ABOUT_SEARCH, SearchScreen, parse_search
 from pylog.errors import LogStorageError
 from pylog.text.words import counted, format_bytes
@@ -37,11 +38,10 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN = 0.1  # of changes on the screen while partitions are listed
 _CSS = """
 .title { height: 1; padding: 0 1; background: $panel; text-style: bold; }
-.status { height: 1; padding: 0 1; color: $text-muted; }
+.status { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
 .panes { layout: vertical; }
 .-wide .panes { layout: horizontal; }
 DataTable { height: 1fr; scrollbar-size-vertical: 1; }
-RecordTable { height: 1fr; width: 1fr; }
 RecordTree { height: 40%; width: 100%; border-top: solid $panel; padding: 0; }
 .-wide RecordTree { height: 100%; width: 40%; border-top: none; border-left: solid $panel; }
 .-wide #topics { width: 1fr; }
@@ -82,6 +82,7 @@ class BrowseApp(App[None]):
         super().__init__()
         self.chosen = chosen
         self.way = way
+        self.failure: Exception | None = None
         self.directory = chosen.directory()
         self.partitions = _chosen_partitions(self.directory, chosen)
 
@@ -90,6 +91,12 @@ class BrowseApp(App[None]):
         self.push_screen(TopicsScreen(self.partitions))
         if len(self.partitions) == 1:
             self.open_partition(self.partitions[0])
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Textual would print a traceback; the command raises the error when the screen is restored.
+        self.failure = error
+        super()._handle_exception(error)
+        self._exit_renderables.clear()
 
     def open_partition(
         self,
@@ -163,15 +170,10 @@ class TopicsScreen(Screen[None]):
     app: BrowseApp
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", tooltip="kaskade, VisiData"),
         Binding("tab", "app.focus_next", "Topics, partitions", show=False, tooltip="kaskade"),
         Binding("slash", "search", "Search all", tooltip="lnav, kaskade, VisiData"),
         Binding("escape", "back", "Topics", show=False, tooltip="kaskade"),
         Binding("q", "quit", "Quit", tooltip="lnav, kaskade"),
-        Binding("j", "cursor(1)", "Down", show=False, tooltip="lnav, VisiData"),
-        Binding("k", "cursor(-1)", "Up", show=False, tooltip="lnav, VisiData"),
-        Binding("g", "edge(0)", "First", show=False, tooltip="lnav"),
-        Binding("G", "edge(-1)", "Last", show=False, tooltip="lnav"),
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
 
@@ -206,14 +208,14 @@ class TopicsScreen(Screen[None]):
         paths = ", ".join(map(str, self.app.chosen.paths))
         yield Static(printable_text(f"pylog browse  {paths}"), classes="title")
         with Container(classes="panes"):
-            yield DataTable(cursor_type="row", id="topics")
-            yield DataTable(cursor_type="row", id="partitions")
+            yield RowTable(id="topics")
+            yield RowTable(id="partitions")
         yield Static("listing…", classes="status", markup=False)
         yield Footer()
 
     @property
-    def _tables(self) -> tuple[DataTable[Text], DataTable[Text]]:
-        topics, partitions = self.query(DataTable)
+    def _tables(self) -> tuple[RowTable, RowTable]:
+        topics, partitions = self.query(RowTable)
         return topics, partitions
 
     def on_mount(self) -> None:
@@ -225,7 +227,7 @@ class TopicsScreen(Screen[None]):
         for topic in self._topics:
             topics.add_row(*self._topic_cells(topic), key=topic)
         topics.focus()
-        self.run_worker(self._list, thread=True, exit_on_error=False)
+        self.run_worker(self._list, thread=True)
 
     def _list(self) -> None:
         """List partitions, then groups, in a thread."""
@@ -352,11 +354,6 @@ class TopicsScreen(Screen[None]):
         else:
             partitions.focus()
 
-    def action_open(self) -> None:
-        """Do as the table does at Enter."""
-        if isinstance(self.focused, DataTable):
-            self.focused.action_select_cursor()
-
     def action_back(self) -> None:
         """Go back to the topics."""
         self._tables[0].focus()
@@ -364,16 +361,6 @@ class TopicsScreen(Screen[None]):
     def action_quit(self) -> None:
         """Leave."""
         self.app.exit()
-
-    def action_cursor(self, rows: int) -> None:
-        """Move the cursor."""
-        if isinstance(self.focused, DataTable):
-            self.focused.move_cursor(row=self.focused.cursor_row + rows)
-
-    def action_edge(self, row: int) -> None:
-        """Move the cursor to the first or the last row."""
-        if isinstance(self.focused, DataTable):
-            self.focused.move_cursor(row=row % max(self.focused.row_count, 1))
 
     def action_reload(self) -> None:
         """Look again at what there is."""

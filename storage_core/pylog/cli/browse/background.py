@@ -6,9 +6,12 @@ a thread. The other process sends what it finds through a pipe, which blocks it 
 
 from __future__ import annotations
 
-import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pylog
 from pylog.cli.browse.record_windows import Row, record_rows
@@ -17,7 +20,6 @@ from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
 
     import pyarrow as pa
 
@@ -59,35 +61,58 @@ class BackgroundWork:
     """A function that works in another process, and what it has to say."""
 
     def __init__(self, work: Callable[..., None], *arguments: object) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_run, args=(sender, work, arguments), daemon=True)
-        self._process.start()
-        sender.close()  # so that the end of the process is the end of what is received
+        # As `multiprocessing` does it, which wants standard streams that are files: the screen has
+        # taken their place.
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, with our own module
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        with self._opened(self._process.stdin) as stdin:
+            pickle.dump((work, arguments), stdin)
 
     def messages(self) -> Iterator[object]:
         """Yield what the process sends, until it has ended; in a thread."""
-        while True:
-            try:
-                yield self._receiver.recv()
-            except (EOFError, OSError):  # it has ended, or has been ended
-                return
+        with self._opened(self._process.stdout) as stdout:
+            while True:
+                try:
+                    yield pickle.load(stdout)  # noqa: S301 - from our own process
+                except (EOFError, pickle.UnpicklingError):  # it has ended, or has been ended
+                    break
+        self._process.wait()
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
         self._process.kill()
-        self._process.join()
+
+    @staticmethod
+    def _opened(stream: IO[bytes] | None) -> IO[bytes]:
+        if stream is None:  # it has been asked for as a pipe
+            msg = "the other process has no pipe"
+            raise OSError(msg)
+        return stream
 
 
-def _run(sender: Connection, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
+def serve() -> None:
+    """Do what standard input asks for, in the other process."""
+    work, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints is no message
+
+    def emit(message: object) -> None:
+        pickle.dump(message, output)
+        output.flush()
+
     try:
-        work(sender.send, *arguments)
+        work(emit, *arguments)
     except BrokenPipeError:
         pass  # nobody wants to know any more
     except (LogStorageError, OSError, ValueError) as error:
-        sender.send(Failure(str(error)))
+        emit(Failure(str(error)))
     except Exception as error:  # noqa: BLE001 - the last place where it can be told
-        sender.send(Failure(f"this is a bug in pylog: {type(error).__name__}: {error}"))
+        emit(Failure(f"this is a bug in pylog: {type(error).__name__}: {error}"))
 
 
 def _progress(emit: Emit) -> Callable[[int, int], None]:
@@ -125,7 +150,8 @@ def find_matches(
     )
     for batch in found:
         emit(list(_matches(batch, where)))
-    emit(Summary(list(summary_lines(found.summary))))
+    # The command has named each of them above.
+    emit(Summary([line.removesuffix(", see above") for line in summary_lines(found.summary)]))
 
 
 def _matches(batch: pa.RecordBatch, where: pylog.RecordFilter) -> Iterator[Match]:

@@ -18,6 +18,8 @@ FOUND = "bold red"
 KEY = "green"
 PLACE = "cyan"
 STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}  # of findings
+WIDTH_FOR_DATES = 120
+MOST_KEY_WIDTH = 24
 _MOST_OSC52_BYTES = 74_994
 """Of what is copied: xterm takes no more at once."""
 
@@ -27,14 +29,29 @@ def printable_text(text: str, style: str = "") -> Text:
     return Text(pylog.jobs.printable(text), style, no_wrap=True, end="")
 
 
+_BEFORE_FOUND = 10  # characters before what was found
+_MOST_BEFORE_FOUND = 20
+
+
 def content_text(
-    content: str | None, style: str = "", found: Iterable[tuple[int, int]] = ()
+    content: str | None,
+    style: str = "",
+    found: Iterable[tuple[int, int]] = (),
+    *,
+    begins_near: bool = False,
 ) -> Text:
-    """Return the beginning of a key or value, what was ``found`` in it standing out."""
+    """Return the beginning of a key or value, what was ``found`` in it standing out.
+
+    With ``begins_near``, it begins shortly before what was found.
+    """
     if not content:
         return Text(NULL if content is None else EMPTY, "dim", no_wrap=True, end="")
     text, at = Text(no_wrap=True, end=""), 0
-    for start, end in merged_spans(found):
+    spans = list(merged_spans(found))
+    if begins_near and spans and spans[0][0] > _MOST_BEFORE_FOUND:
+        at = spans[0][0] - _BEFORE_FOUND
+        text.append("…", "dim")
+    for start, end in spans:
         text.append(shown(content[at:start]), style).append(shown(content[start:end]), FOUND)
         at = end
     return text.append(shown(content[at:]), style)
@@ -46,6 +63,12 @@ def time_text(timestamp: int, *, has_date: bool = True) -> str:
         return NO_TIME
     text = calendar_text(timestamp, 1000)
     return text if has_date else text.rstrip("Z").split("T")[1]
+
+
+def fitted_at_most(text: Text, width: int) -> Text:
+    """Return the text, with an ellipsis for what does not fit into ``width`` columns."""
+    text.truncate(width, overflow="ellipsis")
+    return text
 
 
 def fitted(text: Text, width: int, *, is_right: bool = False) -> Text:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from rich.style import Style
+from rich.segment import Segment
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -19,8 +19,10 @@ from textual.widget import Widget
 
 from pylog.cli.browse.cells import (
     KEY,
+    MOST_KEY_WIDTH,
     PLACE,
     STYLES,
+    WIDTH_FOR_DATES,
     content_text,
     fitted,
     printable_text,
@@ -30,7 +32,7 @@ from pylog.cli.browse.record_windows import Row, Window, joined
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from textual import events
 
@@ -39,11 +41,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 4_000
 _READ_AHEAD_ROWS = 150
-_WIDTH_FOR_DATES = 120
-_KEY_WIDTH = 24
 _TRACK, _THUMB = "│", "█"
-_CURSOR = Style(reverse=True)
-_CURSOR_ELSEWHERE = Style(bold=True, underline=True)  # while another widget has the focus
 
 
 class _Columns(NamedTuple):
@@ -61,6 +59,17 @@ class RecordTable(Widget, can_focus=True):
     generation; those from before a jump are dropped.
     """
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "record-table--cursor",
+        "record-table--cursor-elsewhere",
+    }
+    DEFAULT_CSS = """
+    RecordTable { height: 1fr; width: 1fr; }
+    RecordTable > .record-table--cursor {
+        background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold;
+    }
+    RecordTable > .record-table--cursor-elsewhere { background: $block-cursor-blurred-background; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "Down", show=False, tooltip="lnav, VisiData"),
         Binding("up,k", "move(-1)", "Up", show=False, tooltip="lnav, VisiData"),
@@ -145,7 +154,7 @@ class RecordTable(Widget, can_focus=True):
             return
         self._reading.add(where)
         work = partial(self._read, self._generation, where, read, to)
-        self.run_worker(work, thread=True, group="read", exit_on_error=False)
+        self.run_worker(work, thread=True, group="read")
 
     def _read(self, generation: int, where: str, read: Callable[[], Window], to: int) -> None:
         """Read a window, in a thread."""
@@ -309,9 +318,9 @@ class RecordTable(Widget, can_focus=True):
 
     def _columns(self) -> _Columns:
         offset = max(len(str(self.records.end_offset)), len("OFFSET"))
-        time = 24 if self.size.width >= _WIDTH_FOR_DATES else 12
+        time = 24 if self.size.width >= WIDTH_FOR_DATES else 12
         rest = self.size.width - 1 - offset - time - 3  # blanks, and the scroll bar
-        key = min(_KEY_WIDTH, max(rest // 3, 0))
+        key = min(MOST_KEY_WIDTH, max(rest // 3, 0))
         return _Columns(offset, time, key, max(rest - key - 1, 0))
 
     def render_line(self, y: int) -> Strip:
@@ -326,11 +335,13 @@ class RecordTable(Widget, can_focus=True):
             is_empty = y == 1 and not self._loaded.rows
             about = "reading…" if self._reading else "no record here"
             line = Text(about if is_empty else "", "dim")
-        line = fitted(line, max(width - 1, 0)).append(self._scroll_bar(y))
-        strip = Strip(line.render(self.app.console), width)
+        segments: Iterable[Segment] = fitted(line, max(width - 1, 0)).render(self.app.console)
         if y and place == self._cursor and self._loaded.rows:
-            strip = strip.apply_style(_CURSOR if self.has_focus else _CURSOR_ELSEWHERE)
-        return strip.apply_style(self.rich_style)
+            name = "cursor" if self.has_focus else "cursor-elsewhere"
+            style = self.get_component_rich_style(f"record-table--{name}")
+            segments = Segment.apply_style(segments, post_style=style)
+        bar = self._scroll_bar(y).render(self.app.console)
+        return Strip([*segments, *bar], width).apply_style(self.rich_style)
 
     def _heading(self) -> Text:
         columns = self._columns()

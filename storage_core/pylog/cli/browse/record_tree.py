@@ -7,6 +7,7 @@ at a time, so that a value of any size is seen at once.
 from __future__ import annotations
 
 import json
+import textwrap
 from enum import StrEnum
 from functools import partial
 from itertools import islice
@@ -89,8 +90,9 @@ class RecordTree(Tree[Any]):
         """Show some lines in the place of a record."""
         self._record = None
         self.clear()
+        width = max(self.size.width - 2, 20)
         for line in lines:
-            for part in self._wrapped(line.plain):
+            for part in textwrap.wrap(line.plain, width):
                 self.root.add_leaf(Text(part, line.style))
         self.root.expand()
 
@@ -109,7 +111,8 @@ class RecordTree(Tree[Any]):
         place = printable_text(f"{record['topic']}-{record['partition']}@{record['offset']}", PLACE)
         time = time_text(record["timestamp"])
         kind = {0: "CreateTime", 1: "LogAppendTime"}.get(record["timestampType"], "")
-        yield Text.assemble(place, "  ", (f"{time} {kind}", "dim")), None
+        yield place, None
+        yield Text(f"{time} {kind}", "dim"), None
         yield self._content("value", record["value"], record["value_bytes"])
         yield self._content("key", record["key"], record["key_bytes"])
         headers = record["headers"] or []
@@ -199,20 +202,16 @@ def _chained(first: Branch, rest: Rest) -> Rest:
 
 def _record_of(batch: pa.RecordBatch, most_bytes: int) -> dict[str, Any]:
     """Return a record's columns, times as a number, and the beginnings of what is large."""
-    import pyarrow.compute as pc  # noqa: PLC0415 - with Arrow, when a record is seen
-
-    one = batch.slice(0, 1)
+    # Arrow makes datetimes of times, and these end with the year 9999.
     record = {
-        name: one.column(name)[0].as_py() for name in ("topic", "partition", "offset", "batch")
+        name: (column.cast("int64") if name == "timestamp" else column)[0].as_py()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
     }
-    record["timestamp"] = one.column("timestamp").cast("int64")[0].as_py()
-    record["timestampType"] = one.column("timestampType")[0].as_py()
     for name in ("key", "value"):
-        column = one.column(name)
-        record[name] = pc.binary_slice(column, 0, most_bytes)[0].as_py()
-        record[f"{name}_bytes"] = pc.binary_length(column)[0].as_py() or 0
-    headers = one.column("headers")[0].as_py()
-    record["headers"] = [(each["key"], _cut(each["value"], most_bytes)) for each in headers or ()]
+        record[f"{name}_bytes"] = len(record[name] or b"")
+        record[name] = _cut(record[name], most_bytes)
+    headers = record["headers"] or ()
+    record["headers"] = [(each["key"], _cut(each["value"], most_bytes)) for each in headers]
     return record
 
 

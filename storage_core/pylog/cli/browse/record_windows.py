@@ -10,8 +10,6 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow.compute as pc
-
 import pylog
 from pylog.text.words import counted, format_bytes
 
@@ -38,7 +36,6 @@ class Row(NamedTuple):
     timestamp: int = -1
     key: str | None = None  # its beginning, decoded with surrogateescape
     value: str | None = None
-    value_bytes: int = 0
     note: str = ""
     is_damage: bool = False  # whether bytes are damaged here
 
@@ -164,22 +161,9 @@ def record_rows(batch: pa.RecordBatch) -> Iterator[Row]:
     """Yield the rows of records."""
     offsets = batch.column("offset").to_pylist()
     timestamps = batch.column("timestamp").cast("int64").to_pylist()
-    keys, values = batch.column("key"), batch.column("value")
-    yield from map(
-        Row,
-        offsets,
-        (offset + 1 for offset in offsets),
-        timestamps,
-        _beginnings(keys),
-        _beginnings(values),
-        (size or 0 for size in pc.binary_length(values).to_pylist()),
-    )
-
-
-def decoded(content: bytes, *, is_cut: bool) -> str:
-    """Return bytes as text, those that are not UTF-8 as surrogates; a cut character is left out."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    return decoder.decode(content, final=not is_cut)
+    keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
+    ends = (offset + 1 for offset in offsets)
+    yield from map(Row, offsets, ends, timestamps, map(_beginning, keys), map(_beginning, values))
 
 
 def joined(before: Window, after: Window) -> Window:
@@ -202,11 +186,12 @@ def _continues(row: Row, following: Row) -> bool:
     )
 
 
-def _beginnings(column: pa.Array) -> Iterator[str | None]:
-    # One byte more, to know whether it has been cut.
-    for each in pc.binary_slice(column, 0, PREVIEW_BYTES + 1).to_pylist():
-        is_cut = each is not None and len(each) > PREVIEW_BYTES
-        yield None if each is None else decoded(each[:PREVIEW_BYTES], is_cut=is_cut)
+def _beginning(content: bytes | None) -> str | None:
+    """Return the beginning as text, without a character that is cut."""
+    if content is None:
+        return None
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    return decoder.decode(content[:PREVIEW_BYTES], final=len(content) <= PREVIEW_BYTES)
 
 
 def _about(damage: DamagedRange) -> str:

@@ -32,6 +32,7 @@ from pylog.cli.browse.cells import (
 from pylog.cli.browse.dialogs import PromptScreen
 from pylog.cli.browse.record_table import RecordTable
 from pylog.cli.browse.record_tree import MOST_BYTES, SHOWN_BYTES, RecordTree
+from pylog.cli.browse.row_table import RowTable
 from pylog.cli.browse.search_screen import ABOUT_SEARCH
 from pylog.errors import LogStorageError
 from pylog.text.words import counted, format_bytes
@@ -153,7 +154,7 @@ class RecordsScreen(Screen[None]):
 
     def _open(self, offset: int | None) -> None:
         self.run_worker(
-            partial(self._look, offset), thread=True, exclusive=True, group="look", exit_on_error=False
+            partial(self._look, offset), thread=True, exclusive=True, group="look"
         )
 
     def _look(self, offset: int | None) -> None:
@@ -192,7 +193,7 @@ class RecordsScreen(Screen[None]):
 
     def _read_record(self, row: Row, most_bytes: int) -> None:
         work = partial(self._see, row, most_bytes)
-        self.run_worker(work, thread=True, exclusive=True, group="record", exit_on_error=False)
+        self.run_worker(work, thread=True, exclusive=True, group="record")
 
     def _see(self, row: Row, most_bytes: int) -> None:
         """Read a record, in a thread; not if the cursor has moved on before it began."""
@@ -290,7 +291,7 @@ class RecordsScreen(Screen[None]):
     def _go_to(self, text: str | None) -> None:
         if text is not None:
             self.run_worker(
-                partial(self._find, text), thread=True, exclusive=True, group="look", exit_on_error=False
+                partial(self._find, text), thread=True, exclusive=True, group="look"
             )
 
     def _find(self, text: str) -> None:
@@ -331,7 +332,7 @@ class RecordsScreen(Screen[None]):
             self._doctor_says = "doctor: starting"
             self._show_status()
             self.run_worker(
-                partial(self._receive, self._doctor), thread=True, exit_on_error=False
+                partial(self._receive, self._doctor), thread=True
             )
 
     def _receive(self, doctor: BackgroundWork) -> None:
@@ -403,8 +404,6 @@ class FindingsScreen(ModalScreen["Finding | None"]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss(None)", "Close", tooltip="VisiData"),
-        Binding("j", "cursor(1)", "Down", show=False, tooltip="lnav, VisiData"),
-        Binding("k", "cursor(-1)", "Up", show=False, tooltip="lnav, VisiData"),
     ]
 
     def __init__(self, findings: list[Finding]) -> None:
@@ -413,7 +412,7 @@ class FindingsScreen(ModalScreen["Finding | None"]):
 
     def compose(self) -> ComposeResult:
         """Yield the table, and what is said of the finding that the cursor is on."""
-        table: DataTable[Any] = DataTable(cursor_type="row")
+        table = RowTable()
         table.add_columns("SEVERITY", "CODE", "OFFSETS", "MESSAGE")
         for each in self._findings:
             style = STYLES[each.severity]
@@ -438,10 +437,5 @@ class FindingsScreen(ModalScreen["Finding | None"]):
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Return the finding."""
         self.dismiss(self._findings[event.cursor_row])
-
-    def action_cursor(self, rows: int) -> None:
-        """Move the cursor."""
-        table = self.query_one(DataTable)
-        table.move_cursor(row=table.cursor_row + rows)
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import Footer, Static
 
 import pylog
 from pylog.cli.browse.background import (
@@ -26,12 +26,16 @@ from pylog.cli.browse.background import (
 )
 from pylog.cli.browse.cells import (
     KEY,
+    MOST_KEY_WIDTH,
     PLACE,
+    WIDTH_FOR_DATES,
     content_text,
+    fitted_at_most,
     printable_text,
     progress_text,
     time_text,
 )
+from pylog.cli.browse.row_table import RowTable
 from pylog.cli.commands.search import search
 from pylog.cli.record_options import ChosenRecords, WayOfReading
 
@@ -41,8 +45,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
 ABOUT_SEARCH = (
-    "Text is looked for in values, $.path=value in JSON. Or options of pylog search:\n"
-    "--key user-7   --value-regex 'a.c' -i   --header trace   --tombstones   -t orders"
+    "A text in values, a JSON path ($.user.id=7), or options of pylog search:\n"
+    "--key user-7   --value-regex 'a.c' -i   --header trace   --tombstones"
 )
 _OF_RANGE = ("offset", "start_offset", "end_offset", "start_timestamp", "end_timestamp")
 _OF_OUTPUT = {"only_count": "--count", "as_json": "--json", "format_text": "-f"}
@@ -109,10 +113,7 @@ class SearchScreen(Screen[None]):
     """The matches of a search, as they are found."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", tooltip="kaskade, VisiData"),
         Binding("escape,q", "stop_or_back", "Stop, back", tooltip="VisiData"),
-        Binding("j", "cursor(1)", "Down", show=False, tooltip="lnav, VisiData"),
-        Binding("k", "cursor(-1)", "Up", show=False, tooltip="lnav, VisiData"),
     ]
 
     class Sent(Message):
@@ -133,7 +134,7 @@ class SearchScreen(Screen[None]):
         self._opens = opens
         self.matches: list[Match] = []
         self.outcome: list[str] = []
-        self.is_running = True
+        self.is_searching = True
         self._work = BackgroundWork(
             find_matches, open_directory, request.tests, request.arguments
         )
@@ -141,7 +142,7 @@ class SearchScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Yield the heading, the table and the line of progress."""
         yield Static(printable_text(f"search  {self._request.text}"), classes="title")
-        table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=False)
+        table = RowTable()
         table.add_columns("PARTITION", "OFFSET", "TIME (UTC)", "KEY", "VALUE")
         yield table
         yield Static("starting…", classes="status", markup=False)
@@ -149,7 +150,7 @@ class SearchScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Take in what is found."""
-        self.run_worker(self._receive, thread=True, exit_on_error=False)
+        self.run_worker(self._receive, thread=True)
 
     def on_unmount(self) -> None:
         """End the search with its screen."""
@@ -172,21 +173,22 @@ class SearchScreen(Screen[None]):
         elif isinstance(content, Failure):
             self.outcome = [f"error: {content.message}"]
         elif content is None:
-            self.is_running = False
+            self.is_searching = False
             at_limit = " (the most that are kept)" if len(self.matches) >= MOST_MATCHES else ""
             stopped = [f"stopped, {len(self.matches)} found"]
             self._say("; ".join(self.outcome or stopped) + at_limit)
 
     def _add(self, found: list[Match]) -> None:
-        table = self.query_one(DataTable)
+        table = self.query_one(RowTable)
+        has_dates = self.size.width >= WIDTH_FOR_DATES
         for match in found:
             row = match.row
             table.add_row(
                 printable_text(str(match.partition), PLACE),
                 Text(str(row.offset), PLACE, justify="right"),
-                Text(time_text(row.timestamp), "dim"),
-                content_text(row.key, KEY, match.key_spans),
-                content_text(row.value, "", match.value_spans),
+                Text(time_text(row.timestamp, has_date=has_dates), "dim"),
+                fitted_at_most(content_text(row.key, KEY, match.key_spans), MOST_KEY_WIDTH),
+                content_text(row.value, "", match.value_spans, begins_near=True),
             )
         self.matches += found
 
@@ -194,25 +196,16 @@ class SearchScreen(Screen[None]):
         self.query_one(".status", Static).update(printable_text(text))
 
     def on_data_table_row_selected(self) -> None:
-        """Open the match, which Enter and a click select."""
-        self.action_open()
-
-    def action_open(self) -> None:
         """Show the match among the records around it."""
-        at = self.query_one(DataTable).cursor_row
+        at = self.query_one(RowTable).cursor_row
         if at < len(self.matches):
             partition, row = self.matches[at].partition, self.matches[at].row
             same = {each.row.offset: each for each in self.matches if each.partition == partition}
             self._opens(partition, row.offset, same)
 
-    def action_cursor(self, rows: int) -> None:
-        """Move the cursor."""
-        table = self.query_one(DataTable)
-        table.move_cursor(row=table.cursor_row + rows)
-
     def action_stop_or_back(self) -> None:
         """End the search while it runs, else go back."""
-        if self.is_running:
+        if self.is_searching:
             self._work.end()
         else:
             self.dismiss()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,9 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
     Exit status: 0 the browser was left, 2 wrong usage, a path that cannot be read, no terminal, or
     Textual is missing.
     """
-    if not all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)):
+    streams = sys.stdin, sys.stdout, sys.stderr
+    is_terminal = all(each is not None and each.isatty() for each in streams)
+    if not is_terminal or os.environ.get("TERM") == "dumb":
         msg = "browse needs a terminal for input and output; pylog ls, cat and search do without"
         raise click.UsageError(msg)
     try:
@@ -59,7 +62,6 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
         raise click.UsageError(msg) from error
     app = BrowseApp(chosen, way)
     app.run()
-    if app.return_code:
-        msg = "the browser has ended with an error, see above"
-        raise RuntimeError(msg)
+    if app.failure is not None:
+        raise app.failure
     return exit_status.SOUND
