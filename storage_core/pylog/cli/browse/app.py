@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
     from pylog.results import GroupListing, ListedPartition, LogDirectory
 
+_BOTTOM_SCREENS = 2  # Textual's own, and the first one of ours
 _SECONDS_BETWEEN = 0.1  # of changes on the screen while partitions are listed
 _CSS = """
 .title { height: 1; padding: 0 1; background: $panel; text-style: bold; }
@@ -88,9 +89,10 @@ class BrowseApp(App[None]):
 
     def on_mount(self) -> None:
         """Show the topics, or the records at once if they are of one partition."""
-        self.push_screen(TopicsScreen(self.partitions))
         if len(self.partitions) == 1:
             self.open_partition(self.partitions[0])
+        else:
+            self.push_screen(TopicsScreen(self.partitions))
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback; the command raises the error when the screen is restored.
@@ -139,10 +141,12 @@ class BrowseApp(App[None]):
 
     def go_back(self) -> None:
         """Go to the screen before this one; from the first one, leave."""
-        if isinstance(self.screen, TopicsScreen):
+        if len(self.screen_stack) > _BOTTOM_SCREENS:
+            self.pop_screen()
+        elif isinstance(self.screen, TopicsScreen):
             self.exit()
         else:
-            self.pop_screen()
+            self.switch_screen(TopicsScreen(self.partitions))
 
     def action_help(self) -> None:
         """List the keys that work now."""
@@ -173,7 +177,7 @@ class TopicsScreen(Screen[None]):
         Binding("tab", "app.focus_next", "Topics, partitions", show=False, tooltip="kaskade"),
         Binding("slash", "search", "Search all", tooltip="lnav, kaskade, VisiData"),
         Binding("escape", "back", "Topics", show=False, tooltip="kaskade"),
-        Binding("q", "quit", "Quit", tooltip="lnav, kaskade"),
+        Binding("q", "app.quit", "Quit", tooltip="lnav, kaskade"),
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
 
@@ -357,10 +361,6 @@ class TopicsScreen(Screen[None]):
     def action_back(self) -> None:
         """Go back to the topics."""
         self._tables[0].focus()
-
-    def action_quit(self) -> None:
-        """Leave."""
-        self.app.exit()
 
     def action_reload(self) -> None:
         """Look again at what there is."""

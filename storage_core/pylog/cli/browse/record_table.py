@@ -186,16 +186,15 @@ class RecordTable(Widget, can_focus=True):
     def _append(self, window: Window) -> None:
         self._loaded = joined(self._loaded, window)
         self._forget_first(len(self._loaded.rows) - MOST_ROWS)
-        rows, self._pending_rows = self._pending_rows, 0
-        self._cursor = min(self._cursor + rows, len(self._loaded.rows) - 1)
+        self._move_by(0)
 
     def _prepend(self, window: Window) -> None:
         before = len(self._loaded.rows)
         self._loaded = joined(window, self._loaded)
         added = len(self._loaded.rows) - before
-        rows, self._pending_rows = self._pending_rows, 0
         self._top += added
-        self._cursor = max(self._cursor + added + rows, 0)
+        self._cursor += added
+        self._move_by(0)
         if len(self._loaded.rows) > MOST_ROWS:
             kept = self._loaded.rows[:MOST_ROWS]
             self._loaded = Window(self._loaded.start_offset, kept[-1].end_offset, kept)
@@ -236,13 +235,18 @@ class RecordTable(Widget, can_focus=True):
         self.refresh()
         self.post_message(self.Moved(self.row))
 
+    def _move_by(self, rows: int) -> None:
+        """Move the cursor by this and what is pending, as far as there are rows; keep the rest."""
+        wanted = self._cursor + self._pending_rows + rows
+        self._cursor = min(max(wanted, 0), max(len(self._loaded.rows) - 1, 0))
+        self._pending_rows = min(max(wanted - self._cursor, -MOST_ROWS), MOST_ROWS)
+
     def action_move(self, rows: int) -> None:
         """Move the cursor; on to rows that are being read as soon as they are there."""
-        wanted = self._cursor + rows
-        self._cursor = min(max(wanted, 0), max(len(self._loaded.rows) - 1, 0))
+        self._move_by(rows)
         self._moved()
-        if wanted != self._cursor and self._reading:
-            self._pending_rows = wanted - self._cursor
+        if not self._reading:
+            self._pending_rows = 0  # it is an end of the log
 
     def action_page(self, pages: int) -> None:
         """Move by as many rows as are seen."""
