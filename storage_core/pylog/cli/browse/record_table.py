@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pylog.cli.browse.background import Match
     from pylog.cli.browse.record_windows import PartitionRecords
 
-MOST_ROWS = 4_000
+MOST_ROWS = 4_000  # more than a window and what is read ahead at both ends
 _READ_AHEAD_ROWS = 150
 _TRACK, _THUMB = "│", "█"
 
