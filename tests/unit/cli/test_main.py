@@ -37,7 +37,16 @@ def test_help_lists_them_in_groups_each_with_an_example(
     sections = pylog_run("--help").output.decode().split("\n\n")
     found = {text.splitlines()[0]: text.splitlines()[1:] for text in sections}
     groups = {
-        "Look:": ["ls", "cat", "dump", "stats", "topics", "groups", "transactions"],
+        "Look:": [
+            "ls",
+            "browse",
+            "cat",
+            "dump",
+            "stats",
+            "topics",
+            "groups",
+            "transactions",
+        ],
         "Query:": ["search", "sql", "export"],
         "Diagnose and repair:": ["doctor"],
         "Write:": [

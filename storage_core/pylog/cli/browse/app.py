@@ -1,4 +1,4 @@
-"""The application: the first screen with topics and partitions, and the way from screen to screen."""
+"""The application: the screen of topics and partitions, and the way from screen to screen."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class BrowseApp(App[None]):
             "isolation": self.chosen.isolation,
         }
         records = PartitionRecords(self.directory, partition, choice, self.way.arguments())
-        self.push_screen(RecordsScreen(records, offset, matches or {}))
+        self.push_screen(RecordsScreen(self, records, offset, matches or {}))
 
     def search(self, text: str, partition: pylog.TopicPartition | None) -> None:
         """Search in a partition or, if it is None, in all."""
@@ -273,7 +273,11 @@ class TopicsScreen(Screen[None]):
                 counted(len(self._listed), "partition"),
                 format_bytes(size),
                 *([counted(findings, "finding")] if findings else []),
-                *([f"{len(self.app.directory.others)} not live"] if self.app.directory.others else []),
+                *(
+                    [f"{len(self.app.directory.others)} not live"]
+                    if self.app.directory.others
+                    else []
+                ),
                 *([self._note] if self._note else []),
             ]
             self._note = ", ".join(parts)
@@ -283,9 +287,11 @@ class TopicsScreen(Screen[None]):
         """Show the lag of groups."""
         lag: dict[pylog.TopicPartition, dict[str, int]] = defaultdict(dict)
         for group in message.groups.groups if message.groups else ():
-            for each in (*group.offsets, *group.share_partitions):
-                if each.lag is not None:
-                    lag[pylog.TopicPartition(each.topic, each.partition)][group.group_id] = each.lag
+            committed = [(each.topic, each.partition, each.lag) for each in group.offsets]
+            shared = [(each.topic, each.partition, each.lag) for each in group.share_partitions]
+            for topic, partition, count in committed + shared:
+                if count is not None:
+                    lag[pylog.TopicPartition(topic, partition)][group.group_id] = count
         self._lag = dict(lag)
         self._update(self._topics)
         self._say("; ".join(each for each in (self._note, message.note) if each))

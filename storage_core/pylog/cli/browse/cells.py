@@ -88,4 +88,3 @@ def progress_text(done_bytes: int, total_bytes: int) -> str:
 def fits_clipboard(text: str) -> bool:
     """Whether terminals take the text in one escape sequence."""
     return len(text.encode()) <= _MOST_OSC52_BYTES
-

@@ -381,4 +381,3 @@ class RecordTable(Widget, can_focus=True):
         first_line = (rows[self._top].offset - records.start_offset) * height // span
         last_line = (rows[last].end_offset - 1 - records.start_offset) * height // span
         return Text(_THUMB if first_line <= y - 1 <= max(first_line, last_line) else _TRACK, "dim")
-

@@ -17,7 +17,6 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import Tree
 
-import pylog
 from pylog.cli.browse.cells import KEY, PLACE, printable_text, time_text
 from pylog.cli.record_view import NULL, shown
 from pylog.text.words import format_bytes

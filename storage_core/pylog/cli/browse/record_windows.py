@@ -149,12 +149,13 @@ class PartitionRecords:
         """Yield a row for each damaged range that begins within these offsets, or reaches in."""
         for each in scan.damage:
             end = end_offset if each.end_offset is None else each.end_offset
-            if end < each.next_offset:  # nobody knows which offsets
-                end = each.next_offset
+            end = max(end, each.next_offset)  # where it is below, nobody knows which offsets
             is_last = end_offset == self.end_offset
             if each.next_offset < end_offset or (is_last and each.next_offset == end_offset):
                 first = max(each.next_offset, start_offset)
-                yield Row(first, min(max(end, first), end_offset), note=_about(each), is_damage=True)
+                yield Row(
+                    first, min(max(end, first), end_offset), note=_about(each), is_damage=True
+                )
 
 
 def record_rows(batch: pa.RecordBatch) -> Iterator[Row]:

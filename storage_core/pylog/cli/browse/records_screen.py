@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from textual.app import ComposeResult
 
-    from pylog.cli.browse.app import BrowseApp
     from pylog.cli.browse.background import Match
     from pylog.cli.browse.record_windows import PartitionRecords, Row
+    from pylog.cli.record_options import ChosenRecords
     from pylog.results import Finding
 
 _ABOUT_POSITIONS = (
@@ -75,10 +75,23 @@ def offset_at(text: str, records: PartitionRecords, now_ms: int) -> int:
     return records.offset_of_time(pylog.jobs.parse_time(text, now_ms))
 
 
+class Browser(Protocol):
+    """What a partition's screen needs of the application."""
+
+    chosen: ChosenRecords
+
+    def search(self, text: str, partition: pylog.TopicPartition | None) -> None:
+        """Search in a partition."""
+
+    def complain(self, error: Exception) -> None:
+        """Show what is wrong with something that was typed."""
+
+    def go_back(self) -> None:
+        """Go to the screen before this one."""
+
+
 class RecordsScreen(Screen[None]):
     """The records of a partition."""
-
-    app: BrowseApp
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "back", "Back", tooltip="VisiData"),
@@ -89,10 +102,10 @@ class RecordsScreen(Screen[None]):
         Binding("N", "match(-1)", "Previous match", show=False, tooltip="lnav, VisiData"),
         Binding("colon", "go_to", "Go to", tooltip="lnav's :goto"),
         Binding("d", "doctor", "Doctor", tooltip="pylog"),
-        Binding("p", "view", "JSON, text, hex", tooltip="lnav's pretty print"),
+        Binding("p", "view", "View", tooltip="lnav's pretty print"),
         Binding("z", "zoom", "Zoom", show=False, tooltip="VisiData's z keys"),
         Binding("l", "load", "All of a large value", show=False, tooltip="pylog"),
-        Binding("c,Y", "copy", "Copy as JSON", tooltip="lnav, VisiData"),
+        Binding("c,Y", "copy", "Copy JSON", tooltip="lnav, VisiData"),
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
 
@@ -120,9 +133,14 @@ class RecordsScreen(Screen[None]):
             super().__init__()
 
     def __init__(
-        self, records: PartitionRecords, offset: int | None, matches: Mapping[int, Match]
+        self,
+        browser: Browser,
+        records: PartitionRecords,
+        offset: int | None,
+        matches: Mapping[int, Match],
     ) -> None:
         super().__init__()
+        self._browser = browser
         self._records = records
         self._offset = offset
         self._table = RecordTable(records, matches)
@@ -153,9 +171,7 @@ class RecordsScreen(Screen[None]):
             self._doctor.end()
 
     def _open(self, offset: int | None) -> None:
-        self.run_worker(
-            partial(self._look, offset), thread=True, exclusive=True, group="look"
-        )
+        self.run_worker(partial(self._look, offset), thread=True, exclusive=True, group="look")
 
     def _look(self, offset: int | None) -> None:
         """Find out where the log starts and ends, in a thread."""
@@ -239,7 +255,7 @@ class RecordsScreen(Screen[None]):
         elif self._doctor is not None:
             self._doctor.end()
         else:
-            self.app.go_back()
+            self._browser.go_back()
 
     def action_details(self) -> None:
         """Go to the details."""
@@ -290,16 +306,14 @@ class RecordsScreen(Screen[None]):
 
     def _go_to(self, text: str | None) -> None:
         if text is not None:
-            self.run_worker(
-                partial(self._find, text), thread=True, exclusive=True, group="look"
-            )
+            self.run_worker(partial(self._find, text), thread=True, exclusive=True, group="look")
 
     def _find(self, text: str) -> None:
         """Find a position, in a thread."""
         try:
             offset = offset_at(text, self._records, int(time.time() * 1000))
         except (LogStorageError, OSError, ValueError) as error:
-            self.app.call_from_thread(self.app.complain, error)
+            self.app.call_from_thread(self._browser.complain, error)
         else:
             self.app.call_from_thread(self._table.go_to, offset)
 
@@ -309,7 +323,7 @@ class RecordsScreen(Screen[None]):
 
     def _search(self, text: str | None) -> None:
         if text is not None:
-            self.app.search(text, self._records.partition)
+            self._browser.search(text, self._records.partition)
 
     def action_match(self, step: int) -> None:
         """Go to the next or previous match."""
@@ -327,13 +341,11 @@ class RecordsScreen(Screen[None]):
         elif self._doctor is None:
             records = self._records
             self._doctor = BackgroundWork(
-                find_findings, self.app.chosen.paths, records.path, records.partition
+                find_findings, self._browser.chosen.paths, records.path, records.partition
             )
             self._doctor_says = "doctor: starting"
             self._show_status()
-            self.run_worker(
-                partial(self._receive, self._doctor), thread=True
-            )
+            self.run_worker(partial(self._receive, self._doctor), thread=True)
 
     def _receive(self, doctor: BackgroundWork) -> None:
         for message in doctor.messages():
@@ -348,7 +360,7 @@ class RecordsScreen(Screen[None]):
         elif isinstance(content, list):
             self.findings = content
         elif isinstance(content, Summary):
-            self._doctor_says = "; ".join(content.lines)
+            self._doctor_says = f"doctor: {'; '.join(content.lines)}"
         elif isinstance(content, Failure):
             self._doctor_says = f"doctor: {content.message}"
         elif content is None:
@@ -437,5 +449,3 @@ class FindingsScreen(ModalScreen["Finding | None"]):
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Return the finding."""
         self.dismiss(self._findings[event.cursor_row])
-
-

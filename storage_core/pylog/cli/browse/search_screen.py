@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import click
@@ -85,7 +84,9 @@ def parse_search(
             raise click.UsageError(msg)
     typed = _taken(ChosenRecords, parameters)
     if typed.paths != (".",):
-        msg = f"{shlex.join(map(str, typed.paths[1:]))} belongs to no option; quote text with blanks"
+        msg = (
+            f"{shlex.join(map(str, typed.paths[1:]))} belongs to no option; quote text with blanks"
+        )
         raise click.UsageError(msg)
     way = _taken(WayOfReading, parameters)
     limit = parameters.pop("limit") or MOST_MATCHES
@@ -135,9 +136,7 @@ class SearchScreen(Screen[None]):
         self.matches: list[Match] = []
         self.outcome: list[str] = []
         self.is_searching = True
-        self._work = BackgroundWork(
-            find_matches, open_directory, request.tests, request.arguments
-        )
+        self._work = BackgroundWork(find_matches, open_directory, request.tests, request.arguments)
 
     def compose(self) -> ComposeResult:
         """Yield the heading, the table and the line of progress."""
@@ -209,4 +208,3 @@ class SearchScreen(Screen[None]):
             self._work.end()
         else:
             self.dismiss()
-

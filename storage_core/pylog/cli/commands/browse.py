@@ -11,9 +11,13 @@ import click
 from pylog.cli import exit_status
 from pylog.cli.options import command
 from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
+    from pylog.cli.browse import app as browse_app
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+else:
+    browse_app = LazyModule("pylog.cli.browse.app")  # which needs Textual, and takes its time
 
 
 @command(
@@ -54,13 +58,13 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
         msg = "browse needs a terminal for input and output; pylog ls, cat and search do without"
         raise click.UsageError(msg)
     try:
-        from pylog.cli.browse.app import BrowseApp  # noqa: PLC0415 - Textual is optional
+        application = browse_app.BrowseApp
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "textual":
             raise
         msg = "pylog browse needs Textual: pip install 'pyspark-pylog[browse]'"
         raise click.UsageError(msg) from error
-    app = BrowseApp(chosen, way)
+    app = application(chosen, way)
     app.run()
     if app.failure is not None:
         raise app.failure

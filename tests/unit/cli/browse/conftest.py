@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SMALL, LARGE = (80, 24), (200, 60)
 _PAUSE_SECONDS = 0.03
-_MOST_PAUSES = 400
+_MOST_PAUSES = 1_000
+_SAME = 8
 
 
 def app_of(*arguments: object) -> BrowseApp:
@@ -63,11 +64,29 @@ class Driver:
                 return
         pytest.fail(f"this never came:\n{self.text}")
 
+    async def settled(self) -> str:
+        """Return the text when it has stayed the same for a while: tables find their widths."""
+        seen: list[str] = []
+
+        def is_same() -> bool:
+            seen.append(self.text)
+            return len(seen) > _SAME and len(set(seen[-_SAME:])) == 1
+
+        await self.until(is_same)
+        return seen[-1]
+
     async def sees(self, *texts: str) -> None:
         await self.until(lambda: all(each in self.text for each in texts))
 
 
-_KEYS = {" ": "space", "$": "dollar_sign", "/": "slash", ":": "colon", "-": "minus", "%": "percent_sign"}
+_KEYS = {
+    " ": "space",
+    "$": "dollar_sign",
+    "/": "slash",
+    ":": "colon",
+    "-": "minus",
+    "%": "percent_sign",
+}
 
 
 def drive(
@@ -84,7 +103,7 @@ def drive(
 
 @pytest.fixture(scope="session")
 def demo_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The two sample directories, ``intact`` and ``damaged``."""
+    """Unpack the sample directories, ``intact`` and ``damaged``."""
     directory = tmp_path_factory.mktemp("demo")
     assert demo.callback is not None
     demo.callback(str(directory))

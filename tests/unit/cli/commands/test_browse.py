@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Outcome
+
+
+class Terminal:
+    """The program in a terminal of its own, with keys to press."""
+
+    def __init__(self, *arguments: object, **environment: str) -> None:
+        self._controller, terminal = pty.openpty()
+        termios.tcsetwinsize(terminal, (24, 80))
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env={**os.environ, "TERM": "xterm-256color", **environment},
+            start_new_session=True,
+        )
+        os.close(terminal)
+        self.output = b""
+
+    def read_until(self, text: bytes) -> None:
+        at = len(self.output)
+        while text not in self.output[at:]:
+            assert select.select([self._controller], [], [], 60)[0], self.output
+            self.output += os.read(self._controller, 1 << 16)
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._controller, keys)
+
+    def status(self) -> int:
+        try:
+            while chunk := os.read(self._controller, 1 << 16):
+                self.output += chunk
+        except OSError:
+            pass  # the other side is closed
+        os.close(self._controller)
+        return self.process.wait(60)
+
+
+def test_without_a_terminal_it_says_what_to_use(
+    pylog_run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    done = pylog_run("browse", tmp_path)
+    assert (done.status, done.output) == (2, b"")
+    assert "browse needs a terminal" in done.error
+
+
+def test_a_dumb_terminal_is_none(tmp_path: Path) -> None:
+    terminal = Terminal("-m", "pylog", "browse", tmp_path, TERM="dumb")
+    assert terminal.status() == 2
+    assert b"browse needs a terminal" in terminal.output
+
+
+def test_without_textual_the_extra_is_named(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['textual'] = None; from pylog.cli.main import main; main()"
+    terminal = Terminal("-c", code, "browse", tmp_path)
+    assert terminal.status() == 2
+    assert b"pylog browse needs Textual: pip install 'pyspark-pylog[browse]'" in terminal.output
+    assert b"Traceback" not in terminal.output
+
+
+@pytest.mark.parametrize("name", ["", "nothing-here"])
+def test_a_path_without_logs_is_an_error_before_the_screen_changes(
+    name: str, tmp_path: Path
+) -> None:
+    terminal = Terminal("-m", "pylog", "browse", tmp_path / name)
+    assert terminal.status() == 2
+    assert b"pylog: error: " in terminal.output
+    assert b"\x1b[?1049h" not in terminal.output
+
+
+def test_the_screen_is_restored_and_the_status_is_0(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "pylog", "demo", tmp_path / "demo"], check=True)
+    terminal = Terminal("-m", "pylog", "browse", tmp_path / "demo" / "intact", "-t", "orders")
+    terminal.read_until(b"orders")
+    terminal.press(b"q")
+    assert terminal.status() == 0
+    assert terminal.output.index(b"\x1b[?1049h") < terminal.output.rindex(b"\x1b[?1049l")
+
+
+def test_a_bug_ends_in_one_line_and_not_in_a_traceback(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "pylog", "demo", tmp_path / "demo"], check=True)
+    code = (
+        "import pylog.cli.browse.app as app; from pylog.cli.main import main\n"
+        "def fail(self): raise KeyError('a bug')\n"
+        "app.TopicsScreen.action_search = fail\n"
+        "main()"
+    )
+    terminal = Terminal("-c", code, "browse", tmp_path / "demo" / "intact")
+    terminal.read_until(b"9 partitions")
+    terminal.press(b"/")
+    assert terminal.status() == 2
+    assert b"pylog: error: this is a bug in pylog, --debug shows where: KeyError: 'a bug'" in (
+        terminal.output
+    )
+    assert b"Traceback" not in terminal.output
