@@ -73,7 +73,7 @@ class BrowseApp(App[None]):
     TITLE = "pylog browse"
     ENABLE_COMMAND_PALETTE = False
     CSS = _CSS
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1", "help", "Help", tooltip="lnav, kaskade"),
         Binding("Q,ctrl+q", "quit", "Quit", show=False, tooltip="VisiData's gq"),
@@ -302,6 +302,7 @@ class TopicsScreen(Screen[None]):
         for topic in topics:
             for column, cell in zip(columns, self._topic_cells(topic), strict=True):
                 table.update_cell(topic, column, cell, update_width=True)
+        table.fit()
         self._show_partitions()
 
     def _topic_cells(self, topic: str) -> list[Text]:
@@ -346,6 +347,7 @@ class TopicsScreen(Screen[None]):
                 printable_text(note, STYLES["error"] if listed.findings else STYLES["info"]),
             )
         table.move_cursor(row=at)
+        table.fit()
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Show the partitions of the topic."""

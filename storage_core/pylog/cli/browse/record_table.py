@@ -120,9 +120,9 @@ class RecordTable(Widget, can_focus=True):
         return bool(self._reading)
 
     @property
-    def loaded_rows(self) -> int:
-        """How many rows are in memory."""
-        return len(self._loaded.rows)
+    def loaded(self) -> Window:
+        """What is in memory."""
+        return self._loaded
 
     @property
     def _height(self) -> int:
@@ -141,6 +141,8 @@ class RecordTable(Widget, can_focus=True):
 
     def forget(self) -> None:
         """Forget all rows: the log has changed."""
+        self._generation += 1
+        self._reading.clear()
         self._loaded = Window(0, 0, [])
 
     def _jump(self, read: Callable[[], Window], to: int) -> None:
@@ -177,9 +179,9 @@ class RecordTable(Widget, can_focus=True):
         if message.where == "instead":
             self._loaded = window
             self._put_cursor_at(message.to)
-        elif message.where == "after":
+        elif message.where == "after" and window.start_offset == self._loaded.end_offset:
             self._append(window)
-        else:
+        elif message.where == "before" and window.end_offset == self._loaded.start_offset:
             self._prepend(window)
         self._moved()
 
@@ -209,6 +211,8 @@ class RecordTable(Widget, can_focus=True):
     def _read_on(self) -> None:
         """Read what comes next where the cursor is near an end of what is there."""
         loaded, records = self._loaded, self.records
+        if not loaded.rows or "instead" in self._reading:
+            return
         margin = _READ_AHEAD_ROWS + self._height
         if self._cursor + margin >= len(loaded.rows) and loaded.end_offset < records.end_offset:
             self._start("after", partial(records.forward, loaded.end_offset))

@@ -22,7 +22,7 @@ from pylog.cli.record_view import NULL, shown
 from pylog.text.words import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
     from textual.widgets.tree import TreeNode
@@ -151,7 +151,7 @@ class RecordTree(Tree[Any]):
                 yield Text(part), None
 
     def _wrapped(self, text: str) -> Iterator[str]:
-        """Yield the text in lines that the widget has room for; wide characters take two columns."""
+        """Yield the text in lines that fit; wide characters take two columns."""
         width = max(self.size.width - 8, 10)
         at = 0
         while True:
@@ -245,8 +245,8 @@ def _parsed(content: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def _members(container: _JsonObject | list[Any]) -> Iterator[Branch]:
-    is_object = isinstance(container, _JsonObject)
-    pairs = container.members if is_object else enumerate(container)
+    pairs: Iterable[tuple[object, Any]]
+    pairs = container.members if isinstance(container, _JsonObject) else enumerate(container)
     for name, each in pairs:
         label = printable_text(f"{name}"[:_SHOWN_CHARACTERS], PLACE).append(": ", "dim")
         if isinstance(each, _JsonObject):

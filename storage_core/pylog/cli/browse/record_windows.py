@@ -124,7 +124,7 @@ class PartitionRecords:
         return max(found, self.start_offset)
 
     def record(self, offset: int) -> pa.RecordBatch | None:
-        """Return one record with the columns of a JSON line; None if it is not there or is damaged."""
+        """Return a record with the columns of a JSON line; None if it is not there or damaged."""
         columns = pylog.jobs.LineFormat.json().columns
         scan = self._scan(start=offset, end=offset + 1, columns=columns)
         return next((batch for batch in scan.to_batches() if batch.num_rows), None)

@@ -9,6 +9,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 
+_SECONDS_TO_MEASURE = 0.05
+
+
 class RowTable(DataTable[Text]):
     """A table with a cursor that is a row. Cells are `Text`, which is never taken for markup."""
 
@@ -24,3 +27,9 @@ class RowTable(DataTable[Text]):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, cursor_type="row")
+
+    def fit(self) -> None:
+        """Make columns as wide as their cells, after somebody else has changed these."""
+        # Textual measures cells when it has nothing else to do; lines that it has drawn before are
+        # kept as they were, unless something says that they look different.
+        self.set_timer(_SECONDS_TO_MEASURE, self.notify_style_update)

@@ -13,7 +13,6 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-import pylog
 from pylog.cli.browse.background import (
     MOST_MATCHES,
     BackgroundWork,
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from textual.app import ComposeResult
+
+    import pylog
 
 ABOUT_SEARCH = (
     "A text in values, a JSON path ($.user.id=7), or options of pylog search:\n"
@@ -189,6 +190,7 @@ class SearchScreen(Screen[None]):
                 fitted_at_most(content_text(row.key, KEY, match.key_spans), MOST_KEY_WIDTH),
                 content_text(row.value, "", match.value_spans, begins_near=True),
             )
+        table.fit()
         self.matches += found
 
     def _say(self, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +15,7 @@ from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from textual.pilot import Pilot
 

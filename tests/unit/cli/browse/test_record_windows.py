@@ -68,7 +68,7 @@ def ensure_covered(window: Window) -> None:
 @pytest.mark.parametrize(
     "partition_id",
     [
-        pytest.param(each, marks=pytest.mark.thorough(one_in=12))
+        pytest.param(each, marks=pytest.mark.thorough(one_in=40))
         for each in golden_partitions(Holds.EXACTLY, Holds.MORE_AT_THE_START, Holds.UNKNOWN)
     ],
 )
