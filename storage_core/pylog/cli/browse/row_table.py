@@ -8,7 +8,6 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-
 _SECONDS_TO_MEASURE = 0.05
 
 
