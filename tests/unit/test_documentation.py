@@ -22,7 +22,7 @@ USER_PAGES = [
         *(
             f"docs/{page}.md"
             for page in (
-                *("arrow-tools", "containers", "cookbook", "damage", "guarantees"),
+                *("arrow-tools", "browse", "containers", "cookbook", "damage", "guarantees"),
                 *(
                     "how-a-log-works",
                     "index",
