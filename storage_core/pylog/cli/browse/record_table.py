@@ -102,6 +102,7 @@ class RecordTable(Widget, can_focus=True):
         super().__init__()
         self.records = records
         self._matches = matches  # by offset
+        self.damaged_offsets: set[int] = set()  # that somebody has found
         self._loaded = Window(0, 0, [])
         self._top = self._cursor = 0
         self._generation = 0
@@ -178,6 +179,7 @@ class RecordTable(Widget, can_focus=True):
             return
         if message.where == "instead":
             self._loaded = window
+            self._top = -self._height  # on no row: the cursor comes into the middle
             self._put_cursor_at(message.to)
         elif message.where == "after" and window.start_offset == self._loaded.end_offset:
             self._append(window)
@@ -227,7 +229,8 @@ class RecordTable(Widget, can_focus=True):
         if 0 <= place < len(rows) - 1 and rows[place].end_offset <= offset:
             place += 1
         self._cursor = max(place, 0)
-        self._top = self._cursor - self._height // 2
+        if not self._top <= self._cursor < self._top + self._height:
+            self._top = self._cursor - self._height // 2
 
     def _moved(self) -> None:
         """Keep the cursor on the screen, and tell."""
@@ -266,14 +269,14 @@ class RecordTable(Widget, can_focus=True):
         self.go_to(self.records.end_offset - 1)
 
     def action_damage(self, step: int) -> None:
-        """Go to the next damaged range, of those that have been read."""
-        places = [place for place, row in enumerate(self._loaded.rows) if row.is_damage]
-        following = [place for place in places if (place - self._cursor) * step > 0]
+        """Go to the next damage, of the rows that have been read and of what the doctor found."""
+        at = -1 if self.row is None else self.row.offset
+        offsets = {row.offset for row in self._loaded.rows if row.is_damage} | self.damaged_offsets
+        following = sorted(offset for offset in offsets if (offset - at) * step > 0)
         if following:
-            self._cursor = following[0] if step > 0 else following[-1]
-            self._moved()
+            self.go_to(following[0] if step > 0 else following[-1])
         else:
-            self.app.notify("No damage among the rows that have been read. d checks all.")
+            self.app.notify("No further damage is known. d reads all of the partition.")
 
     def go_to_match(self, step: int) -> bool:
         """Go to the next match of the search, or the previous one; return whether there is one."""

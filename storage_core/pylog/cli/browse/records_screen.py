@@ -359,6 +359,11 @@ class RecordsScreen(Screen[None]):
             self._doctor_says = f"doctor: {progress_text(*content)}; Esc stops"
         elif isinstance(content, list):
             self.findings = content
+            self._table.damaged_offsets = {
+                each.next_offset
+                for each in content
+                if each.next_offset is not None and each.severity == "error"
+            }
         elif isinstance(content, Summary):
             self._doctor_says = f"doctor: {'; '.join(content.lines)}"
         elif isinstance(content, Failure):

@@ -14,7 +14,7 @@ from pylog.cli.browse import record_table
 from pylog.cli.browse.record_tree import SHOWN_BYTES
 from pylog.cli.browse.records_screen import RecordsScreen
 from pylog.cli.browse.search_screen import SearchScreen
-from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
 from tests.unit.cli.browse.conftest import LARGE, SMALL, Driver, app_of, drive
 
@@ -353,6 +353,25 @@ def test_a_walk_through_many_records_keeps_a_bounded_number_of_rows(
             await reaches(driver, end)
 
     drive(app_of(tmp_path), steps, LARGE)
+
+
+def test_damage_far_away_is_reached_once_the_doctor_has_found_it(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(first, 100)) for first in range(0, 3_000, 100)]
+    batches[27] = with_bad_crc(batches[27])
+    write_partition(tmp_path, {0: batches})
+    app = app_of(tmp_path)
+
+    async def steps(driver: Driver) -> None:
+        await driver.sees("orders-0@0")
+        await driver.press("e")
+        await driver.until(lambda: "No further damage is known." in told(app))
+        await driver.press("d")
+        await driver.sees("damaged_batches", "2700 to 2800")
+        await driver.press("escape", "e")
+        await reaches(driver, 2_700)
+        await driver.sees("2700 to 2799  damaged")
+
+    drive(app, steps, LARGE)
 
 
 def test_a_log_that_grows_is_seen_after_r(tmp_path: Path) -> None:
