@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -17,6 +19,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
 import pylog
+from pylog.cli import exit_status
 from pylog.cli.browse.cells import PLACE, STYLES, printable_text
 from pylog.cli.browse.dialogs import HelpScreen, PromptScreen
 from pylog.cli.browse.record_windows import PartitionRecords
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from pylog.results import GroupListing, ListedPartition, LogDirectory
 
 _BOTTOM_SCREENS = 2  # Textual's own, and the first one of ours
+_SECONDS_BETWEEN_LOOKS = 2  # at whether the terminal is still there
 _SECONDS_BETWEEN = 0.1  # of changes on the screen while partitions are listed
 _CSS = """
 .title { height: 1; padding: 0 1; background: $panel; text-style: bold; }
@@ -89,10 +93,18 @@ class BrowseApp(App[None]):
 
     def on_mount(self) -> None:
         """Show the topics, or the records at once if they are of one partition."""
+        if not self.is_headless:
+            self.set_interval(_SECONDS_BETWEEN_LOOKS, self._leave_without_terminal)
         if len(self.partitions) == 1:
             self.open_partition(self.partitions[0])
         else:
             self.push_screen(TopicsScreen(self.partitions))
+
+    def _leave_without_terminal(self) -> None:
+        # Where nobody sends a SIGHUP, Textual would read from one that is gone for ever, and wait
+        # for its own writer at an ordinary exit.
+        if not os.isatty(sys.__stdin__.fileno() if sys.__stdin__ is not None else -1):
+            os._exit(exit_status.BROKEN_PIPE)
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback; the command raises the error when the screen is restored.

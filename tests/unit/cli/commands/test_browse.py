@@ -43,6 +43,9 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._controller, keys)
 
+    def close(self) -> None:
+        os.close(self._controller)
+
     def status(self) -> int:
         try:
             while chunk := os.read(self._controller, 1 << 16):
@@ -92,6 +95,14 @@ def test_the_screen_is_restored_and_the_status_is_0(tmp_path: Path) -> None:
     terminal.press(b"q")
     assert terminal.status() == 0
     assert terminal.output.index(b"\x1b[?1049h") < terminal.output.rindex(b"\x1b[?1049l")
+
+
+def test_a_browser_ends_with_its_terminal_also_where_no_signal_says_so(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "pylog", "demo", tmp_path / "demo"], check=True)
+    terminal = Terminal("-m", "pylog", "browse", tmp_path / "demo" / "intact")
+    terminal.read_until(b"9 partitions")
+    terminal.close()
+    assert terminal.process.wait(60) == 141
 
 
 def test_a_bug_ends_in_one_line_and_not_in_a_traceback(tmp_path: Path) -> None:
