@@ -56,8 +56,8 @@ soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed co
 	@$(BIN)/python -m pytest tests/kills --soak 1000
 	@$(BIN)/python -m pytest tests/differential --soak 5000
 
-bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
-	@$(BIN)/python -m tests.benchmarks --output docs/benchmarks.md
+bench: $(VENV)/.dev ## Measure against the peers and write build/bench.json; publish with BENCH=--publish
+	@$(BIN)/python -m tests.benchmarks $(BENCH)
 
 bench-against: $(VENV)/.dev ## This tree against a revision: make bench-against REV=HEAD~3
 	@test -n "$(REV)" || { echo "name a revision: make bench-against REV=HEAD~3"; exit 2; }

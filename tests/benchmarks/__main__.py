@@ -1,10 +1,11 @@
-"""``python -m tests.benchmarks``: measure, then print or write the tables."""
+"""``python -m tests.benchmarks``: measure, and write the data file that the pages are made from."""
 
 import argparse
 import os
 import shutil
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from tests.benchmarks.batches import CODECS
@@ -14,13 +15,22 @@ from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.dumping import measure_dumping
 from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.examining import examine_sets
+from tests.benchmarks.figures import (
+    FORMAT,
+    PUBLISHED,
+    Document,
+    Figures,
+    is_loaded,
+    load_refusal,
+    text_of,
+)
 from tests.benchmarks.following import measure_following
 from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.job_commits import measure_job_commits
 from tests.benchmarks.kafka_source import measure_kafka_source
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.log_statistics import measure_statistics
-from tests.benchmarks.machine import load_average, machine_lines
+from tests.benchmarks.machine import load_average, this_machine
 from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
 from tests.benchmarks.owned_logs import measure_owned_logs
@@ -29,7 +39,7 @@ from tests.benchmarks.printing import print_records
 from tests.benchmarks.pruning import measure_pruning
 from tests.benchmarks.reading import read_sets
 from tests.benchmarks.remote import measure_remote
-from tests.benchmarks.report import report
+from tests.benchmarks.report import tables_of
 from tests.benchmarks.results import Results
 from tests.benchmarks.searching import measure_search
 from tests.benchmarks.spark_cleaning import measure_spark_cleaning
@@ -39,6 +49,8 @@ from tests.benchmarks.spark_write import measure_spark_writes
 from tests.benchmarks.sparse_log import look_up_in_sparse_log
 from tests.benchmarks.start_up import CommandFailedError, measure_start_up
 from tests.benchmarks.substitutes import measure_substitutes
+from tests.benchmarks.summary import raw_page
+from tests.benchmarks.targets import targets
 from tests.benchmarks.threads import measure_threads
 
 ROUNDS = 7
@@ -65,8 +77,22 @@ def _arguments() -> argparse.Namespace:
         help="clean partitions of 4 GB, not of 400 MB; by Spark one of 2 GB, and 1,000 of 1 MB",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
-    return parser.parse_args()
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        default=BUILD / "bench.json",
+        help="the data file; default %(default)s",
+    )
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help=f"write {PUBLISHED} too; refused on a busy machine, or if a part is missing",
+    )
+    arguments = parser.parse_args()
+    if arguments.publish and (arguments.quick or arguments.only):
+        parser.error("--publish needs a whole run: leave out --quick and --only")
+    return arguments
 
 
 def _say(text: str) -> None:
@@ -166,14 +192,16 @@ def _cleaning(results: Results, bench: Bench, rounds: int) -> None:
         results.notes.append(f"cleaning: {error}")
 
 
-def measure(results: Results, bench: Bench, only: str, rounds: int, machine: list[str]) -> None:
-    """Measure the parts with `only` in their names; `machine` gets what ran them."""
+def measure(
+    results: Results, bench: Bench, only: str, rounds: int, versions: dict[str, str]
+) -> None:
+    """Measure the parts with `only` in their names; `versions` gets what else ran them."""
     sets = [(v, c) for v in VALUE_SIZES for c in CODECS if only in f"s{v}-{c}"]
     spark_sizes = [v for v in VALUE_SIZES if only in f"spark-{v}B"]
     legacy = [each for each in LEGACY_SETS if only in legacy_name(*each)]
     tools = _java(results) if sets or legacy or only in "encode" else None
     if tools is not None:
-        machine.append(f"- {tools.version}")
+        versions |= tools.versions
     if sets or legacy:
         _say("data sets")
         bench.prepare(sorted({value_bytes for value_bytes, _ in sets}))
@@ -198,26 +226,52 @@ def measure(results: Results, bench: Bench, only: str, rounds: int, machine: lis
         _start_up(results, bench)
 
 
-def main() -> None:
-    """Run the benchmarks that the command line asks for."""
+def document_of(results: Results, head: Document) -> Document:
+    """Return the data file of a run; `head` says where and when it ran."""
+    return {
+        "format": FORMAT,
+        **head,
+        "left_out": results.notes,
+        "targets": [asdict(each) for each in targets(results)],
+        "tables": [asdict(each) for each in tables_of(results)],
+    }
+
+
+def main() -> int:
+    """Run the benchmarks that the command line asks for; return the exit status."""
     arguments = _arguments()
     rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
-    load = load_average()
-    machine = machine_lines()
+    machine, load = this_machine(), load_average()
+    if arguments.publish and is_loaded(machine, load):
+        _say(f"not started: {load_refusal(machine, load)}")
+        return 1
     bench = Bench(BUILD / "bench", quick=arguments.quick, large=arguments.large)
     results = Results()
+    head = {
+        "date": time.strftime("%Y-%m-%d"),
+        "command": " ".join(["python -m tests.benchmarks", *sys.argv[1:]]),
+        "machine": machine,
+    }
+    complete = False
     try:
-        measure(results, bench, arguments.only, rounds, machine)
+        measure(results, bench, arguments.only, rounds, machine["versions"])
+        complete = True
     finally:  # what a part that fails leaves unmeasured must not cost the figures before it
-        machine.append(f"- load average (1 / 5 minutes) {load} before, {load_average()} after")
-        command = " ".join(["python -m tests.benchmarks", *sys.argv[1:]])
-        page = report(results, machine, command)
-        sys.stdout.write(page)
-        if arguments.output is not None:
-            arguments.output.parent.mkdir(parents=True, exist_ok=True)
-            arguments.output.write_text(page, encoding="utf-8")
-            _say(f"written to {arguments.output}")
+        head["load_average"] = {"before": load, "after": load_average()}
+        document = document_of(results, head)
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_text(text_of(document), encoding="utf-8")
+        sys.stdout.write(raw_page(Figures(document)))
+        _say(f"written to {arguments.output}")
+    unmeasured = [each["text"] for each in document["targets"] if each["met"] is None]
+    if arguments.publish and unmeasured:
+        _say(f"not published: {len(unmeasured)} targets were not measured: {unmeasured[0]}, …")
+        return 1
+    if arguments.publish and complete:
+        (BUILD.parent / PUBLISHED).write_text(text_of(document), encoding="utf-8")
+        _say(f"written to {PUBLISHED}; now make the pages: make import-graph")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
-from tests.benchmarks.machine import load_average, machine_lines
+from tests.benchmarks.machine import load_average, machine_lines, this_machine
 from tests.benchmarks.measuring import Run, ensure_equal
 from tests.benchmarks.peer_process import PeerProcess
 
@@ -211,8 +211,8 @@ def main() -> None:
                 clock, task = time.strftime("%H:%M:%S"), " ".join(comparison.task)
                 sys.stderr.write(f"{clock} {task}: CPU {_cells(comparison.cpu)}\n")
     lines = [
-        *machine_lines(),
-        f"- load average (1 / 5 minutes) {load} before, {load_average()} after",
+        *machine_lines(this_machine()),
+        f"- load average (1 and 5 minutes) {load} before, {load_average()} after",
     ]
     page = report(comparisons, commit, lines)
     sys.stdout.write(page)

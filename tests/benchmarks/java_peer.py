@@ -34,7 +34,7 @@ class JavaTools:
     """What it takes to run the Java peers: class path and the versions to report."""
 
     class_path: str
-    version: str
+    versions: dict[str, str]
 
 
 def _run(command: list[str], seconds: int = _IVY_SECONDS) -> str:
@@ -106,7 +106,8 @@ def java_tools(build: Path) -> JavaTools:
             _run(["javac", "-cp", class_path, "-d", str(classes), str(source)])
     version = re.search(r'version "([^"]+)"', _run(["java", "-version"]))
     number = version.group(1) if version else "of unknown version"
-    return JavaTools(class_path, f"Java {number}, {KAFKA_CLIENTS}")
+    package, _, clients = KAFKA_CLIENTS.rpartition(":")
+    return JavaTools(class_path, {"Java": number, package: clients})
 
 
 class Jvm(PeerProcess):

@@ -3,81 +3,83 @@
 from collections.abc import Iterator
 
 from tests.benchmarks import cleaning, owned_logs
-from tests.benchmarks.markdown import megabytes, millions, ratio_text, section, table
 from tests.benchmarks.ratio import faster
 from tests.benchmarks.results import Results
+from tests.benchmarks.tables import Table, megabytes, millions, ratio_cell, table
 
 
-def own_log_tables(results: Results) -> Iterator[str]:
-    yield from table(
+def own_log_tables(results: Results) -> Iterator[Table]:
+    yield table(
+        "Owned logs, one core",
         ("value bytes", "batch bytes", "what", "M records/s", "MB/s", "of encoding"),
         (
             (
-                str(result.value_bytes),
-                f"{result.batch_bytes:,}",
+                result.value_bytes,
+                result.batch_bytes,
                 name,
                 millions(figure),
                 megabytes(figure),
-                "" if name == owned_logs.ENCODE else ratio_text(faster(figure, encoded)),
+                None if name == owned_logs.ENCODE else ratio_cell(faster(figure, encoded)),
             )
             for result in results.own.appends
             for encoded in [result.figures[owned_logs.ENCODE]]
             for name, figure in result.figures.items()
         ),
-        left=3,
-    )
-    yield ""
-    yield (
         "Appending begins with batches that are ready: every checksum and record is checked, "
         "offsets and index entries are written, nothing is forced to disk. "
-        "append_batches_as_leader is given all batches in one buffer."
+        "append_batches_as_leader is given all batches in one buffer.",
     )
-    yield ""
-    yield from table(
+    yield table(
+        "Recovery of owned logs, one core",
         ("recovery after an unclean stop", "MB/s of log"),
         ((figure.reader, megabytes(figure)) for figure in results.own.recoveries),
     )
 
 
-def cleaning_section(results: Results) -> Iterator[str]:
+def cleaning_section(results: Results) -> Iterator[Table]:
     if not results.cleaning:
         return
-    yield from section("Compaction of a partition, everything dirty, 20 records of 200 B a key")
     head = (
         *("codec", "records", "live", "cleaner"),
         *("M records/s", "MB/s of log", "CPU µs/record", "peak MB"),
     )
     rows = (
         (
-            *(result.codec, f"{figure.records:,}", f"{result.live_records:,}", name),
-            *(millions(figure), megabytes(figure), f"{figure.best_cpu_us_per_record:.3f}"),
-            f"{result.peak_mb:.0f}" if name == cleaning.OURS else "",
+            *(result.codec, figure.records, result.live_records, name),
+            *(millions(figure), megabytes(figure), round(figure.best_cpu_us_per_record, 3)),
+            round(result.peak_mb) if name == cleaning.OURS else None,
         )
         for result in results.cleaning
         for name, figure in result.figures.items()
     )
-    yield from table(head, rows, left=4)
+    title = "Compaction of a partition, everything dirty, 20 records of 200 B a key"
+    yield table(title, head, rows)
 
 
-def thread_and_commit_sections(results: Results) -> Iterator[str]:
+def thread_and_commit_sections(results: Results) -> Iterator[Table]:
     if results.threads.two:
-        yield from section("Two threads, records of 1000 B")
         rows = (
             (codec, megabytes(results.threads.one[codec]), megabytes(two))
             for codec, two in results.threads.two.items()
         )
-        yield from table(("codec", "MB/s of log, one thread", "two threads"), rows)
+        head = ("codec", "MB/s of log, one thread", "two threads")
+        yield table("Two threads, records of 1000 B", head, rows)
     if results.commits:
-        yield from section("Commit of a job that is staged")
         committed = (
             (
-                f"{f.batch_bytes:,}",
-                f"{f.job_bytes / 1e6:.0f}",
-                f"{f.files}",
-                f"{f.batches:,}",
-                " / ".join(f"{run.seconds:.2f}" for run in sorted(f.runs, key=lambda r: r.seconds)),
+                f.batch_bytes,
+                round(f.job_bytes / 1e6),
+                f.files,
+                f.batches,
+                sorted(round(run.seconds, 2) for run in f.runs),
             )
             for f in results.commits
         )
-        head = ("bytes of a batch", "MB of the job", "files", "batches", "seconds of each commit")
-        yield from table(head, committed, left=0)
+        columns = (
+            "bytes of a batch",
+            "MB of the job",
+            "files",
+            "batches",
+            "seconds of each commit",
+        )
+        yield table("Commit of a job that is staged", columns, committed)

@@ -1,9 +1,10 @@
-"""What the figures were measured on: processor, memory, system, versions."""
+"""What the figures were measured on: processor, memory, system, versions, load."""
 
 import importlib.metadata
 import os
 import platform
 from pathlib import Path
+from typing import TypedDict
 
 _PACKAGES = (
     "pyspark-pylog",
@@ -19,6 +20,16 @@ _PACKAGES = (
     "aiokafka",
     "kafka-python",
 )
+
+
+class Machine(TypedDict):
+    """A machine and what is installed on it."""
+
+    cores: int
+    processor: str
+    memory_gib: int
+    system: str
+    versions: dict[str, str]
 
 
 def _processor() -> str:
@@ -38,18 +49,28 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def load_average() -> str:
+def load_average() -> list[float]:
     """Return the load of the last one and five minutes."""
-    one, five, _ = os.getloadavg()
-    return f"{one:.1f} / {five:.1f}"
+    return [round(each, 1) for each in os.getloadavg()[:2]]
 
 
-def machine_lines() -> list[str]:
-    """Return the description as Markdown list items."""
+def this_machine() -> Machine:
+    """Describe the machine that this process runs on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
-    system = f"{platform.system()} {platform.release()}"
-    return [
-        f"- {os.cpu_count()} cores, {_processor()}, {memory:.0f} GiB; {system}",
-        f"- Python {platform.python_version()}; {versions}",
-    ]
+    return {
+        "cores": os.cpu_count() or 1,
+        "processor": _processor(),
+        "memory_gib": round(memory),
+        "system": f"{platform.system()} {platform.release()}",
+        "versions": {
+            "Python": platform.python_version(),
+            **{name: _version(name) for name in _PACKAGES},
+        },
+    }
+
+
+def machine_lines(machine: Machine) -> list[str]:
+    """Return the description as Markdown list items."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    hardware = f"{machine['cores']} cores, {machine['processor']}, {machine['memory_gib']} GiB"
+    return [f"- {hardware}; {machine['system']}", f"- {versions}"]

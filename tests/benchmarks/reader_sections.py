@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 
 from tests.benchmarks import encoding
-from tests.benchmarks.markdown import megabytes, millions, ratio_text, seconds, section, table
 from tests.benchmarks.ratio import faster, over_floor
 from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
 from tests.benchmarks.results import Results
+from tests.benchmarks.tables import Cell, Table, megabytes, millions, ratio_cell, seconds, table
 
 
-def _set_cells(result: SetResult) -> tuple[str, str, str]:
+def _set_cells(result: SetResult) -> tuple[Cell, Cell, Cell]:
     data_set = result.data_set
-    return str(data_set.value_bytes), f"v{data_set.magic}", data_set.codec
+    return data_set.value_bytes, f"v{data_set.magic}", data_set.codec
 
 
-def reader_table(sets: list[SetResult]) -> Iterator[str]:
+def reader_table(sets: list[SetResult]) -> Table:
     head = (
         *("value bytes", "format", "codec", "reader"),
         *("M records/s", "MB/s of log", "CPU µs/record"),
@@ -25,16 +25,16 @@ def reader_table(sets: list[SetResult]) -> Iterator[str]:
             figure.reader,
             millions(figure),
             megabytes(figure),
-            f"{figure.best_cpu_us_per_record:.3f}",
+            round(figure.best_cpu_us_per_record, 3),
         )
         for result in sets
         for peer, figure in result.figures.items()
         if peer != OURS_UNCOMPRESSED
     )
-    yield from table(head, rows, left=4)
+    return table("Readers, one core", head, rows)
 
 
-def ratio_table(sets: list[SetResult]) -> Iterator[str]:
+def ratio_table(sets: list[SetResult]) -> Table:
     head = (
         *("value bytes", "format", "codec"),
         "pylog / Java",
@@ -42,23 +42,23 @@ def ratio_table(sets: list[SetResult]) -> Iterator[str]:
         "our time / (codec alone + our uncompressed decode)",
     )
 
-    def against(result: SetResult, peer: str) -> str:
+    def against(result: SetResult, peer: str) -> Cell:
         found = result.figures.get(peer)
-        return ratio_text(faster(result.figures[OURS], found) if found else None)
+        return ratio_cell(faster(result.figures[OURS], found) if found else None)
 
     rows = (
         (
             *_set_cells(result),
             against(result, JAVA),
             against(result, AIOKAFKA),
-            ratio_text(over_floor(result)),
+            ratio_cell(over_floor(result)),
         )
         for result in sets
     )
-    yield from table(head, rows, left=3)
+    return table("Ratios of readers", head, rows)
 
 
-def encoding_table(results: Results) -> Iterator[str]:
+def encoding_table(results: Results) -> Table:
     head = (
         "value bytes",
         "writer",
@@ -69,39 +69,37 @@ def encoding_table(results: Results) -> Iterator[str]:
     )
     rows = (
         (
-            str(result.value_bytes),
+            result.value_bytes,
             figure.reader,
             millions(figure),
             megabytes(figure),
-            f"{figure.best_cpu_us_per_record:.3f}",
-            ""
+            round(figure.best_cpu_us_per_record, 3),
+            None
             if name == encoding.OURS
-            else ratio_text(faster(result.figures[encoding.OURS], figure)),
+            else ratio_cell(faster(result.figures[encoding.OURS], figure)),
         )
         for result in results.encoding
         for name, figure in result.figures.items()
     )
-    yield from table(head, rows, left=2)
-    yield ""
-    yield (
+    note = (
         f"The same records, in memory at the start, into the same batches of "
         f"{encoding.BATCH_BYTES:,} bytes, uncompressed, checksums included; the bytes of both are "
         f"equal."
     )
+    return table("Arrow to batches, one core", head, rows, note)
 
 
-def substitutes_section(results: Results) -> Iterator[str]:
+def substitutes_section(results: Results) -> Iterator[Table]:
     found = results.substitutes
     if not found.arrow:
         return
-    yield from section("Arrow's codecs in the place of their libraries, records of 1000 B")
     rows = (
         (
             *(work, codec),
-            f"{libraries.best_cpu_us_per_record:.2f}",
-            f"{arrow.best_cpu_us_per_record:.2f}",
-            f"{arrow.best_cpu_us_per_record / libraries.best_cpu_us_per_record:.1f}",
-            ratio_text(faster(libraries, arrow)),
+            round(libraries.best_cpu_us_per_record, 2),
+            round(arrow.best_cpu_us_per_record, 2),
+            round(arrow.best_cpu_us_per_record / libraries.best_cpu_us_per_record, 1),
+            ratio_cell(faster(libraries, arrow)),
         )
         for (work, codec), arrow in found.arrow.items()
         for libraries in [found.libraries[work, codec]]
@@ -110,22 +108,21 @@ def substitutes_section(results: Results) -> Iterator[str]:
         *("what", "codec", "CPU µs/record with the libraries", "with Arrow"),
         *("times as much", "records/s, libraries / Arrow"),
     )
-    yield from table(head, rows, left=2)
+    yield table("Arrow's codecs in the place of their libraries, records of 1000 B", head, rows)
 
 
-def sections_of_many_segments(results: Results) -> Iterator[str]:
+def sections_of_many_segments(results: Results) -> Iterator[Table]:
     if results.look_ups:
-        yield from section("Look-ups in 1,024 sparse segments of 1 GiB")
         looked = (
-            (f.name, f"{f.read_bytes / 1e3:.1f}", str(f.logs_opened), str(f.files_opened))
+            (f.name, round(f.read_bytes / 1e3, 1), f.logs_opened, f.files_opened)
             for f in results.look_ups
         )
-        yield from table(("look-up", "kB read", "segments opened", "files opened"), looked)
+        head = ("look-up", "kB read", "segments opened", "files opened")
+        yield table("Look-ups in 1,024 sparse segments of 1 GiB", head, looked)
     if results.planning:
-        yield from section("Planning")
-        planned = ((f"{f.partitions:,}", seconds(f)) for f in results.planning)
-        yield from table(("partitions of 50 segments", "seconds, best / median"), planned, left=0)
+        planned = ((f.partitions, seconds(f)) for f in results.planning)
+        yield table("Planning", ("partitions of 50 segments", "seconds"), planned)
     if results.following:
-        yield from section("A stream's trigger, 1,000 partitions of 50 segments")
         followed = ((f.name, seconds(f, 3)) for f in results.following)
-        yield from table(("trigger", "driver's seconds, best / median"), followed)
+        title = "A stream's trigger, 1,000 partitions of 50 segments"
+        yield table(title, ("trigger", "driver's seconds"), followed)

@@ -47,16 +47,3 @@ def test_all_other_blocks_install_or_are_run_by_other_tests() -> None:
     others = [code for language, code in blocks if language != "text" and code not in run]
     lines = [line.partition("#")[0].strip() for code in others for line in code.splitlines()]
     assert lines == ["pip install '.[spark]'", "make demo", "make test"]
-
-
-def test_the_figures_are_those_of_the_benchmarks() -> None:
-    benchmarks = (ROOT / "docs/benchmarks.md").read_text("utf-8")
-    rows = re.findall(r"^\| (.*`.*) \|$", README, re.MULTILINE)
-    assert len(rows) == 4
-    for row in rows:
-        _, ours, _, theirs, ratio = row.split(" | ")
-        [mine], [other] = (re.findall(r"\d+\.\d+", each) for each in (ours, theirs))
-        for figure in (mine, other, *re.findall(r"\d+\.\d+", ratio)):
-            assert re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.])", benchmarks), row
-        if ratio.isdigit():
-            assert round(float(mine) / float(other)) == int(ratio)

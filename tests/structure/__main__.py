@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.benchmarks.summary import published_files
 from tests.structure.cli_page import PAGE as COMMAND_PAGE
 from tests.structure.cli_page import command_page
 from tests.structure.imports import (
@@ -61,7 +62,13 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
 
 def made_from_the_program() -> dict[str, str]:
     """Return what is made by running the program: a file's text by its path."""
-    return {COMMAND_PAGE: command_page(), TABLE_PAGE: table_page(), **man_pages(), **stubs()}
+    return {
+        COMMAND_PAGE: command_page(),
+        TABLE_PAGE: table_page(),
+        **man_pages(),
+        **stubs(),
+        **published_files(ROOT),
+    }
 
 
 def main() -> int:
