@@ -6,7 +6,7 @@ brokers wrote is read, what is written is read again, the command line and Spark
 that are not on the ``PATH`` are skipped and said so.
 
 ``make test-matrix MATRIX="-s 'installed(lowest)-3.12' -- tests/unit"`` runs one session, and other
-tests. docs/support.md has the results.
+tests. docs/compatibility.md has the results.
 """
 
 from __future__ import annotations

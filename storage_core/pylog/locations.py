@@ -222,7 +222,7 @@ def location(
     filesystem
         A file system of ``pyarrow.fs`` or fsspec that reads the path.
     storage_options
-        Parameters of the store, as docs/remote.md lists them for each: they mean what they mean in
+        Parameters of the store, as docs/python.md lists them for each: they mean what they mean in
         a URI's query.
 
     Raises

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tests.benchmarks.summary import published_files
 from tests.structure.cli_page import PAGE as COMMAND_PAGE
 from tests.structure.cli_page import command_page
+from tests.structure.finding_page import PAGE as FINDING_PAGE
+from tests.structure.finding_page import finding_page
 from tests.structure.imports import (
     circles,
     imports_inside_functions,
@@ -64,6 +66,7 @@ def made_from_the_program() -> dict[str, str]:
     """Return what is made by running the program: a file's text by its path."""
     return {
         COMMAND_PAGE: command_page(),
+        FINDING_PAGE: finding_page(),
         TABLE_PAGE: table_page(),
         **man_pages(),
         **stubs(),

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 README = (ROOT / "README.md").read_text("utf-8")
-SUPPORT = (ROOT / "docs/support.md").read_text("utf-8")
+SUPPORT = (ROOT / "docs/compatibility.md").read_text("utf-8")
 
 
 def index_page(readme: str, source_url: str) -> str:

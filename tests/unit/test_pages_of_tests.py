@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LEAST_NAMES = {"kafka-tests": 100, "spark-tests": 20}
+LEAST_NAMES = {"kafka_tests": 100, "spark_tests": 20}
 
 
 @pytest.fixture(params=LEAST_NAMES)
@@ -18,7 +18,7 @@ def page(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def text(page: str) -> str:
-    return (ROOT / f"docs/{page}.md").read_text("utf-8")
+    return (ROOT / f"tests/{page}.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,13 @@ ROOT_PAGES = {
 COUNTS = "<!-- the number of tests: on the site, from the sources that it was built from -->"
 """Where the page about the tests has its table of counts on the site."""
 
+TABS, END_OF_TABS = "<!-- tabs -->", "<!-- end of tabs -->"
+"""What sections stand between that are tabs on the site; elsewhere they are read one by one."""
+
+_PICTURE = re.compile(
+    r"<picture>\s*<source [^>]*srcset=\"(?P<dark>[^\"]+)\">\s*"
+    r"<img alt=\"(?P<alt>[^\"]*)\" src=\"(?P<light>[^\"]+)\">\s*</picture>"
+)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
@@ -66,7 +73,8 @@ class PageTree:
             return
         text = (self._root / source).read_text(encoding="utf-8")
         text = text.replace(COUNTS, count_table(self._root / "tests"))
-        target.write_text(self._with_links(text, source), encoding="utf-8")
+        text = _PICTURE.sub(r"![\g<alt>](\g<light>#only-light) ![\g<alt>](\g<dark>#only-dark)", text)
+        target.write_text(_with_tabs(self._with_links(text, source)), encoding="utf-8")
 
     def _with_links(self, text: str, source: str) -> str:
         """Return a page whose links lead to where things are on the site; code stays as it is."""
@@ -100,6 +108,24 @@ class PageTree:
         if not target.exists():
             self._add(path)
         return place
+
+
+def _with_tabs(text: str) -> str:
+    """Make tabs of the sections of the third level between the marks."""
+    before, mark, rest = text.partition(TABS)
+    if not mark:
+        return text
+    sections, _, after = rest.partition(END_OF_TABS)
+    lines = []
+    is_code = False
+    for line in sections.splitlines():
+        is_code ^= line.startswith("```")
+        if line.startswith("### ") and not is_code:
+            title = line.removeprefix("### ")
+            lines += [f'=== "{title}"', "", f'    <a id="{title.lower().replace(" ", "-")}"></a>']
+        else:
+            lines.append(f"    {line}" if line else "")
+    return before + "\n".join(lines) + after
 
 
 def _place_of(path: str) -> str:

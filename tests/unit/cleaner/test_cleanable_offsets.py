@@ -1,7 +1,7 @@
 """From where to where a log can be cleaned, and how much that is, as tables.
 
 The cases are those of Kafka's LogCleanerManagerTest about `cleanableOffsets` and
-`calculateCleanableBytes`; ``docs/kafka-tests.md`` says which is which.
+`calculateCleanableBytes`; ``tests/kafka_tests.md`` says which is which.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``docs/jobs.md`` and ``docs/exit-statuses.md`` against the jobs: keys, arguments, the example."""
+"""``docs/jobs.md`` and ``docs/cli.md`` against the jobs: keys, arguments, the example."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pylog_jobs.ingest_config import TABLES, read_ingest_config
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "jobs.md").read_text("utf-8")
-EXIT_STATUSES = (DOCS / "exit-statuses.md").read_text("utf-8")
+EXIT_STATUSES = (DOCS / "cli.md").read_text("utf-8")
 
 
 def test_the_table_of_keys_has_every_key_and_no_other() -> None:

@@ -1,6 +1,6 @@
 """Segments of one partition without validation and producers: roll, read, cut, delete.
 
-The cases are those of Kafka's LocalLogTest; ``docs/kafka-tests.md`` says which is which.
+The cases are those of Kafka's LocalLogTest; ``tests/kafka_tests.md`` says which is which.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What start-up makes of a partition directory, after a clean stop and after a crash.
 
-The cases are those of Kafka's LogLoaderTest; ``docs/kafka-tests.md`` says which is which.
+The cases are those of Kafka's LogLoaderTest; ``tests/kafka_tests.md`` says which is which.
 """
 
 from __future__ import annotations

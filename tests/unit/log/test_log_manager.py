@@ -1,7 +1,7 @@
 """Log directories from start-up to shutdown: locks, checkpoints, schedules, topics, failures.
 
 The cases are those of Kafka's LogManagerTest and CleanShutdownFileHandlerTest;
-``docs/kafka-tests.md`` says which is which.
+``tests/kafka_tests.md`` says which is which.
 """
 
 from __future__ import annotations

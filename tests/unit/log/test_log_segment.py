@@ -1,6 +1,6 @@
 """One segment: reading, index entries, cutting, recovery, its files.
 
-The cases are those of Kafka's LogSegmentTest; ``docs/kafka-tests.md`` says which is which.
+The cases are those of Kafka's LogSegmentTest; ``tests/kafka_tests.md`` says which is which.
 """
 
 from __future__ import annotations

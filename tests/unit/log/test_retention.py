@@ -1,6 +1,6 @@
 """Which segments retention removes, in which order, and what goes with them.
 
-The cases are those of Kafka's UnifiedLogTest and LocalLogTest; ``docs/kafka-tests.md`` says which
+The cases are those of Kafka's UnifiedLogTest and LocalLogTest; ``tests/kafka_tests.md`` says which
 is which.
 """
 

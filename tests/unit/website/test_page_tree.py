@@ -83,21 +83,16 @@ def test_methods_and_functions_count_and_helpers_do_not(tmp_path: Path) -> None:
 
 
 def test_the_page_about_the_tests_has_a_place_for_the_counts() -> None:
-    assert (ROOT / "docs/testing.md").read_text("utf-8").count(COUNTS) == 1
+    assert (ROOT / "docs/guarantees.md").read_text("utf-8").count(COUNTS) == 1
 
 
 def test_the_page_about_the_tests_counts_directories_segments_and_cases_right() -> None:
-    page = (ROOT / "docs/testing.md").read_text("utf-8")
+    page = (ROOT / "docs/guarantees.md").read_text("utf-8")
     archives = list((ROOT / "tests/golden/cases").rglob("*.tar.xz"))
     assert f"**{len(archives)} directories that brokers wrote**" in page
     faults = _constant("tests/golden/test_single_byte_faults.py", "SEGMENTS")
     assert isinstance(faults, ast.List)
-    for name in ("testing", "guarantees"):
-        text = " ".join((ROOT / f"docs/{name}.md").read_text("utf-8").split())
-        assert (
-            f"{len(faults.elts)} of their segments" in text
-            or f"{len(faults.elts)} segments" in text
-        )
+    assert f"every byte of {len(faults.elts)} segments" in " ".join(page.split())
     cases = _constant("tests/property/test_pushdown_equivalence.py", "CASES")
     assert f"{ast.literal_eval(cases):,} random cases" in page
 
@@ -114,3 +109,33 @@ def _constant(file: str, name: str) -> ast.expr:
 
 def _test_files() -> list[Path]:
     return [file for file in (ROOT / "tests").rglob("test_*.py") if "cases" not in file.parts]
+
+
+def test_a_picture_for_light_and_dark_follows_the_colours_of_the_site(tmp_path: Path) -> None:
+    picture = (
+        '<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="a-dark.svg">\n'
+        '  <img alt="what it shows" src="a-light.svg">\n</picture>\n'
+    )
+    assert site_of(tmp_path, picture) == (
+        "![what it shows](a-light.svg#only-light) ![what it shows](a-dark.svg#only-dark)\n"
+    )
+
+
+def test_sections_between_the_marks_become_tabs(tmp_path: Path) -> None:
+    text = "# A\n<!-- tabs -->\n### One\n\n```\n### no\n```\n### Two\nb\n<!-- end of tabs -->\nc\n"
+    assert site_of(tmp_path, text) == (
+        '# A\n\n=== "One"\n\n    <a id="one"></a>\n\n    ```\n    ### no\n    ```\n'
+        '=== "Two"\n\n    <a id="two"></a>\n    b\nc\n'
+    )
+
+
+def site_of(folder: Path, text: str) -> str:
+    """Return what becomes of a page on the site."""
+    (folder / "docs").mkdir()
+    for name in ("a-light.svg", "a-dark.svg"):
+        (folder / "docs" / name).write_text("<svg/>")
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        (folder / name).write_text("")
+    (folder / "docs/index.md").write_text(text)
+    PageTree(folder, folder / "pages").write()
+    return (folder / "pages/index.md").read_text()

@@ -1,4 +1,4 @@
-"""The pages about exit statuses and environment variables against the code."""
+"""Exit statuses and environment variables on the page about commands, against the code."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def first_numbers(text: str) -> set[int]:
 
 
 def test_every_exit_status_of_commands_is_on_the_page() -> None:
-    assert first_numbers(section("exit-statuses", "Commands")) == statuses(of_commands)
+    assert first_numbers(section("cli", "Exit statuses of commands")) == statuses(of_commands)
 
 
 def test_every_exit_status_of_jobs_is_on_the_page() -> None:
     stopped = {of_jobs.OF_SIGNALS + each for each in (signal.SIGINT, signal.SIGTERM)}
-    assert first_numbers(section("exit-statuses", "Jobs")) == {*of_jobs.STATUS_NAMES, *stopped}
+    assert first_numbers(section("cli", "Exit statuses of jobs")) == {*of_jobs.STATUS_NAMES, *stopped}
 
 
 def test_every_environment_variable_that_is_read_is_on_the_page() -> None:
@@ -61,7 +61,7 @@ def test_every_environment_variable_that_is_read_is_on_the_page() -> None:
         for name in names
         if name
     }
-    rows = re.findall(r"^\| (`.*?`) \|", page("environment"), re.MULTILINE)
+    rows = re.findall(r"^\| (`.*?`) \|", section("cli", "Environment variables"), re.MULTILINE)
     shown = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert {"PYLOG_NUM_THREADS", "NUMBA_CACHE_DIR", "AWS_ENDPOINT_URL"} <= read
     assert shown == read | READ_BY_OTHERS

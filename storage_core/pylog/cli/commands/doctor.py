@@ -93,7 +93,7 @@ def doctor(
     Each kind of finding has a code, what a broker does about it at its start, and what can be done.
     An error means that records are lost or cannot be read, or that a broker does not start; a
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
-    docs/operators.md lists all codes.
+    docs/doctor-codes.md lists all codes.
 
     First comes the verdict: whether a broker starts on this, which partitions lose records, and
     what to type. Then come errors, warnings and info, each kind once, with where it was found; of

@@ -101,7 +101,7 @@ def sql(
     DuckDB runs the query (pip install 'pyspark-pylog[duckdb]'). There are views with the names
     records, partitions, segments, batches, index_entries, transactions, producers, leader_epochs,
     cleaning and findings. records has topic, partition, "offset", timestamp, timestampType, key,
-    value and headers; docs/tables.md tells of the others. Options choose what is in them; offsets,
+    value and headers; docs/sql.md tells of the others. Options choose what is in them; offsets,
     times and --isolation are about records alone.
 
     Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps

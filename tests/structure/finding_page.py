@@ -1,0 +1,45 @@
+"""The page about findings: what each code of ``pylog doctor`` means, and what to do."""
+
+from __future__ import annotations
+
+from pylog.checks.findings import FINDING_CODES
+
+PAGE = "docs/doctor-codes.md"
+
+_HEAD = """\
+# Codes of findings
+
+What `pylog doctor` and table `findings` report. `make import-graph` makes this page from the code;
+`make lint` fails when it is out of date. [Recover a damaged disk](recover.md) says how to proceed.
+
+An **error** means that records are lost or cannot be read, or that a broker does not start. A
+**warning** means that side files and batches disagree, or that bytes are where none should be. An
+**info** is worth knowing, and nothing is wrong.
+
+After a clean shutdown (`.kafka_cleanshutdown` is in the log directory), a broker reads no batch. Otherwise
+it scans each log from its recovery point.
+
+| code | severity | meaning | what a broker does | what to do |
+|---|---|---|---|---|
+"""
+
+
+def finding_page() -> str:
+    """Return the page: a line for each code, in the order of the code."""
+    lines = (
+        " | ".join(
+            (
+                f"| `{code}`",
+                ", ".join(map(str, each.severities)),
+                each.meaning,
+                _sentence(each.broker_action),
+                f"{_sentence(each.advice)} |\n",
+            )
+        )
+        for code, each in FINDING_CODES.items()
+    )
+    return _HEAD + "".join(lines)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
