@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.website.browser import find_browser, unseen
 from tests.website.built_links import broken_links
 from tests.website.drawings import drawings
 from tests.website.page_tree import PageTree
@@ -51,6 +52,12 @@ def main() -> int:
     problems = warnings_of(built.stderr)
     if built.returncode == 0:
         problems += broken_links(SITE)
+        if browser := find_browser():
+            problems += unseen(SITE, browser)
+        else:
+            sys.stdout.write(
+                "No Chromium is here, so no page was looked at (apt install chromium).\n"
+            )
     sys.stdout.writelines(f"{problem}\n" for problem in problems)
     count = len(list(SITE.rglob("*.html")))
     done = f"{count} pages: {SITE}/index.html (searching needs a server: {_SERVER})"

@@ -73,7 +73,9 @@ class PageTree:
             return
         text = (self._root / source).read_text(encoding="utf-8")
         text = text.replace(COUNTS, count_table(self._root / "tests"))
-        text = _PICTURE.sub(r"![\g<alt>](\g<light>#only-light) ![\g<alt>](\g<dark>#only-dark)", text)
+        text = _PICTURE.sub(
+            r"![\g<alt>](\g<light>#only-light) ![\g<alt>](\g<dark>#only-dark)", text
+        )
         target.write_text(_with_tabs(self._with_links(text, source)), encoding="utf-8")
 
     def _with_links(self, text: str, source: str) -> str:

@@ -48,7 +48,10 @@ def test_every_exit_status_of_commands_is_on_the_page() -> None:
 
 def test_every_exit_status_of_jobs_is_on_the_page() -> None:
     stopped = {of_jobs.OF_SIGNALS + each for each in (signal.SIGINT, signal.SIGTERM)}
-    assert first_numbers(section("cli", "Exit statuses of jobs")) == {*of_jobs.STATUS_NAMES, *stopped}
+    assert first_numbers(section("cli", "Exit statuses of jobs")) == {
+        *of_jobs.STATUS_NAMES,
+        *stopped,
+    }
 
 
 def test_every_environment_variable_that_is_read_is_on_the_page() -> None:
