@@ -71,6 +71,7 @@ _PUBLIC = LazyNames(
         "pylog.record_export": ("export",),
         "pylog.record_search": ("search",),
         "pylog.statistics.stats": ("stats",),
+        "pylog.statistics.timeline": ("timeline",),
         "pylog.tables.names": ("TABLE_NAMES",),
         "pylog.tables.tables": ("read_table",),
         "pylog.versions": ("show_versions",),

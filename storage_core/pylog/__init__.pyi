@@ -49,6 +49,7 @@ from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_M
 from pylog.record_export import export as export
 from pylog.record_search import search as search
 from pylog.statistics.stats import stats as stats
+from pylog.statistics.timeline import timeline as timeline
 from pylog.tables.names import TABLE_NAMES as TABLE_NAMES
 from pylog.tables.tables import read_table as read_table
 from pylog.versions import show_versions as show_versions

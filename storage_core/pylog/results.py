@@ -70,8 +70,13 @@ _PUBLIC = LazyNames(
             "Search",
             "SearchSummary",
         ),
-        "pylog.statistics.charts": ("TimeSteps",),
         "pylog.statistics.stats": ("LogStatistics",),
+        "pylog.statistics.time_steps": ("TimeSteps",),
+        "pylog.statistics.timeline": (
+            "OffsetRange",
+            "PartitionTimeline",
+            "Timeline",
+        ),
         "pylog.tables.metadata_table": ("MetadataTable",),
         "pylog.writing.compaction": (
             "CompactionSummary",

@@ -72,7 +72,7 @@ def test_every_extra_that_the_pages_name_exists() -> None:
 
 def test_tools_of_developers_are_no_extra() -> None:
     extras = PYPROJECT["project"]["optional-dependencies"]
-    assert {"dev", "notebooks", "release"}.isdisjoint(extras)
+    assert {"dev", "release"}.isdisjoint(extras)
     assert {"dev", "notebooks", "release"} <= set(PYPROJECT["dependency-groups"])
 
 

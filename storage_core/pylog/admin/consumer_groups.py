@@ -39,6 +39,7 @@ from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceT
 from pylog.internal_topics.share_group_state import SharePartitionKey
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.damage import Attempts
+from pylog.reading.html_table import html_table
 from pylog.reading.internal_logs import coordinator_records
 from pylog.reading.log_directory import open_directory
 from pylog.reading.offset_resolution import find_offset_for_timestamp
@@ -47,6 +48,7 @@ from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.scheduling.worker_threads import SharedProgress
 from pylog.text.names import names_nearest_keyword
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
@@ -187,6 +189,17 @@ class GroupListing:
     stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
     unreadable_share_records: int = 0
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: committed offsets and lag."""
+        rows = [
+            (group.group_id, each.topic, each.partition, each.offset, each.log_end_offset, each.lag)
+            for group in self.groups
+            for each in group.offsets
+        ]
+        columns = ("group", "topic", "partition", "committed", "log end", "lag")
+        notes = [str(each) for each in self.errors]
+        return html_table(counted(len(self.groups), "group"), columns, rows, len(rows), notes=notes)
 
 
 @names_nearest_keyword

@@ -13,6 +13,7 @@ from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import directory_identity
+from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import (
     compile_topic_pattern,
     ensure_known_topics,
@@ -20,6 +21,7 @@ from pylog.reading.log_directory import (
     open_directory,
 )
 from pylog.reading.log_end import ensure_last_batch_is_sound
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
@@ -119,6 +121,18 @@ class PartitionListing:
             leftover_files=sum(each.leftover_files for each in self.partitions),
             findings=sum(len(each.findings) for each in self.partitions),
         )
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows."""
+        rows = [
+            (
+                *(each.topic, each.partition, each.log_start_offset, each.log_end_offset),
+                *(each.segments, each.size_bytes, "; ".join(each.findings)),
+            )
+            for each in self.partitions
+        ]
+        columns = ("topic", "partition", "start", "end", "segments", "bytes", "findings")
+        return html_table(counted(len(rows), "partition"), columns, rows, len(rows))
 
 
 def list_partitions(

@@ -17,6 +17,7 @@ from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import is_remote, join, printable_location
 from pylog.reading.damage import Attempts
+from pylog.reading.html_table import html_table
 from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
 from pylog.reading.log_directory import (
     compile_topic_pattern,
@@ -24,6 +25,7 @@ from pylog.reading.log_directory import (
     no_topic_matches,
     open_directory,
 )
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
@@ -128,6 +130,19 @@ class TopicDescription:
     metadata_path: str | None = None
     metadata_end_offset: int | None = None
     errors: list[LogStorageError] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows."""
+        rows = [
+            (
+                *(each.topic, each.topic_id, len(each.partitions), each.replication_factor),
+                ", ".join(f"{name}={value}" for name, value in (each.configs or {}).items()),
+            )
+            for each in self.topics
+        ]
+        columns = ("topic", "id", "partitions", "replication factor", "configuration")
+        notes = [str(each) for each in self.errors]
+        return html_table(counted(len(rows), "topic"), columns, rows, len(rows), notes=notes)
 
 
 _SHOWN_IDS = 5

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylog.admin.coordinators import StaleState, cluster_image, partition_count, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
+from pylog.reading.html_table import html_table, shown_time
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
 from pylog.reading.log_directory import open_directory
 from pylog.reading.producer_transactions import find_transactions
@@ -23,6 +24,7 @@ from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
@@ -119,6 +121,24 @@ class TransactionListing:
     has_coordinators: bool = False
     stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows, overdue transactions first."""
+        rows = [
+            (
+                *(each.topic, each.partition, each.transactional_id, each.producer_id, each.state),
+                *(each.first_offset, shown_time(each.started_ms), "overdue" * each.is_overdue),
+            )
+            for each in self.transactions
+        ]
+        columns = (
+            *("topic", "partition", "transactional id", "producer id", "state"),
+            *("first offset", "started (UTC)", ""),
+        )
+        title = counted(len(rows), "transaction")
+        return html_table(
+            title, columns, rows, len(rows), notes=[str(each) for each in self.errors]
+        )
 
     @property
     def totals(self) -> dict[str, int]:

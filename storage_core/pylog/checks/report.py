@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import FINDINGS, Finding, Severity
 from pylog.lazy_modules import LazyModule
+from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
+    from pylog.checks import page as checks_page
     from pylog.checks.broker_start import BrokerStart
     from pylog.columnar import rows as columnar_rows
     from pylog.model import TopicPartition
+    from pylog.reading import html_table as reading_html_table
 else:
+    checks_page = LazyModule("pylog.checks.page")
+    reading_html_table = LazyModule("pylog.reading.html_table")
     columnar_rows = LazyModule("pylog.columnar.rows")
 
 
@@ -196,6 +201,23 @@ class DoctorReport:
         schema = columnar_rows.TableText.of_partitions(FINDINGS).schema
         return columnar_rows.table_of_rows(rows, schema)
 
+    def html(self) -> str:
+        """Return the report as one page that needs nothing beside it."""
+        return checks_page.doctor_page(self)
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: the verdict, and findings, the worst first."""
+        found = sorted(self.findings, key=lambda each: each.severity.rank)
+        return reading_html_table.html_table(
+            ". ".join(self.verdict),
+            ("severity", "code", "file", "what", "what to do"),
+            [
+                (each.severity, each.code, printable_location(each.path), each.message, each.advice)
+                for each in found
+            ],
+            len(found),
+        )
+
 
 _NAMED = 3
 
@@ -270,6 +292,23 @@ class RepairSummary:
     def is_complete(self) -> bool:
         """Whether nothing is known that was in the source, and the copy lacks."""
         return not self.left_out and not any(each.missing for each in self.partitions)
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: each partition, and what its copy lacks."""
+        rows = [
+            (
+                *(str(each.topic_partition), each.copied_bytes, each.left_out_bytes),
+                ", ".join(f"{start:,} to {end:,}" for start, end in each.missing),
+            )
+            for each in self.partitions
+        ]
+        return reading_html_table.html_table(
+            f"A repaired copy in {self.directory}",
+            ("partition", "bytes copied", "left out", "lost offsets"),
+            rows,
+            len(rows),
+            notes=[f"not copied: {each}" for each in self.left_out],
+        )
 
     @property
     def copied_bytes(self) -> int:

@@ -14,12 +14,14 @@ import sys
 import textwrap
 from enum import StrEnum
 from itertools import chain, zip_longest
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
+from pylog.text.words import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -277,3 +279,30 @@ def columns_chart(values: Sequence[float], *, blocks: bool = True) -> str:
         return levels[0] * len(values)
     steps = len(levels) - 1
     return "".join(levels[max(round(value / highest * steps), int(value > 0))] for value in values)
+
+
+def ensure_can_be_written(path: str) -> None:
+    """Raise the error now that writing the page would raise once everything has been read."""
+    target = Path(path)
+    code = None
+    if target.is_dir():
+        code = errno.EISDIR
+    elif not target.parent.is_dir():
+        code = errno.ENOENT
+    elif not os.access(target if target.exists() else target.parent, os.W_OK):
+        code = errno.EACCES
+    if code is not None:
+        raise OSError(code, os.strerror(code), path)
+
+
+def write_page(page: str, path: str) -> None:
+    """Write a page in HTML, and say so on stderr."""
+    data = page.encode()
+    try:
+        Path(path).write_bytes(data)
+    except OSError as error:
+        error.filename = path  # a full disk names none
+        raise
+    sys.stderr.write(
+        f"pylog: written to {pylog.jobs.printable(path)} ({format_bytes(len(data))})\n"
+    )

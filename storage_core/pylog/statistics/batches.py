@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Int64Array = npt.NDArray[np.int64]
 
 
-HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
 _MOST_INTERVALS = 1 << 12
-"""Half a year of hours. More are only there where timestamps are wrong, or a log is very old."""
-_COARSER = (24, 28, 16)
-"""An hour, a day, four weeks, 448 days, and then each time 16 times as long."""
+"""Three days of minutes, half a year of hours."""
+_COARSER = (60, 24, 28, 16)
+"""A minute, an hour, a day, four weeks, 448 days, and then each time 16 times as long."""
 _SIZES = 64
 
 
@@ -80,10 +80,10 @@ class TimeCount(NamedTuple):
 
 
 class TimeHistogram:
-    """Batches by the hour of their largest timestamp."""
+    """Batches by the minute, or a longer interval, of their largest timestamp."""
 
     def __init__(self) -> None:
-        self.interval_ms = HOUR_MS  # how long they are
+        self.interval_ms = MINUTE_MS  # how long they are
         self._levels = 0
         self._places = np.empty(0, dtype=np.int64)
         self._sums = np.empty((5, 0), dtype=np.int64)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from pylog.statistics.charts import (
+from pylog.statistics.time_steps import TimeSteps, without_strays
+from pylog.text.charts import (
     NONE,
     Bar,
     Column,
     Share,
-    TimeSteps,
     bar_chart,
     card,
     column_chart,
     duration,
     moment,
     number,
+    page,
     percent,
     share_chart,
     size,
@@ -70,7 +70,7 @@ def _summary(topic: Row, codecs: Sequence[Row]) -> str:
         codec = codecs[0]["codec"]
         parts.insert(1, "not compressed" if codec == "none" else f"codec {text(codec)}")
     if topic["transactionalRecords"]:
-        parts.append(f"{number(topic['transactionalRecords'])} records in transactions")
+        parts.append(f"{_counted(topic['transactionalRecords'], 'record')} in transactions")
     if topic["lateBatches"]:
         parts.append(
             f"{number(topic['lateBatches'])} batches have an earlier timestamp than one before "
@@ -79,7 +79,7 @@ def _summary(topic: Row, codecs: Sequence[Row]) -> str:
     if topic["futureBatches"]:
         parts.append(f"{number(topic['futureBatches'])} batches have a timestamp in the future")
     parts += [
-        f"{_counted(batches, 'batch')} with a timestamp that is probably in {unit}"
+        f"{_batches(batches)} with a timestamp that is probably in {unit}"
         for unit, batches in topic["otherTimestampUnits"].items()
     ]
     return "; ".join(parts)
@@ -89,8 +89,13 @@ def _counted(count: int, thing: str) -> str:
     return f"{number(count)} {thing}{'' if count == 1 else 's'}"
 
 
+def _batches(count: int) -> str:
+    return f"{number(count)} {'batch' if count == 1 else 'batches'}"
+
+
 def times_card(rows: Sequence[Row], *, untimed: str = "") -> str:
     """Return the card of traffic over time, of one topic or of several; empty without times."""
+    rows, strays = without_strays(rows)
     steps = TimeSteps.of(rows, _MOST_STEPS)
     if steps is None:
         return ""
@@ -98,8 +103,8 @@ def times_card(rows: Sequence[Row], *, untimed: str = "") -> str:
         Column(
             size_bytes,
             spanning,
-            f"{moment(steps.start_ms + place * steps.step_ms)} UTC: {size_bytes:,} bytes, "
-            f"{records:,} records",
+            f"{moment(steps.start_ms + place * steps.step_ms)} UTC: {size(size_bytes)}, "
+            f"{_counted(records, 'record')}",
         )
         for place, (size_bytes, spanning, records) in enumerate(
             zip(steps.size_bytes, steps.spanning_bytes, steps.records, strict=True)
@@ -112,13 +117,21 @@ def times_card(rows: Sequence[Row], *, untimed: str = "") -> str:
     note = "By the largest timestamp of each batch (UTC)."
     if any(steps.spanning_bytes):
         share = percent(sum(steps.spanning_bytes) / max(1, sum(steps.size_bytes)))
-        note += f" Lighter: batches that began in an earlier hour ({share} of all)."
+        note += f" Lighter: batches that began in an earlier interval ({share} of all)."
+    if strays:
+        note += f" {_far_away(strays)}"
     return card(
         f"Traffic: bytes in {_per(steps.step_ms)}",
         column_chart(columns, size(max(steps.size_bytes)), labels),
         note=note + untimed,
         wide=True,
     )
+
+
+def _far_away(strays: Sequence[Row]) -> str:
+    starts = [each["start"] for each in strays]
+    span = " to ".join(dict.fromkeys((moment(min(starts)), moment(max(starts)))))
+    return f"{size(sum(each['bytes'] for each in strays))} far away ({span}) are not drawn."
 
 
 def _times(topic: Row, rows: Sequence[Row]) -> str:
@@ -128,7 +141,7 @@ def _times(topic: Row, rows: Sequence[Row]) -> str:
 
 def _per(step_ms: int) -> str:
     shown = duration(step_ms)
-    return "an hour" if shown == "1 hour" else "a day" if shown == "24 hours" else shown
+    return {"1 min": "a minute", "1 hour": "an hour", "24 hours": "a day"}.get(shown, shown)
 
 
 def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
@@ -147,9 +160,12 @@ def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
         label = (
             shown(start) if each["end"] - start <= 1 else f"{shown(start)} to {shown(each['end'])}"
         )
+        amount = size(each[weight]) if measure == "bytes" else _counted(each[weight], "record")
         columns.append(
             Column(
-                each[weight], 0, f"{label}: {each[weight]:,} {weight}, {each['batches']:,} batches"
+                each[weight],
+                0,
+                f"{label}: {amount}, {_batches(each['batches'])}",
             )
         )
     counted = topic["batches"] - (0 if measure == "bytes" else topic["uncountedBatches"])
@@ -178,8 +194,8 @@ def _partitions(topic: Row, rows: Sequence[Row]) -> str:
         Bar(
             str(each["partition"]),
             each["sizeInBytes"],
-            f"{size(each['sizeInBytes'])} <small>{number(each['records'])} records</small>",
-            f"partition {each['partition']}: {each['sizeInBytes']:,} bytes",
+            f"{size(each['sizeInBytes'])} <small>{_counted(each['records'], 'record')}</small>",
+            f"partition {each['partition']}: {size(each['sizeInBytes'])}",
         )
         for each in largest
     ]
@@ -199,7 +215,7 @@ def _codecs_card(rows: Sequence[Row]) -> str:
     parts = []
     for each in sorted(rows, key=lambda each: -each["bytes"]):
         kind = each["codec"] if each["codec"] in _CODEC_KINDS else "other"
-        tip = f"{each['codec']}: {each['bytes']:,} bytes, {each['batches']:,} batches"
+        tip = f"{each['codec']}: {size(each['bytes'])}, {_batches(each['batches'])}"
         parts.append(Share(each["codec"], each["bytes"], tip, kind, kind))
     return card("Bytes by codec", share_chart(parts), note="As batches are stored.")
 
@@ -227,20 +243,20 @@ def _savings(topic: Row, rows: Sequence[Row]) -> str:
 
 def _variants(topic: Row, rows: Sequence[Row]) -> str:
     stored = topic["bytes"]
-    bars = [Bar("as it is", stored, size(stored), f"{stored:,} bytes", kind="now")]
+    bars = [Bar("as it is", stored, size(stored), f"{size(stored)}", kind="now")]
     for each in rows:
         change = 100 * (each["ratio"] - 1)
         shown = f"{change:+.0f}\u00a0%" if abs(change) >= 0.5 else "the same"
         kind = "good" if change <= -5 else ""
         is_bounded = each["ratioHigh"] is not None
-        high = f"{round(each['ratioHigh'] * stored):,}" if is_bounded else "any size"
+        high = size(each["ratioHigh"] * stored) if is_bounded else "any size"
         bars.append(
             Bar(
                 _variant(each),
                 each["estimatedBytes"],
                 f'{size(each["estimatedBytes"])} <small class="{kind}">{shown}</small>',
-                f"{each['estimatedBytes']:,} bytes; in 95 % of samples between "
-                f"{round(each['ratioLow'] * stored):,} and {high}",
+                f"{size(each['estimatedBytes'])}; in 95 % of samples between "
+                f"{size(each['ratioLow'] * stored)} and {high}",
                 low=each["ratioLow"] * stored if is_bounded else None,
                 high=each["ratioHigh"] * stored if is_bounded else None,
                 kind="saved" if change < -0.5 else "a",
@@ -318,7 +334,7 @@ def _live(topic: Row) -> str:
     if topic["liveBytes"] is None:
         return ""
     parts = [
-        Share(kind, topic[name], f"{kind}: {topic[name]:,} bytes", kind, colour)
+        Share(kind, topic[name], f"{kind}: {size(topic[name])}", kind, colour)
         for kind, name, colour in (("live", "liveBytes", "good"), ("dead", "deadBytes", "none"))
     ]
     note = "Dead is what a compaction of the whole log would remove."
@@ -336,16 +352,11 @@ _HOW = {
 }
 
 
-def _style() -> str:
-    return files("pylog.statistics").joinpath("page.css").read_text("utf-8")
-
-
 def statistics_page(document: Document) -> str:
     """Return the whole page for a document of `LogStatistics`."""
     topics = sorted(document["topics"], key=lambda each: -each["sizeInBytes"])
     shown = [each for each in topics if each["batches"]][:_MOST_TOPICS]
     paths = ", ".join(text(path) for path in document["paths"])
-    title = f"{paths} · pylog stats"
     body = "".join(
         [
             _head(document, paths),
@@ -355,12 +366,7 @@ def statistics_page(document: Document) -> str:
             *(topic_section(document, topic) for topic in shown),
         ]
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>\n{_style()}</style></head>"
-        f"<body><main>{body}{_foot()}</main></body></html>\n"
-    )
+    return page(paths, body, "pylog stats")
 
 
 def _head(document: Document, paths: str) -> str:
@@ -396,7 +402,7 @@ def _tiles(document: Document, topics: Sequence[Row]) -> str:
     tiles = [
         (size(summary["sizeInBytes"]), "in .log files"),
         (f"{at_least}{number(summary['records'])}", "records"),
-        (number(summary["partitions"]), f"partitions of {number(summary['topics'])} topics"),
+        (number(summary["partitions"]), f"partitions of {_counted(summary['topics'], 'topic')}"),
         (number(summary["segments"]), "segments"),
     ]
     if counted:
@@ -443,7 +449,7 @@ def _topics_card(topics: Sequence[Row]) -> str:
             text(each["topic"]),
             each["sizeInBytes"],
             f"{size(each['sizeInBytes'])} <small>{percent(each['sizeInBytes'] / total)}</small>",
-            f"{each['topic']}: {each['sizeInBytes']:,} bytes, {each['records']:,} records",
+            f"{each['topic']}: {size(each['sizeInBytes'])}, {_counted(each['records'], 'record')}",
         )
         for each in topics[:_MOST_TOPICS]
     ]
@@ -490,10 +496,3 @@ def _topics_table(topics: Sequence[Row]) -> str:
 
 def _mean(part: int, whole: int) -> str:
     return number(part / whole) if whole else NONE
-
-
-def _foot() -> str:
-    return (
-        "<footer>Made by <code>pylog stats</code>. This page needs no network and loads nothing."
-        "</footer>"
-    )

@@ -14,13 +14,14 @@ from pylog.columnar.rows import TableText, table_of_rows
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.locations import printable_location
 from pylog.reading.damage import Attempts
+from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import SharedProgress
-from pylog.statistics.charts import TimeSteps
 from pylog.statistics.page import statistics_page
 from pylog.statistics.partition import PartitionWork, TopicCounts, shared_budget
+from pylog.statistics.time_steps import TimeSteps, without_strays
 from pylog.statistics.topic import TopicRows, TopicSample, TopicStatistics
 from pylog.text.instants import likely_unit
 from pylog.text.names import json_name, names_nearest_keyword
@@ -215,10 +216,26 @@ class LogStatistics:
         shown = f"{counted(topics, 'topic')}, {counted(partitions, 'partition')}"
         return f"LogStatistics({shown}, read={self.read!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the table of topics that a notebook shows; `html` is the whole page."""
+        rows = [
+            (
+                *(each["topic"], each["partitions"], each["segments"], each["size_in_bytes"]),
+                *(each["records"], each["batches"]),
+            )
+            for each in self.tables["topics"].to_pylist()
+        ]
+        columns = ("topic", "partitions", "segments", "bytes", "records", "batches")
+        return html_table(repr(self), columns, rows, len(rows), notes=self.problems)
+
     def time_steps(self, topic: str, most: int) -> TimeSteps | None:
-        """Return what came over time to a topic, in at most so many steps; None without times."""
+        """Return what came over time to a topic, in at most so many steps; None without times.
+
+        What is years away from all the rest, as a wrong clock makes it, is left out.
+        """
         rows = _with_milliseconds(self.tables["times"]).to_pylist()
-        return TimeSteps.of([_plain(row) for row in rows if row["topic"] == topic], most)
+        timed, _ = without_strays([_plain(row) for row in rows if row["topic"] == topic])
+        return TimeSteps.of(timed, most)
 
     def document(self) -> dict[str, Any]:
         """Return all of it as plain values that JSON has.

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.statistics import batches as histograms
-from pylog.statistics.batches import HOUR_MS, SizeHistogram, TimeHistogram
+from pylog.statistics.batches import MINUTE_MS, SizeHistogram, TimeHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
 
-TIMESTAMPS = st.integers(0, 50 * HOUR_MS) | st.sampled_from((0, HOUR_MS - 1, HOUR_MS, 2**62))
+TIMESTAMPS = st.integers(0, 50 * MINUTE_MS) | st.sampled_from((0, MINUTE_MS - 1, MINUTE_MS, 2**62))
 BATCHES = st.lists(st.tuples(TIMESTAMPS, TIMESTAMPS, st.integers(0, 99), st.integers(1, 9_999)))
 
 
@@ -52,16 +52,16 @@ def test_times_are_counted_by_the_interval_of_the_largest_one(
     found.merge(by_time(right))
     expected: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     for first, second, records, size in [*left, *right]:
-        place = max(first, second) // HOUR_MS
-        is_spanning = min(first, second) // HOUR_MS < place
+        place = max(first, second) // MINUTE_MS
+        is_spanning = min(first, second) // MINUTE_MS < place
         for index, value in enumerate((1, records, size, records, size)):
-            expected[place * HOUR_MS][index] += value if index < 3 or is_spanning else 0
+            expected[place * MINUTE_MS][index] += value if index < 3 or is_spanning else 0
     assert {each.start_ms: list(each[1:]) for each in found} == dict(expected)
-    assert found.interval_ms == HOUR_MS
+    assert found.interval_ms == MINUTE_MS
 
 
 @given(BATCHES, BATCHES)
-def test_too_many_hours_become_longer_intervals(
+def test_too_many_minutes_become_longer_intervals(
     left: list[tuple[int, int, int, int]], right: list[tuple[int, int, int, int]]
 ) -> None:
     most = histograms._MOST_INTERVALS
@@ -73,7 +73,7 @@ def test_too_many_hours_become_longer_intervals(
         histograms._MOST_INTERVALS = most
     rows = list(found)
     assert len(rows) <= 3
-    assert found.interval_ms % HOUR_MS == 0
+    assert found.interval_ms % MINUTE_MS == 0
     assert all(each.start_ms % found.interval_ms == 0 for each in rows)
     for each in rows:
         inside = [
@@ -91,6 +91,6 @@ def test_too_many_hours_become_longer_intervals(
 def test_what_has_no_timestamp_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(histograms, "_MOST_INTERVALS", 1)
     found = TimeHistogram()
-    found.add(*arrays([(-1, -1, 5, 50), (-1, HOUR_MS, 1, 10)]))
+    found.add(*arrays([(-1, -1, 5, 50), (-1, MINUTE_MS, 1, 10)]))
     assert found.untimed[1:4] == (1, 5, 50)
-    assert [each[:4] for each in found] == [(HOUR_MS, 1, 1, 10)]
+    assert [each[:4] for each in found] == [(MINUTE_MS, 1, 1, 10)]

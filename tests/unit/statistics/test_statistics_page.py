@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.statistics.charts import duration, moment, number, percent, size, text
 from pylog.statistics.page import statistics_page
+from pylog.text.charts import duration, moment, number, percent, size, text
 from tests.support.batches import Stored, batch_v2, message, plain_records
 from tests.support.log_files import segment_path, write_partition
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
 NOW_MS = 1_700_000_000_000
 
 
@@ -133,7 +133,7 @@ def ensure_times(found: pylog.results.LogStatistics, data: Sequence[Built]) -> N
     expected: Counter[int | None] = Counter()
     for built in data:
         at = built.max_timestamp
-        expected[None if at < 0 else at // HOUR_MS * HOUR_MS] += len(built.data)
+        expected[None if at < 0 else at // MINUTE_MS * MINUTE_MS] += len(built.data)
     assert dict(rows(found, "times", "start", "bytes")) == dict(expected)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.statistics.charts import TimeSteps
+from pylog.statistics.time_steps import TimeSteps, without_strays
 
 HOUR_MS = 3_600_000
 
@@ -49,3 +49,26 @@ def test_there_are_never_more_steps_than_asked_for_and_nothing_is_lost(
     assert sum(found.size_bytes) == len(hours)
     assert found.start_ms <= min(hours) * HOUR_MS
     assert found.end_ms > max(hours) * HOUR_MS
+
+
+def test_minutes_stay_minutes_while_there_is_room() -> None:
+    minute = 60_000
+    found = TimeSteps.of([row(3 * minute, 7, minute), row(5 * minute, 9, minute)], 10)
+    assert found is not None
+    assert (found.step_ms, found.size_bytes) == (minute, [7, 0, 9])
+
+
+def test_what_a_wrong_clock_has_written_does_not_draw_years_without_a_record() -> None:
+    rows = [row(hour * HOUR_MS, 100) for hour in range(400_000, 400_010)]
+    wrong = [row(0, 5), row(900_000 * HOUR_MS, 20)]
+    assert without_strays([*rows, *wrong, row(None)]) == (rows, wrong[::-1])
+
+
+def test_two_times_that_both_weigh_are_drawn_with_what_is_between_them() -> None:
+    rows = [row(0, 30), row(400_000 * HOUR_MS, 70)]
+    assert without_strays(rows) == (rows, [])
+
+
+def test_a_night_without_records_is_no_reason_to_leave_out_a_day() -> None:
+    rows = [row(day * 24 * HOUR_MS + hour * HOUR_MS) for day in range(3) for hour in range(8, 20)]
+    assert without_strays(rows) == (rows, [])

@@ -11,8 +11,14 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import DIRECTORY, command
-from pylog.cli.output import announce_compilation, document_of, write_json
+from pylog.cli.options import DIRECTORY, FILE, command
+from pylog.cli.output import (
+    announce_compilation,
+    document_of,
+    ensure_can_be_written,
+    write_json,
+    write_page,
+)
 from pylog.cli.style import BOLD, DIM, RED, YELLOW, OutputTraits
 from pylog.results import Severity
 from pylog.text.words import counted, format_bytes
@@ -67,6 +73,13 @@ if TYPE_CHECKING:
     "not exist or is empty. Takes one PATH, on which no broker should be working.",
 )
 @click.option(
+    "--html",
+    metavar="FILE",
+    type=FILE,
+    help="Write a page to FILE: the verdict, findings, offsets. It needs nothing beside it, "
+    "neither files nor a network. An existing file is replaced.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -80,6 +93,7 @@ def doctor(
     severity: str,
     verbose: bool,
     repair_to: str | None,
+    html: str | None,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.doctor` has, too
 ) -> int:
@@ -112,6 +126,8 @@ def doctor(
     if repair_to is not None and len(paths) > 1:
         msg = "--repair-to takes one PATH: the copy is one log directory"
         raise click.UsageError(msg)
+    if html is not None:
+        ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None
     of_library["partitions"] = of_library["partitions"] or None
     announce_compilation()
@@ -124,9 +140,11 @@ def doctor(
             del of_library["kafka_version"]
             summary = pylog.repair_copy(paths[0], repair_to, **of_library)
             report = summary.source
+    if html is not None:
+        write_page(report.html(), html)
     if as_json:
         write_json(_document(report, least, summary))
-    else:
+    elif html is None or summary is not None:
         print_doctor_report(report, least, sys.stdout, is_verbose=verbose)
         if summary is not None:
             print_repair_summary(summary, sys.stdout)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +16,9 @@ from pylog.cli.output import (
     bar,
     can_show_blocks,
     columns_chart,
+    ensure_can_be_written,
     write_json,
+    write_page,
 )
 from pylog.cli.style import BOLD, GREEN, OutputTraits
 from pylog.text.words import counted, format_bytes, minute_text
@@ -81,6 +80,13 @@ _MOST_WIDTH = 140
     "network. An existing file is replaced.",
 )
 @click.option(
+    "--timeline",
+    metavar="FILE",
+    type=FILE,
+    help="Write another page to FILE, which shows one topic (--topic) along its offsets: records, "
+    "bytes, missing offsets, transactions and leader epochs.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -95,6 +101,7 @@ def stats(
     full: bool,
     top: int,
     html: str | None,
+    timeline: str | None,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.stats` has, too
 ) -> int:
@@ -102,7 +109,7 @@ def stats(
 
     Without --sample and --full every batch header is read, and no record. That tells size and
     records by topic, partition and segment; how full batches are; which codecs they have; when
-    records came, by the hour of the largest timestamp of their batch; how even partitions are; and
+    records came, by the largest timestamp of their batch; how even partitions are; and
     timestamps that are out of order or in the future.
 
     --sample reads some records, at random places. What it says about all records has bounds: the
@@ -121,52 +128,33 @@ def stats(
     if sample and full:
         msg = "give either --sample or --full, not both"
         raise click.UsageError(msg)
-    if html is not None:
-        _ensure_can_be_written(html)
+    names = options.names_in(topics, None)
+    if timeline is not None and (len(paths) != 1 or len(names) != 1):
+        msg = "--timeline shows one topic of one PATH: name it with --topic"
+        raise click.UsageError(msg)
+    for file in (html, timeline):
+        if file is not None:
+            ensure_can_be_written(file)
     announce_compilation()
     has_bar = progress.is_seen()
     with progress.ProgressBar("reading", None) as bar:
         found = pylog.stats(
             *paths,
-            topics=options.names_in(topics, None) or None,
+            topics=names or None,
             read="all" if full else "sample" if sample else "headers",
             most=top,
             progress=bar.show if has_bar else None,
             **of_library,
         )
     if html is not None:
-        _write_page(found, html)
+        write_page(found.html(), html)
+    if timeline is not None:
+        write_page(pylog.timeline(paths[0], names[0]).html(), timeline)
     if as_json:
         write_json(found.document())
-    elif html is None:
+    elif html is None and timeline is None:
         _print(found, top)
     return exit_status.FINDINGS if found.problems else exit_status.SOUND
-
-
-def _ensure_can_be_written(path: str) -> None:
-    """Raise the error now that writing the page would raise once everything has been read."""
-    target = Path(path)
-    code = None
-    if target.is_dir():
-        code = errno.EISDIR
-    elif not target.parent.is_dir():
-        code = errno.ENOENT
-    elif not os.access(target if target.exists() else target.parent, os.W_OK):
-        code = errno.EACCES
-    if code is not None:
-        raise OSError(code, os.strerror(code), path)
-
-
-def _write_page(found: pylog.results.LogStatistics, path: str) -> None:
-    page = found.html().encode()
-    try:
-        Path(path).write_bytes(page)
-    except OSError as error:
-        error.filename = path  # a full disk names none
-        raise
-    sys.stderr.write(
-        f"pylog: written to {pylog.jobs.printable(path)} ({format_bytes(len(page))})\n"
-    )
 
 
 def _print(found: pylog.results.LogStatistics, top: int) -> None:
@@ -313,7 +301,8 @@ class StatisticsText:
         spanning = sum(each["spanningBytes"] for each in timed)
         if spanning:
             share = _percent(spanning, topic["bytes"])
-            yield f"{_INDENT * 2}{share} of the bytes are in batches that began in an earlier hour"
+            earlier = "of the bytes are in batches that began in an earlier interval"
+            yield f"{_INDENT * 2}{share} {earlier}"
         for each in rows:
             if each["start"] is None:
                 yield (
@@ -492,7 +481,7 @@ def _duration(milliseconds: int) -> str:
     return f"{milliseconds} ms"
 
 
-_HOUR_MS = 3_600_000
+_MINUTE_MS = 60_000
 
 
 def time_chart(steps: TimeSteps, *, blocks: bool = True) -> Iterator[str]:
@@ -505,7 +494,10 @@ def time_chart(steps: TimeSteps, *, blocks: bool = True) -> Iterator[str]:
 
 
 def _length(step_ms: int) -> str:
-    hours = step_ms // _HOUR_MS
+    minutes = step_ms // _MINUTE_MS
+    if minutes < 60:
+        return "a minute" if minutes == 1 else f"{minutes} minutes"
+    hours = minutes // 60
     if hours == 1:
         return "an hour"
     return f"{hours} hours" if hours < 48 else f"{hours / 24:g} days"

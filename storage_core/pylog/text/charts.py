@@ -1,4 +1,4 @@
-"""Parts of the page: text that is safe to show, numbers as people read them, tables and charts.
+"""Pages in HTML: text that is safe to show, numbers as people read them, tables and charts.
 
 Whatever comes from disk goes through `text`. Charts are SVG that stretches to the width there is;
 their labels are ordinary text beside them, which keeps its size and can be selected.
@@ -7,12 +7,13 @@ their labels are ordinary text beside them, which keeps its size and can be sele
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.text.words import format_bytes, minute_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 _SPACE = "\u00a0"
@@ -179,6 +180,34 @@ def _column(kind: str, x: float, width: float, y: float, height: float) -> str:
     )
 
 
+class Strip(NamedTuple):
+    """A part of a line of strips: where it begins and ends, 0 to 1, its colour and its tip."""
+
+    start: float
+    end: float
+    kind: str  # a class of the style sheet
+    tip: str
+
+
+def strip_chart(lines: Sequence[tuple[str, Sequence[Strip], str]]) -> str:
+    """Return lines of strips below each other: a label, what is drawn, and a note; HTML."""
+    rows = []
+    for label, strips, note in lines:
+        drawn = "".join(
+            f'<rect class="{each.kind}" x="{100 * each.start:.2f}" height="10" '
+            f'width="{max(100 * (each.end - each.start), 0.15):.2f}">'
+            f"<title>{text(each.tip)}</title></rect>"
+            for each in strips
+        )
+        rows.append(
+            f'<div class="row"><span class="label">{label}</span>'
+            '<svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img">'
+            f'<rect class="track" width="100" height="10"/>{drawn}</svg>'
+            f'<span class="value">{note}</span></div>'
+        )
+    return f'<div class="bars">{"".join(rows)}</div>'
+
+
 class Share(NamedTuple):
     """A part of a whole: its name, its value, a tip, and two classes of the style sheet."""
 
@@ -189,8 +218,8 @@ class Share(NamedTuple):
     colour: str
 
 
-def share_chart(parts: Sequence[Share]) -> str:
-    """Return one bar that is shared by parts, and a legend with sizes."""
+def share_chart(parts: Sequence[Share], shown: Callable[[float], str] = size) -> str:
+    """Return one bar that is shared by parts, and a legend with what `shown` makes of values."""
     total = sum(each.value for each in parts) or 1
     drawn, legend, x = "", "", 0.0
     for each in parts:
@@ -201,7 +230,7 @@ def share_chart(parts: Sequence[Share]) -> str:
         )
         legend += (
             f'<li><i style="background:var(--{each.colour})"></i>{text(each.name)}'
-            f"<small>{size(each.value)}, {percent(each.value / total)}</small></li>"
+            f"<small>{shown(each.value)}, {percent(each.value / total)}</small></li>"
         )
         x += width
     return (
@@ -210,71 +239,19 @@ def share_chart(parts: Sequence[Share]) -> str:
     )
 
 
-_HOUR_MS = 3_600_000
-_DAY_HOURS = 24
-_STEPS_MS = tuple(
-    _HOUR_MS * hours
-    for hours in (1, 2, 3, 6, 12, *(_DAY_HOURS * days for days in (1, 2, 7, 14, 28, 91, 364)))
-)
+def page(title: str, body: str, command: str) -> str:
+    """Return a whole page: no script, no network, no file beside it; title and body are HTML."""
+    style = files("pylog.text").joinpath("page.css").read_text("utf-8")
+    foot = f"Made by <code>{command}</code>. This page needs no network and loads nothing."
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title} · {command}</title><style>\n{style}</style></head>"
+        f"<body><main>{body}<footer>{foot}</footer></main></body></html>\n"
+    )
 
 
-class TimeSteps(NamedTuple):
-    """What came in each of some steps of time, one after the other.
-
-    Attributes
-    ----------
-    start_ms
-        Where the first step begins; it is a multiple of the length.
-    step_ms
-        The length of each.
-    records, size_bytes
-        By step: what has its largest timestamp there, batch by batch.
-    spanning_bytes
-        What of it is in batches that began in an earlier interval of the table.
-    """
-
-    start_ms: int
-    step_ms: int
-    records: list[int]
-    size_bytes: list[int]
-    spanning_bytes: list[int]
-
-    @property
-    def end_ms(self) -> int:
-        """Where the last step ends."""
-        return self.start_ms + self.step_ms * len(self.records)
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]], most: int) -> TimeSteps | None:
-        """Return the steps of some rows of a document's "times"; None if no row has a time.
-
-        Parameters
-        ----------
-        rows
-            Of one topic, or of several.
-        most
-            How many steps there may be.
-        """
-        timed = [each for each in rows if each["start"] is not None]
-        if not timed:
-            return None
-        first = min(each["start"] for each in timed)
-        last = max(each["start"] for each in timed)
-        step = _step(first, last, max(each["intervalMs"] for each in timed), most)
-        begin = first // step
-        count = last // step - begin + 1
-        found = cls(begin * step, step, [0] * count, [0] * count, [0] * count)
-        for each in timed:
-            place = each["start"] // step - begin
-            found.records[place] += each["records"]
-            found.size_bytes[place] += each["bytes"]
-            found.spanning_bytes[place] += each["spanningBytes"]
-        return found
-
-
-def _step(first: int, last: int, interval_ms: int, most: int) -> int:
-    """Return a length that people count in, if one of those is long enough."""
-    for step in _STEPS_MS:
-        if step % interval_ms == 0 and last // step - first // step < most:
-            return step
-    return interval_ms * (1 + (last - first) // interval_ms // max(1, most - 1))
+def tiles(values: Iterable[tuple[str, str]]) -> str:
+    """Return figures that stand out, each with what it counts; both are HTML."""
+    shown = "".join(f'<div class="tile"><b>{a}</b><span>{b}</span></div>' for a, b in values)
+    return f'<div class="tiles">{shown}</div>'
