@@ -182,3 +182,8 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             "damage": damage,
         },
     )
+
+
+def counted(count: int, thing: str) -> str:
+    """Return ``1 record``, ``2 records``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 
 import pylog
 from pylog_jobs.cleanup import add_arguments as add_common_arguments
-from pylog_jobs.cleanup import cleanup_outcome, parameters_of
+from pylog_jobs.cleanup import cleanup_outcome, counted, parameters_of
 from pylog_jobs.job import Job, end_process
 from pylog_jobs.stop_request import StopRequest
 from pyspark_pylog.errors import place_of_write_added
@@ -101,7 +101,8 @@ def _outcome(directory: str, summary: pylog.results.CompactionSummary, by_engine
         if not totals.cleaned_partitions:
             return None
         return (
-            f"{totals.records} records of {totals.cleaned_partitions} partitions {would} removed "
+            f"{counted(totals.records, 'record')} of "
+            f"{counted(totals.cleaned_partitions, 'partition')} {would} removed "
             f"({totals.removed_bytes} bytes); {totals.size_bytes} bytes remain"
         )
 

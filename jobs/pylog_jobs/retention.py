@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pylog_jobs.cleanup import CleanupParameters
+from pylog_jobs.cleanup import counted
     from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.retention")  # also where this is __main__
@@ -66,7 +67,8 @@ def _outcome(directory: str, summary: pylog.results.RetentionSummary) -> Outcome
         if not totals.segments:
             return None
         return (
-            f"{totals.segments} segments of {totals.changed_partitions} partitions {would} removed "
+            f"{counted(totals.segments, 'segment')} of "
+            f"{counted(totals.changed_partitions, 'partition')} {would} removed "
             f"({totals.deleted_bytes} bytes); {totals.size_bytes} bytes remain"
         )
 

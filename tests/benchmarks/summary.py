@@ -43,7 +43,7 @@ compression. Formats v0 and v1 have single messages, or wrappers of 64 KB."""
 
 
 _MEASURE = """\
-`make bench` takes hours and writes `build/bench.json`. To try it out on a twentieth of the data, use
+`make bench` takes hours and writes `build/bench.json`. To try it on a twentieth of the data, use
 `python -m tests.benchmarks --quick`. `make bench BENCH=--publish` renews this page: it refuses to
 start on a busy machine, and publishes only runs in which every target was measured."""
 

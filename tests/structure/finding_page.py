@@ -16,8 +16,8 @@ An **error** means that records are lost or cannot be read, or that a broker doe
 **warning** means that side files and batches disagree, or that bytes are where none should be. An
 **info** is worth knowing, and nothing is wrong.
 
-After a clean shutdown (`.kafka_cleanshutdown` is in the log directory), a broker reads no batch. Otherwise
-it scans each log from its recovery point.
+After a clean shutdown (`.kafka_cleanshutdown` is in the log directory), a broker reads no batch.
+Otherwise it scans each log from its recovery point.
 
 | code | severity | meaning | what a broker does | what to do |
 |---|---|---|---|---|

@@ -1,7 +1,7 @@
 """The built site in a browser without a screen: what a reader could not see.
 
 ``look.js`` does the looking, in a page that has the site's pages in frames; it sends what it found
-to the server here. Needs Chromium, as Debian and Ubuntu package it; nothing is fetched from elsewhere.
+to the server here. Needs Chromium, as Debian and Ubuntu package it; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-"""Programs that are looked for on the ``PATH``; the environment variable ``CHROMIUM`` names another."""
+"""Programs that are looked for on the ``PATH``; the variable ``CHROMIUM`` names another."""
 
 _SCRIPT = Path(__file__).with_name("look.js")
 _CHECKER = "/check.html"
@@ -118,6 +118,6 @@ def unseen(site: Path, browser: str, pages: Sequence[str] | None = None) -> list
 
 
 def _release_at_end(process: subprocess.Popen[str], server: _Server) -> None:
-    """Wait until the browser ends, draining what it says: nobody has to wait for its answer then."""
+    """Drain what the browser says until it ends: then nobody has to wait for its answer."""
     process.communicate()
     server.done.set()

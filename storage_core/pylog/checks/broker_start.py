@@ -38,6 +38,7 @@ from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,18 +95,16 @@ class BrokerStart(NamedTuple):
                 return "a broker starts on it as it is: there is nothing to scan"
             if not self.scanned_segments:
                 return "a broker starts on it as it is: it was closed in order"
-            return f"a broker scans {_segments(self.scanned_segments)} and finds them sound"
+            scanned = counted(self.scanned_segments, "segment")
+            them = "it" if self.scanned_segments == 1 else "them"
+            return f"a broker scans {scanned} and finds {them} sound"
         where = f"cuts {name_of(self.cut_path)} off at byte {self.cut_position}"
-        text = f"a broker {where}: {self.lost_bytes} bytes go"
+        text = f"a broker {where}: {counted(self.lost_bytes, 'byte goes', 'bytes go')}"
         if self.deleted_segments:
-            text += f", {_segments(self.deleted_segments)} after it among them"
+            text += f", {counted(self.deleted_segments, 'segment')} after it among them"
         if self.loses_records:
             text += f"; the log ends at offset {self.cut_offset} then, not {self.end_offset}"
         return text
-
-
-def _segments(count: int) -> str:
-    return "1 segment" if count == 1 else f"{count} segments"
 
 
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()

@@ -20,6 +20,7 @@ from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_pref
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.locations import join
 from pylog.model import INTERNAL_TOPICS, NO_PRODUCER_ID, NO_SEQUENCE
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,7 +211,8 @@ class _Break(NamedTuple):
             message += ", so records may be in the log twice"
         else:
             code = SEQUENCE_GAP
-            message += f", so the producer sent {self.skipped} records that are not in the log"
+            skipped = counted(self.skipped, "record that is", "records that are")
+            message += f", so the producer sent {skipped} not in the log"
         severity = Severity.WARNING
         if self.may_be_forgotten:
             severity = Severity.INFO

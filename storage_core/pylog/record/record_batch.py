@@ -31,6 +31,7 @@ from pylog.record.byte_buffer import over_limit
 from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type
 from pylog.record.record import Record, decode_record, wrap_int64
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,8 +127,8 @@ class RecordBatch:
             )
         if position != len(payload):
             reason = (
-                f"{len(payload) - position} bytes remain after the batch's "
-                f"{header.record_count} records"
+                f"{counted(len(payload) - position, 'byte')} left after the batch's "
+                f"{counted(header.record_count, 'record')}"
             )
             raise InvalidRecordError(reason)
 

@@ -36,6 +36,7 @@ from pylog.record.compression import Decompressor
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
+from pylog.text.words import counted
 from pylog.validation.log_append_info import batches_of
 from pylog.validation.record_summary import RecordSummary, summarize
 
@@ -114,10 +115,11 @@ class LogValidator:
             msg = f"batch has offsets {header.offset} to {header.last_offset}"
             raise self._invalid(msg)
         if header.record_count <= 0:
-            msg = f"batch counts {header.record_count} records"
+            msg = f"batch counts {counted(header.record_count, 'record')}"
             raise self._invalid(msg)
         if header.record_count != span:
-            msg = f"batch counts {header.record_count} records and spans {span} offsets"
+            records, offsets = counted(header.record_count, "record"), counted(span, "offset")
+            msg = f"batch counts {records} and spans {offsets}"
             raise self._invalid(msg)
         if header.is_control_batch:
             msg = "clients may not write control batches"
@@ -190,7 +192,8 @@ class LogValidator:
                 has_timestamp_error = True
                 errors.append((index, reason))
         kind = InvalidTimestampError if has_timestamp_error else RecordValidationError
-        msg = f"{len(errors)} of {max(header.record_count, len(errors))} records are refused"
+        records = counted(max(header.record_count, len(errors)), "record")
+        msg = f"{len(errors)} of {records} refused"
         raise kind(msg, tuple(errors), self._topic_partition)
 
     def _timestamp_error(self, header: BatchHeader, timestamp: int) -> str | None:

@@ -101,9 +101,8 @@ def test_a_notebook_shows_a_report_and_a_repaired_copy(damaged: Path, tmp_path: 
     copied = pylog.repair_copy(damaged, tmp_path / "copy")
     shown = copied.source._repr_html_()
     assert copied.source.verdict[0] in shown
-    assert [each for each in re.findall(r"<td[^>]*>(error|warning|info)</td>", shown)] == [
-        *("error", "warning", "warning", "info"),
-    ]
+    severities = re.findall(r"<td[^>]*>(error|warning|info)</td>", shown)
+    assert severities == ["error", "warning", "warning", "info"]
     assert "15 to 28" in copied._repr_html_()
 
 

@@ -160,7 +160,7 @@ ONE = record_v2(0, 0, b"k", b"v")
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_count_that_is_too_low_is_invalid(codec: str) -> None:
     text = invalid(ONE + ONE, count=1, codec=codec)
-    assert text == f"{len(ONE)} bytes remain after the batch's 1 records"
+    assert text == f"{len(ONE)} bytes left after the batch's 1 record"
 
 
 @pytest.mark.parametrize("codec", CODECS)
