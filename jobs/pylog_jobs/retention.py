@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pylog
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
 from pylog_jobs.cleanup import add_arguments as add_common_arguments
-from pylog_jobs.cleanup import cleanup_outcome, parameters_of
+from pylog_jobs.cleanup import cleanup_outcome, counted, parameters_of
 from pylog_jobs.job import Job, UsageError, end_process
 from pylog_jobs.stop_request import StopRequest
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pylog_jobs.cleanup import CleanupParameters
-from pylog_jobs.cleanup import counted
     from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.retention")  # also where this is __main__

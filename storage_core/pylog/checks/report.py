@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.findings import FINDINGS, Finding, Severity
 from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
+from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
-    from pylog.checks import page as checks_page
     from pylog.checks.broker_start import BrokerStart
     from pylog.columnar import rows as columnar_rows
     from pylog.model import TopicPartition
     from pylog.reading import html_table as reading_html_table
 else:
-    checks_page = LazyModule("pylog.checks.page")
     reading_html_table = LazyModule("pylog.reading.html_table")
     columnar_rows = LazyModule("pylog.columnar.rows")
 
@@ -120,8 +120,8 @@ class DoctorReport:
     @property
     def counts(self) -> dict[Severity, int]:
         """How many findings there are of each severity."""
-        counted = Counter(each.severity for each in self.findings)
-        return {severity: counted[severity] for severity in Severity}
+        found = Counter(each.severity for each in self.findings)
+        return {severity: found[severity] for severity in Severity}
 
     @property
     def worst(self) -> Severity | None:
@@ -169,8 +169,8 @@ class DoctorReport:
         if not sentences:
             sentences.append("A broker starts on this, and loses no record that can be read")
         if self.directories and all(each.lacks_metadata for each in self.directories):
-            text = "The cluster's metadata are not here: whether they have these partitions"
-            sentences.append(f"{text} is not known; if not, a broker sets them aside as -stray")
+            said = "The cluster's metadata are not here: whether they have these partitions"
+            sentences.append(f"{said} is not known; if not, a broker sets them aside as -stray")
         return sentences
 
     @property
@@ -203,7 +203,7 @@ class DoctorReport:
 
     def html(self) -> str:
         """Return the report as one page that needs nothing beside it."""
-        return checks_page.doctor_page(self)
+        return _page(self)
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows: the verdict, and findings, the worst first."""
@@ -319,3 +319,106 @@ class RepairSummary:
     def left_out_bytes(self) -> int:
         """Of all ``.log`` files."""
         return sum(each.left_out_bytes for each in self.partitions)
+
+
+_MOST_PLACES = 20  # of a kind
+_MOST_PARTITIONS = 200
+_COLOURS = {Severity.ERROR: "other", Severity.WARNING: "gzip", Severity.INFO: "lz4"}
+_OFFSETS = (
+    ("records", "records", "good"),
+    ("control_records", "control records", "b"),
+    ("compacted", "removed by compaction", "none"),
+    ("missing", "missing", "gzip"),
+    ("damaged", "damaged", "other"),
+)
+"""Kinds of offsets, their names and colours."""
+
+
+def _page(report: DoctorReport) -> str:
+    """Return the whole page: the verdict first, then findings by kind, then partitions."""
+    paths = [each.path for each in report.directories] or [each.path for each in report.partitions]
+    shown = ", ".join(text(printable_location(each)) for each in paths[:3])
+    if len(paths) > 3:
+        shown += f" and {len(paths) - 3} more"
+    body = (
+        f'<header><h1>What is wrong with these Kafka logs</h1><p class="lead"><code>{shown}</code>'
+        f"</p></header>{_page_part(report)}"
+    )
+    return page(shown, body, "pylog doctor")
+
+
+def _page_part(report: DoctorReport) -> str:
+    """Return what the page and a notebook show below the title."""
+    verdict = "".join(f"<li>{text(each, 2000)}</li>" for each in report.verdict)
+    counts = report.counts
+    plurals = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
+    figures = [
+        (size(report.scanned_bytes), f"of {size(report.size_bytes)} are intact"),
+        (
+            number(len(report.partitions)),
+            "partitions" if len(report.partitions) != 1 else "partition",
+        ),
+        *((number(counts[each]), plurals[each]) for each in Severity),
+    ]
+    cards = "".join([*_kind_cards(report), *_partition_cards(report)])
+    return (
+        f'<div class="problems"><b>Verdict</b><ul>{verdict}</ul></div>{tiles(figures)}'
+        f'<div class="grid">{cards}</div>'
+    )
+
+
+def _kind_cards(report: DoctorReport) -> Iterator[str]:
+    found: dict[tuple[Severity, str], list[Finding]] = {}
+    for each in report.findings:
+        found.setdefault((each.severity, each.code), []).append(each)
+    for (severity, code), findings in sorted(found.items(), key=lambda item: item[0][0].rank):
+        first = findings[0]
+        note = f"{text(first.broker_action)}. <b>To do:</b> {text(first.advice)}."
+        rows = [
+            (
+                f"<code>{text(printable_location(each.path))}</code>",
+                _place(each),
+                text(each.message),
+            )
+            for each in findings[:_MOST_PLACES]
+        ]
+        more = len(findings) - len(rows)
+        if more > 0:
+            rows.append((f"and {number(more)} more", NONE, ""))
+        style = f"color:var(--{_COLOURS[severity]})"
+        title = f'<span style="{style}">●</span> {severity}: {text(code)}'
+        content = table(("file", "where", "what"), rows, left=3)
+        yield card(title, content, note=f"A broker: {note}", wide=True)
+
+
+def _place(finding: Finding) -> str:
+    parts = []
+    if finding.position is not None:
+        end = NONE if finding.end_position is None else f"{finding.end_position:,}"
+        parts.append(f"bytes {finding.position:,} to {end}")
+    if finding.next_offset is not None:
+        end = NONE if finding.end_offset is None else f"{finding.end_offset:,}"
+        parts.append(f"offsets {finding.next_offset:,} to {end}")
+    return ", ".join(parts)
+
+
+def _partition_cards(report: DoctorReport) -> Iterator[str]:
+    wrong = [each for each in report.partitions if _has_warning(each)]
+    for each in wrong[:_MOST_PARTITIONS]:
+        offsets = each.offsets
+        parts = [
+            Share(name, count, f"{name}: {number(count)}", colour, colour)
+            for kind, name, colour in _OFFSETS
+            if (count := getattr(offsets, kind))
+        ]
+        start = f" A start: {text(each.start.describe())}." if each.start is not None else ""
+        note = f"Offsets {each.start_offset:,} to {each.end_offset:,} (exclusive).{start}"
+        chart = share_chart(parts, number) if parts else ""
+        yield card(text(each.topic_partition), chart, note=note)
+    more = len(wrong) - _MOST_PARTITIONS
+    if more > 0:
+        yield card("More partitions", "", note=f"{counted(more, 'partition')} more with findings.")
+
+
+def _has_warning(partition: PartitionReport) -> bool:
+    return any(each.severity.is_at_least(Severity.WARNING) for each in partition.findings)
