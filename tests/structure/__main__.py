@@ -18,6 +18,8 @@ from tests.structure.imports import (
     private_imports,
     unannounced_loading,
 )
+from tests.structure.json_page import PAGE as JSON_PAGE
+from tests.structure.json_page import json_page
 from tests.structure.layers import (
     import_graph,
     imports_that_point_up,
@@ -67,10 +69,11 @@ def made_from_the_program() -> dict[str, str]:
     return {
         COMMAND_PAGE: command_page(),
         FINDING_PAGE: finding_page(),
+        JSON_PAGE: json_page(),
         TABLE_PAGE: table_page(),
         **man_pages(),
         **stubs(),
-        **published_files(ROOT),
+        **published_files(Path(__file__).parents[2]),
     }
 
 

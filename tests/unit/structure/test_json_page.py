@@ -1,0 +1,62 @@
+"""The page about JSON: made of what the commands print, and what it shows by hand is right, too."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pylog
+from pylog import kernel_compilation
+from pylog.admin.coordinators import StaleState
+from pylog.cli.main import run
+from pylog.results import SharePartition
+from tests.structure.json_page import PAGE, json_page
+from tests.unit.native.sample_kernels import clear
+from tests.unit.native.test_kernel import only_images
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / PAGE).read_text("utf-8")
+
+
+def blocks(heading: str) -> list[dict[str, object]]:
+    """Return the JSON of the blocks below a heading, or below a line that names a command."""
+    begin = rf"(?:^## {heading}\n|^`{heading}`:\n)"
+    [section] = re.findall(rf"{begin}(.*?)(?=^## |^`pylog|\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```json\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return [json.loads(block) for block in found]
+
+
+def test_the_page_is_what_the_commands_print() -> None:
+    assert json_page() == TEXT
+
+
+def test_every_block_is_json_and_every_document_begins_with_its_version() -> None:
+    for heading in ("pylog ls", "pylog doctor", "pylog stats", "pylog groups", "pylog topics"):
+        assert next(iter(blocks(heading)[0].items())) == ("schemaVersion", 1), heading
+
+
+def test_what_is_shown_of_share_groups_has_the_members_that_they_have() -> None:
+    _, partition, stale = blocks("pylog groups")
+    for shown, kind in ((partition, SharePartition), (stale, StaleState)):
+        fields = getattr(kind, "_fields", None) or tuple(kind.__dataclass_fields__)
+        names = {pylog.jobs.json_name(each) for each in fields} | {"lag"} & set(shown)
+        flat = names - {"topicPartition", "partition", "topic"} <= set(shown)
+        assert flat, (names, shown)
+
+
+@only_images
+def test_the_kernels_that_are_kept(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_compilation, "KERNELS", (clear,))
+    [shown] = blocks("pylog compile")
+    assert run(["compile", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed.keys() == shown.keys()
+    assert printed["kernels"][0].keys() == shown["kernels"][0].keys()  # type: ignore[index]
