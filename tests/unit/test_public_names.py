@@ -55,6 +55,7 @@ WORKERS = {
     "topics",
     "transactions",
     "stats",
+    "timeline",
     "truncate_log",
     "write_topic",
 }
