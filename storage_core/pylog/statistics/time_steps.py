@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _STEPS_MS = tuple(
 )
 _MOST_STRAYS = 0.1  # of all bytes
 _MOST_CUTS = 8
+_LEAST_TIMES = 4
 
 
 class TimeSteps(NamedTuple):
@@ -65,7 +67,8 @@ class TimeSteps(NamedTuple):
             return None
         first = min(each["start"] for each in timed)
         last = max(each["start"] for each in timed)
-        step = _step(first, last, max(each["intervalMs"] for each in timed), most)
+        starts = sorted({each["start"] for each in timed})
+        step = _step(first, last, max(each["intervalMs"] for each in timed), most, _pace(starts))
         begin = first // step
         count = last // step - begin + 1
         found = cls(begin * step, step, [0] * count, [0] * count, [0] * count)
@@ -77,10 +80,18 @@ class TimeSteps(NamedTuple):
         return found
 
 
-def _step(first: int, last: int, interval_ms: int, most: int) -> int:
+def _pace(starts: Sequence[int]) -> int:
+    """Return how far apart times usually are: shorter steps would mostly be empty."""
+    if len(starts) < _LEAST_TIMES:
+        return 0
+    return int(median(after - before for before, after in pairwise(starts)))
+
+
+def _step(first: int, last: int, interval_ms: int, most: int, pace: int) -> int:
     """Return a length that people count in, if one of those is long enough."""
     for step in _STEPS_MS:
-        if step % interval_ms == 0 and last // step - first // step < most:
+        fits = step % interval_ms == 0 and last // step - first // step < most
+        if fits and (step >= pace or step == _STEPS_MS[-1]):
             return step
     return interval_ms * (1 + (last - first) // interval_ms // max(1, most - 1))
 

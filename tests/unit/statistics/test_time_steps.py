@@ -72,3 +72,9 @@ def test_two_times_that_both_weigh_are_drawn_with_what_is_between_them() -> None
 def test_a_night_without_records_is_no_reason_to_leave_out_a_day() -> None:
     rows = [row(day * 24 * HOUR_MS + hour * HOUR_MS) for day in range(3) for hour in range(8, 20)]
     assert without_strays(rows) == (rows, [])
+
+
+def test_batches_that_come_by_the_hour_are_not_drawn_by_the_minute() -> None:
+    found = TimeSteps.of([row(hour * HOUR_MS, 1, 60_000) for hour in range(8)], 100)
+    assert found is not None
+    assert (found.step_ms, found.size_bytes) == (HOUR_MS, [1] * 8)
