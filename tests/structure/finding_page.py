@@ -19,27 +19,18 @@ An **error** means that records are lost or cannot be read, or that a broker doe
 After a clean shutdown (`.kafka_cleanshutdown` is in the log directory), a broker reads no batch.
 Otherwise it scans each log from its recovery point.
 
-| code | severity | meaning | what a broker does | what to do |
-|---|---|---|---|---|
 """
 
 
 def finding_page() -> str:
-    """Return the page: a line for each code, in the order of the code."""
-    lines = (
-        " | ".join(
-            (
-                f"| `{code}`",
-                ", ".join(map(str, each.severities)),
-                each.meaning,
-                _sentence(each.broker_action),
-                f"{_sentence(each.advice)} |\n",
-            )
-        )
-        for code, each in FINDING_CODES.items()
+    """Return the page: a section for each code, in the order of the code."""
+    return _HEAD + "\n".join(_section(code) for code in FINDING_CODES)
+
+
+def _section(code: str) -> str:
+    about = FINDING_CODES[code]
+    severities = " or ".join(f"**{each}**" for each in about.severities)
+    return (
+        f"## {code}\n\n{severities}: {about.meaning}\n\n"
+        f"- A broker: {about.broker_action}.\n- To do: {about.advice}.\n"
     )
-    return _HEAD + "".join(lines)
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
