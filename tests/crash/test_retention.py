@@ -62,7 +62,7 @@ LIMITS = {
 
 @dataclass
 class Before:
-    """A log directory that was closed in order, and what is in its log."""
+    """A log directory that was shut down cleanly, and what is in its log."""
 
     directory: Path
     batches: list[Batch]

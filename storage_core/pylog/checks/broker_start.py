@@ -94,10 +94,10 @@ class BrokerStart(NamedTuple):
             if not self.scanned_segments and not self.is_clean:
                 return "a broker starts on it as it is: there is nothing to scan"
             if not self.scanned_segments:
-                return "a broker starts on it as it is: it was closed in order"
+                return "a broker starts on it as it is: it was shut down cleanly"
             scanned = counted(self.scanned_segments, "segment")
             them = "it" if self.scanned_segments == 1 else "them"
-            return f"a broker scans {scanned} and finds {them} sound"
+            return f"a broker scans {scanned} and finds {them} intact"
         where = f"cuts {name_of(self.cut_path)} off at byte {self.cut_position}"
         text = f"a broker {where}: {counted(self.lost_bytes, 'byte goes', 'bytes go')}"
         if self.deleted_segments:

@@ -1,9 +1,9 @@
 """A finding, and for each kind what it means, what a broker does about it, and what to do.
 
-What a broker does is that of Kafka 4.3. It depends on how the last one ended: after a clean stop
-(``.kafka_cleanshutdown`` is in the log directory) no batch is read. Otherwise every segment from
-the one with the recovery point on is scanned, cut at the first batch that is not whole or has a
-wrong checksum, and indexed again; where bytes are cut off, all later segments are deleted.
+What a broker does is that of Kafka 4.3. It depends on how the last one ended: after a clean
+shutdown (``.kafka_cleanshutdown`` is in the log directory) no batch is read. Otherwise every
+segment from the one with the recovery point on is scanned, cut at the first batch that is not whole
+or has a wrong checksum, and indexed again; where bytes are cut off, all later segments are deleted.
 
 Source: LogManager, LogLoader, LogSegment.recover, ReplicaManager, MetaPropertiesEnsemble (Kafka
 4.3).
@@ -156,23 +156,24 @@ class FindingCode(NamedTuple):
 _NOTHING = "nothing"
 _NO_NEED = "nothing needs to be done"
 _CUTS = (
-    "after a clean stop nothing, and readers fail when they get here; otherwise, from the recovery "
-    "point on, it cuts the segment off here and deletes all later segments"
+    "after a clean shutdown nothing, and readers fail when they get here; otherwise, from the "
+    "recovery point on, it cuts the segment off here and deletes all later segments"
 )
 _REBUILDS = (
-    "after a clean stop it uses the file as it is; otherwise it rebuilds those of the segments "
+    "after a clean shutdown it uses the file as it is; otherwise it rebuilds those of the segments "
     "that it scans, from the recovery point on"
 )
 _REFUSES = "it does not start, or takes this log directory offline"
 _OTHER_REPLICA = (
-    "read another replica; or write a copy of what is sound with --repair-to before a broker starts"
+    "read another replica; or write a copy of what is intact with --repair-to before a broker "
+    "starts"
 )
 _REPAIRED = "a copy written with --repair-to has it right; so has a broker that rebuilds it"
 
 FINDING_CODES = {
     # Batches.
     "damaged_batches": FindingCode(
-        "Bytes that are no sound batches: a wrong checksum, an impossible length, offsets out of "
+        "Bytes that are no intact batches: a wrong checksum, an impossible length, offsets out of "
         "order, records that cannot be decoded.",
         _CUTS,
         _OTHER_REPLICA,
@@ -213,7 +214,7 @@ FINDING_CODES = {
     "start_refused": FindingCode(
         "A broker cannot open the log.",
         _REFUSES,
-        "do not start a broker on it; write a copy of what is sound with --repair-to. Where only "
+        "do not start a broker on it; write a copy of what is intact with --repair-to. Where only "
         "the end of the last segment is wrong, remove .kafka_cleanshutdown from a copy: a start "
         "cuts it off then",
         severities=(Severity.ERROR,),
@@ -225,7 +226,7 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
     ),
     "unreadable_appends": FindingCode(
-        "Bytes follow the last batch of a log that was closed in order.",
+        "Bytes follow the last batch of a log that was shut down cleanly.",
         "it starts, and appends after these bytes; what it appends cannot be read. Where 12 or "
         "more of them are zeros, a consumer fails at the end of the log even before",
         "remove .kafka_cleanshutdown from a copy, so that a start cuts the bytes off; or write one "
@@ -240,9 +241,9 @@ FINDING_CODES = {
     ),
     "segment_rest": FindingCode(
         "Bytes follow the last batch of a segment that is not the last one; no offset is missing.",
-        "after a clean stop nothing, but where 12 or more of them are zeros a consumer fails "
+        "after a clean shutdown nothing, but where 12 or more of them are zeros a consumer fails "
         "there, and its cleaner gives the partition up; otherwise, from the recovery point on, it "
-        "cuts them off and deletes all later segments, sound as they are",
+        "cuts them off and deletes all later segments, intact as they are",
         "make a copy with --repair-to before a broker starts without a clean stop",
         severities=(Severity.WARNING,),
     ),
@@ -263,7 +264,7 @@ FINDING_CODES = {
     "missing_segment": FindingCode(
         "Offsets are missing before a segment, and nothing shows that compaction, retention or "
         "remote storage has taken them: a .log file is gone. A warning for the first segment "
-        "of a log that was not closed in order: retention may have been there.",
+        "of a log that was not shut down cleanly: retention may have been there.",
         "nothing: consumers pass over the offsets without an error",
         "look for the file on other disks and in backups, or read another replica; --repair-to "
         "takes what .deleted files hold of it",
@@ -322,8 +323,8 @@ FINDING_CODES = {
     # Indexes.
     "missing_index": FindingCode(
         "A segment has no offset index.",
-        "it scans the segment and rebuilds its indexes, also after a clean stop: damage is cut off "
-        "then",
+        "it scans the segment and rebuilds its indexes, also after a clean shutdown: damage is "
+        "cut off then",
         _REPAIRED,
         severities=(Severity.WARNING,),
     ),

@@ -78,7 +78,7 @@ class LogDirectoryReport:
     path
         Without the secrets of a URI.
     is_clean
-        Whether it was closed in order: the marker of a clean stop is in it.
+        Whether it was shut down cleanly: the marker of a clean stop is in it.
     is_of_a_controller
         Whether it is a node's that is no broker, which has no such marker.
     lacks_metadata

@@ -1,4 +1,4 @@
-"""What start-up makes of a partition directory, after a clean stop and after a crash.
+"""What start-up makes of a partition directory, after a clean shutdown and after a crash.
 
 The cases are those of Kafka's LogLoaderTest; ``tests/kafka_tests.md`` says which is which.
 """

@@ -65,7 +65,7 @@ _FOR_PEOPLE = "pretty"
     default=pylog.ReadMode.FAILFAST.value,
     help="FAILFAST: the program ends at the first damage and reports file, position and cause; "
     "what was printed before is sound. DROPMALFORMED: each damaged range is left out and reported "
-    "on stderr, and everything sound is printed. PERMISSIVE: the same, since no line stands for "
+    "on stderr, and everything intact is printed. PERMISSIVE: the same, since no line stands for "
     "damage here. The exit status is 1 in each case.",
 )
 @click.option(
@@ -236,7 +236,7 @@ def _advice_on_damage(mode: str) -> Iterator[None]:
         if mode == pylog.ReadMode.FAILFAST:
             error.add_note(
                 "--mode DROPMALFORMED leaves out exactly what is damaged, names it on stderr, and "
-                "prints everything sound"
+                "prints everything intact"
             )
         raise
 

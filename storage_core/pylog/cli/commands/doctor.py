@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     "--repair-to",
     metavar="DIR",
     type=DIRECTORY,
-    help="Write a copy of what is sound, on which a broker boots, to this directory, which does "
+    help="Write a copy of what is intact, on which a broker boots, to this directory, which does "
     "not exist or is empty. Takes one PATH, on which no broker should be working.",
 )
 @click.option(
@@ -206,7 +206,7 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     partitions = counted(len(summary.partitions), "partition")
     text = f"{partitions}, {format_bytes(summary.copied_bytes)}"
     yield Paragraph("", "")
-    yield Paragraph(f"{summary.directory}  ", f"a copy of what is sound: {text}", BOLD)
+    yield Paragraph(f"{summary.directory}  ", f"a copy of what is intact: {text}", BOLD)
     for each in summary.partitions:
         if each.left_out_bytes:
             left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
@@ -265,7 +265,7 @@ def report_paragraphs(
     """Yield all that is printed, in order."""
     yield from (Paragraph("", sentence, text_style=BOLD) for sentence in report.verdict)
     if report.worst is Severity.ERROR:
-        yield Paragraph("", "pylog doctor PATH --repair-to DIR writes a copy of all that is sound.")
+        yield Paragraph("", "pylog doctor PATH --repair-to DIR copies all that is intact.")
     yield Paragraph("", "")
     base = _common_directory(report)
     for severity in Severity:
@@ -383,7 +383,7 @@ def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
     parts = [
         counted(len(topics), "topic"),
         counted(len(report.partitions), "partition"),
-        f"{format_bytes(report.scanned_bytes)} of {format_bytes(report.size_bytes)} sound",
+        f"{format_bytes(report.scanned_bytes)} of {format_bytes(report.size_bytes)} intact",
         *_severities(report),
     ]
     yield Paragraph("", ", ".join(parts))
@@ -406,11 +406,11 @@ def _severities(report: DoctorReport) -> Iterator[str]:
 
 def _start_of(directory: LogDirectoryReport) -> str:
     if directory.is_clean:
-        return f"{directory.path} was closed in order"
+        return f"{directory.path} was shut down cleanly"
     if directory.is_of_a_controller:
         return f"{directory.path} is a controller's: it scans its log at each start"
     return (
-        f"{directory.path} was not closed in order, or is in use: a broker scans its logs from "
+        f"{directory.path} was not shut down cleanly, or is in use: a broker scans its logs from "
         "their recovery points on"
     )
 

@@ -56,7 +56,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
     type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
     default="FAILFAST",
     help="FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range "
-    "is left out and reported on stderr, and everything sound is written. The exit status is 1 in "
+    "is left out and reported on stderr, and everything intact is written. The exit status is 1 in "
     "both cases.",
 )
 @click.option(

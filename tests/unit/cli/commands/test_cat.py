@@ -255,7 +255,7 @@ def test_damage_ends_with_status_1_after_the_records_before_it(
     assert "00000000000000000005.log at byte 0" in done.error
     assert done.error.endswith(
         "; --mode DROPMALFORMED leaves out exactly what is damaged, names it on stderr, and prints "
-        "everything sound\n"
+        "everything intact\n"
     )
     assert done.error.count("\n") == 1
     assert "--mode DROPMALFORMED" in pylog_run("cat", directory, "--last", 7).error

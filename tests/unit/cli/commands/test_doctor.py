@@ -42,8 +42,8 @@ def test_a_sound_directory(sound: Path, pylog_run: Callable[..., Outcome]) -> No
     done = pylog_run("doctor", sound)
     assert done.status == 0
     assert done.lines[:2] == [STARTS, ""]
-    assert done.lines[2] == f"1 topic, 1 partition, {TOTAL}B of {TOTAL}B sound, nothing found"
-    assert done.lines[3].startswith(f"{sound} was not closed in order, or is in use: a broker ")
+    assert done.lines[2] == f"1 topic, 1 partition, {TOTAL}B of {TOTAL}B intact, nothing found"
+    assert done.lines[3].startswith(f"{sound} was not shut down cleanly, or is in use: a broker ")
     assert len(done.lines) == 4
     assert done.error == ""
 
@@ -53,7 +53,7 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
     assert done.status == 1
     assert done.lines[:3] == [
         "A broker that starts on this loses records of orders-0",
-        "pylog doctor PATH --repair-to DIR writes a copy of all that is sound.",
+        "pylog doctor PATH --repair-to DIR copies all that is intact.",
         "",
     ]
     assert done.lines[3] == "error     damaged_batches"
@@ -61,7 +61,7 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
         f"    orders-0/00000000000000000000.log bytes {SIZE} to {SIZE + TOTAL - LEFT}, "
         "offsets 5 to 10: "
     )
-    assert done.lines[5].startswith("    broker  after a clean stop nothing")
+    assert done.lines[5].startswith("    broker  after a clean shutdown nothing")
     assert done.lines[6].startswith("    advice  read another replica")
     assert done.lines[7:10] == [
         "",
@@ -106,7 +106,7 @@ def test_less_severe_findings_are_counted_and_not_shown(
         file.write(bytes(30))
     done = pylog_run("doctor", sound, "--severity", "warning")
     assert done.status == 0
-    assert done.lines[2].endswith("sound, 1 info")
+    assert done.lines[2].endswith("intact, 1 info")
     assert done.lines[-1] == "1 finding below --severity warning not shown"
     assert json.loads(pylog_run("doctor", sound, "--json").output)["summary"]["infos"] == 1
 
@@ -202,7 +202,7 @@ def test_a_repaired_copy(damaged: Path, tmp_path: Path, pylog_run: Callable[...,
     done = pylog_run("doctor", damaged, "--repair-to", tmp_path / "copy")
     assert done.status == 1
     assert done.lines[-4:] == [
-        f"{tmp_path}/copy  a copy of what is sound: 1 partition, {LEFT}B",
+        f"{tmp_path}/copy  a copy of what is intact: 1 partition, {LEFT}B",
         f"  orders-0: {TOTAL - LEFT} of {TOTAL} bytes were left out; ends at 15",
         "  orders-0: offsets 5 to 10 were in the log, and are not here",
         "  left in the copy: offset_gap",
