@@ -150,3 +150,20 @@ def test_every_source_that_the_architecture_names_exists() -> None:
 
 def test_no_page_has_marks_of_a_merge() -> None:
     assert re.findall(r"^(?:<{7}|>{7}) .*", text_of(PAGES), re.MULTILINE) == []
+
+
+def test_every_error_that_the_page_about_trouble_quotes_is_in_the_code() -> None:
+    page = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
+    quoted = re.findall(r"^### `(.*?)`", page, re.MULTILINE)
+    assert len(quoted) > 8
+    sources = "\n".join(
+        file.read_text("utf-8")
+        for folder in ("storage_core", "connector")
+        for file in (ROOT / folder).rglob("*.py")
+    )
+    texts = re.sub(r"\"\s*\n\s*f?\"", "", sources)  # literals that are one
+    of_others = {"[DATA_SOURCE_NOT_FOUND]", "ModuleNotFoundError: No module named 'pylog'"}
+    quoted = [each.replace("batch CRC", "CRC") for each in quoted]  # two kinds of batches have one
+    for error in [each for each in quoted if each not in of_others]:
+        for part in re.split(r"…|\. |; |: ", error):  # what is put together of several texts
+            assert part.strip(" ':,") in texts, (error, part)
