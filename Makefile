@@ -74,7 +74,7 @@ lint: $(VENV)/.dev ## Style, types, import layers, the shape of the packages, sp
 	@$(BIN)/python -m tests.structure
 	@$(BIN)/codespell
 
-import-graph: $(VENV)/.dev ## Write the pages that are made from the code: docs/import-graph.md, cli.md, table-columns.md, man/
+import-graph: $(VENV)/.dev ## Write what is made from code and figures: pages of docs/, man/, the table of the README
 	@$(BIN)/python -m tests.structure --write
 
 docs: $(DOCS_VENV)/.docs ## The documentation as a web site: build/site/index.html
