@@ -140,14 +140,27 @@ def _varint_reason(groups: bytes) -> str:
 
 
 def read_message(
-    message: Message, readable: Readable, version: int, kafka_version: KafkaVersion
+    message: Message,
+    readable: Readable,
+    version: int,
+    kafka_version: KafkaVersion,
+    *,
+    fills_defaults: bool = False,
 ) -> dict[str, Any]:
-    """Return the fields of the message that comes next."""
-    return _message_reader(message, version, kafka_version)(readable)
+    """Return the fields of the message that comes next.
+
+    With ``fills_defaults`` these are all fields of the schema, as in Kafka's message classes.
+    """
+    return _message_reader(message, version, kafka_version, fills_defaults)(readable)
 
 
 @lru_cache(maxsize=_KEPT_READERS)
-def _message_reader(message: Message, version: int, kafka_version: KafkaVersion) -> _StructReader:
+def _message_reader(
+    message: Message,
+    version: int,
+    kafka_version: KafkaVersion,
+    fills_defaults: bool,  # noqa: FBT001 - a key of the cache
+) -> _StructReader:
     versions = message.versions_of(kafka_version)
     # Kafka's generated code compares a version with those in which something changed.
     nearest = min(max(version, versions.start), versions.stop - 1)
@@ -156,6 +169,7 @@ def _message_reader(message: Message, version: int, kafka_version: KafkaVersion)
         is_flexible=nearest in message.flexible_versions,
         kafka_version=kafka_version,
         unknown_version=version if version >= versions.stop else None,
+        fills_defaults=fills_defaults,
     )
     return _StructReader(message.fields, form)
 
@@ -167,6 +181,7 @@ class _Form(NamedTuple):
     is_flexible: bool
     kafka_version: KafkaVersion
     unknown_version: int | None
+    fills_defaults: bool
 
 
 class _StructReader:
@@ -186,9 +201,16 @@ class _StructReader:
             for field in known
             if field.tag is not None
         }
+        read = {name for name, _ in self._untagged}
+        self._absent = {
+            field.name: field.default
+            for field in known
+            if form.fills_defaults and field.name not in read
+        }
 
     def __call__(self, readable: Readable) -> dict[str, Any]:
         values = {name: read(readable) for name, read in self._untagged}
+        values |= self._absent
         if not self._form.is_flexible:
             return values
         count = readable.unsigned_varint()
@@ -210,24 +232,25 @@ class _StructReader:
             reason = f"Tag {tag} is not valid for version {self._form.version}"
             raise InvalidRecordError(reason)
         value = read(readable)
-        if value == field.default:
+        if value == field.default and not self._form.fills_defaults:
             values.pop(field.name, None)
         else:
             values[field.name] = value
 
 
 def _field_reader(field: Field, form: _Form) -> ReadValue:
+    is_nullable = form.version in field.nullable_versions
     if not field.is_array:
-        if field.type == "struct" and field.is_nullable:
+        if field.type == "struct" and is_nullable:
             return _nullable_struct_reader(field, form)
-        return _value_reader(field, form, field.name, is_nullable=field.is_nullable)
+        return _value_reader(field, form, field.name, is_nullable=is_nullable)
     read_length = _length_reader(_INT32, is_flexible=form.is_flexible)
     read_element = _value_reader(field, form, f"{field.name} element", is_nullable=False)
 
     def read_array(readable: Readable) -> list[Any] | None:
         length = read_length(readable)
         if length < 0:
-            _ensure_nullable(field.name, is_nullable=field.is_nullable)
+            _ensure_nullable(field.name, is_nullable=is_nullable)
             return None
         if length > readable.remaining:
             reason = (
@@ -249,7 +272,7 @@ def _value_reader(field: Field, form: _Form, name: str, *, is_nullable: bool) ->
             return lambda readable: readable.fixed(_INT8) != 0
         case "uuid":
             return _read_uuid
-        case "string" | "bytes":
+        case "string" | "bytes" | "records":
             return _text_reader(field.type, form, name, is_nullable=is_nullable)
         case _:
             layout = _FIXED[field.type]

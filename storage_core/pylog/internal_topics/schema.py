@@ -18,10 +18,11 @@ after ``common``::
     struct Endpoint
       host string
 
-``tag`` makes a field a tagged one, with its ``default`` (else null, zero or empty; ``empty`` says
-that it is not null though it may be). ``since`` is the first version of Kafka whose schema has the
-field: tools of earlier ones do not know it. A message of which Kafka has made new versions says
-what there was, as in ``before=4.3:0-3``.
+``tag`` makes a field a tagged one. ``default`` is its value where it is left out, or where a version
+does not have it (else null, zero or empty; ``empty`` says that it is not null though it may be).
+``null=1+`` are the versions in which a ``T?`` may be null, where that is not all of them. ``since``
+is the first version of Kafka whose schema has the field: tools of earlier ones do not know it. A
+message of which Kafka has made new versions says what there was, as in ``before=4.3:0-3``.
 
 Source: the JSON files of message schemas (Kafka 3.9, 4.0, 4.1, 4.2 and 4.3); KIP-482.
 """
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _ALL = range(0x7FFF + 1)
-_ZEROS: Mapping[str, object] = {"uuid": uuid.UUID(int=0), "string": "", "bool": False}
+_ZEROS: Mapping[str, object] = {
+    "uuid": uuid.UUID(int=0),
+    "string": "",
+    "bool": False,
+    "bytes": b"",
+    "records": b"",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,13 +56,18 @@ class Field:
     type: str
     versions: range
     is_array: bool = False
-    is_nullable: bool = False
+    nullable_versions: range = range(0)
     struct: str = ""
     fields: tuple[Field, ...] = ()
     is_common: bool = False
     tag: int | None = None
     default: Any = None
     since: KafkaVersion = FIRST_KAFKA_VERSION
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether it may be null in any version."""
+        return bool(self.nullable_versions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +142,9 @@ def _field(header: str, below: list[str], versions: range, structs: Mapping[str,
         versions = range(own.start, min(own.stop, versions.stop))
     options = _options(words)
     is_array = type_text.startswith("[]")
-    is_nullable = type_text.endswith("?")
+    nullable = range(0)
+    if type_text.endswith("?"):
+        nullable = _versions(options["null"]) if "null" in options else _ALL
     kind = type_text.removeprefix("[]").removesuffix("?")
     name_of_struct = kind.strip("{}")
     if kind.startswith("{"):
@@ -142,12 +156,12 @@ def _field(header: str, below: list[str], versions: range, structs: Mapping[str,
         "struct" if struct.fields else kind,
         versions,
         is_array=is_array,
-        is_nullable=is_nullable,
+        nullable_versions=nullable,
         struct=name_of_struct if struct.fields else "",
         fields=struct.fields,
         is_common=struct.is_common,
         tag=int(options["tag"]) if "tag" in options else None,
-        default=_default(options.get("default"), kind, struct.fields, (is_array, is_nullable)),
+        default=_default(options.get("default"), kind, struct.fields, (is_array, bool(nullable))),
         since=KafkaVersion.parse(options.get("since", str(FIRST_KAFKA_VERSION))),
     )
 
@@ -176,7 +190,7 @@ def _default(
 ) -> object:
     is_array, is_nullable = is_array_is_nullable
     if text is not None and text != "empty":
-        return int(text)
+        return _literal(text, kind)
     if is_nullable and text is None:
         return None
     if is_array:
@@ -184,3 +198,15 @@ def _default(
     if fields:
         return {each.name: each.default for each in fields}
     return _ZEROS.get(kind, 0)
+
+
+def _literal(text: str, kind: str) -> object:
+    match kind:
+        case "bool":
+            return text == "true"
+        case "string":
+            return text
+        case "float64":
+            return float(text)
+        case _:
+            return int(text, base=0)

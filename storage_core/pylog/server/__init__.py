@@ -1,0 +1,1 @@
+"""A read-only server that answers Kafka's protocol from log directories."""

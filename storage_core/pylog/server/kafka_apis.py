@@ -1,0 +1,81 @@
+"""`KafkaApis`: from the bytes of a request to the pieces of its response.
+
+What a broker closes the connection for is a `RequestParseError`: a frame that breaks the format, an
+API or a version that was not advertised. A handler that fails unexpectedly closes it, too, and the
+log has the traceback.
+
+Source: KafkaApis, RequestContext.parseRequest, SocketServer.processCompletedReceives (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.internal_topics.message_reader import Readable
+from pylog.server.api_version_manager import ApiVersionManager
+from pylog.server.messages import APIS
+from pylog.server.protocol import (
+    Errors,
+    RequestContext,
+    read_header,
+    read_request,
+    response_pieces,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pylog.internal_topics.message_writer import FileRange
+    from pylog.server.protocol import Api, Handler
+
+
+class Client(NamedTuple):
+    """The other end of a connection, and what it is told to connect to."""
+
+    client_host: str
+    host: str
+    port: int
+    connection: int
+
+
+class KafkaApis:
+    """Reads requests, calls the handlers of their APIs and writes the responses.
+
+    Parameters
+    ----------
+    handlers
+        What answers each API. Those that none answers are not advertised. A handler gets a request
+        with all fields of its schema, which it must not change, and returns the response; it may be
+        a coroutine.
+    cluster_id
+        See `ApiVersionManager`.
+    """
+
+    def __init__(self, handlers: Mapping[Api, Handler], cluster_id: str) -> None:
+        self._api_versions = ApiVersionManager([*handlers, APIS["ApiVersions"]], cluster_id)
+        self._handlers = {
+            **handlers,
+            APIS["ApiVersions"]: self._api_versions.handle_api_versions,
+        }
+        self._apis = {api.key: api for api in self._handlers}
+
+    async def handle(self, frame: bytes, client: Client) -> list[bytearray | FileRange]:
+        """Return the pieces of the response to a request.
+
+        Raises
+        ------
+        RequestParseError
+            The connection is to be closed.
+        """
+        readable = Readable(frame)
+        header, api = read_header(readable, self._apis)
+        if api is APIS["ApiVersions"] and header.version not in api.versions:
+            # A client that is newer than the server asks again with what it is told (KIP-511).
+            response = self._api_versions.response(Errors.UNSUPPORTED_VERSION)
+            return response_pieces(api, 0, header.correlation_id, response)
+        request = read_request(api, readable, header.version)
+        context = RequestContext(api, header.version, header.client_id, *client)
+        answer = self._handlers[api](request, context)
+        response = await answer if inspect.isawaitable(answer) else answer
+        return response_pieces(api, header.version, header.correlation_id, response)

@@ -1,0 +1,232 @@
+"""What every API of the server is declared with: messages, versions, error codes.
+
+A request begins with its header: API key, version, correlation id, client id. Flexible versions
+have tagged fields after them. A response begins with the correlation id, and tagged fields in
+flexible versions; ApiVersions never has these, since a client does not know the version yet.
+
+Source: ApiKeys, Errors, RequestHeader, ApiMessageTypeGenerator (Kafka 4.4); KIP-482, KIP-511.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.internal_topics.message_reader import Readable, read_message
+from pylog.internal_topics.message_writer import Writable, write_message_to
+from pylog.internal_topics.schema import parse_messages
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+    from pylog.internal_topics.message_writer import FileRange
+    from pylog.internal_topics.schema import Message
+
+    Handler = Callable[[dict[str, Any], "RequestContext"], dict[str, Any] | Awaitable[Any]]
+
+
+class Errors(IntEnum):
+    """The error codes that the server answers with."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    NOT_LEADER_OR_FOLLOWER = 6
+    OFFSET_METADATA_TOO_LARGE = 12
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    INVALID_TOPIC_EXCEPTION = 17
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_COMMIT_OFFSET_SIZE = 28
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    KAFKA_STORAGE_ERROR = 56
+    SASL_AUTHENTICATION_FAILED = 58
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    MEMBER_ID_REQUIRED = 79
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    UNSTABLE_OFFSET_COMMIT = 88
+    UNKNOWN_TOPIC_ID = 100
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    STALE_MEMBER_EPOCH = 113
+    UNKNOWN_SUBSCRIPTION_ID = 117
+    INVALID_REGULAR_EXPRESSION = 128
+    REBOOTSTRAP_REQUIRED = 129
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Api:
+    """An API: its key, and the messages of its valid versions."""
+
+    key: int
+    name: str
+    request: Message
+    response: Message
+
+    @property
+    def versions(self) -> range:
+        """The versions that are answered."""
+        return self.request.versions
+
+
+def parse_apis(keys: Mapping[str, int], text: str) -> dict[str, Api]:
+    """Return APIs by name; ``text`` holds ``<name>Request`` and ``<name>Response`` of each."""
+    messages = parse_messages(text)
+    return {
+        name: Api(key, name, messages[f"{name}Request"], messages[f"{name}Response"])
+        for name, key in keys.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Whose request it is (Kafka: RequestContext).
+
+    Attributes
+    ----------
+    host, port
+        What the client is told to connect to: the advertised listener.
+    connection
+        An id of the connection, unique while the server runs.
+    """
+
+    api: Api
+    version: int
+    client_id: str | None
+    client_host: str
+    host: str
+    port: int
+    connection: int = 0
+
+
+class RequestHeader(NamedTuple):
+    """What stands before a request."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
+_HEADERS = parse_messages("""
+    RequestHeader 1-2 flexible=2
+      requestApiKey int16
+      requestApiVersion int16
+      correlationId int32
+    ClientId 0
+      clientId string?
+    Tags 0 flexible=0
+""")
+_API_VERSIONS_KEY = 18
+
+
+class RequestParseError(LogStorageError):
+    """A request that a broker would close the connection for."""
+
+
+def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHeader, Api]:
+    """Return the header of a request, and its API.
+
+    Raises
+    ------
+    RequestParseError
+        The header breaks the format, or names an API that is not among ``apis``.
+    """
+    try:
+        first = _read(_HEADERS["RequestHeader"], readable, 1)
+        key, version = first["requestApiKey"], first["requestApiVersion"]
+        # Kafka's header keeps the client id in its old form, whatever the version.
+        client_id = _read(_HEADERS["ClientId"], readable, 0)["clientId"]
+        api = apis.get(key)
+        if api is None:
+            reason = f"API key {key} is not one of this server"
+            raise RequestParseError(reason)
+        if version in api.request.flexible_versions:
+            _read(_HEADERS["Tags"], readable, 0)
+    except InvalidRecordError as error:
+        reason = f"request header cannot be read: {error.reason}"
+        raise RequestParseError(reason) from error
+    return RequestHeader(key, version, first["correlationId"], client_id), api
+
+
+def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:
+    """Return the request with all fields of its schema; those it lacks have their defaults.
+
+    Raises
+    ------
+    RequestParseError
+        The version is none of the API's, or the request breaks the format.
+    """
+    if version not in api.versions:
+        reason = (
+            f"{api.name} has no version {version}, expected {api.versions.start} to "
+            f"{api.versions.stop - 1}"
+        )
+        raise RequestParseError(reason)
+    try:
+        request = read_message(
+            api.request, readable, version, LATEST_KAFKA_VERSION, fills_defaults=True
+        )
+    except InvalidRecordError as error:
+        reason = f"{api.name} request of version {version} cannot be read: {error.reason}"
+        raise RequestParseError(reason) from error
+    if readable.remaining:
+        reason = f"{api.name} request of version {version} has {readable.remaining} bytes too many"
+        raise RequestParseError(reason)
+    return request
+
+
+def _read(message: Message, readable: Readable, version: int) -> dict[str, Any]:
+    return read_message(message, readable, version, LATEST_KAFKA_VERSION)
+
+
+def response_pieces(
+    api: Api, version: int, correlation_id: int, response: Mapping[str, Any]
+) -> list[bytearray | FileRange]:
+    """Return a response with its header, without the size before it."""
+    writable = Writable()
+    writable.buffer += correlation_id.to_bytes(4, signed=True)
+    if version in api.response.flexible_versions and api.key != _API_VERSIONS_KEY:
+        writable.buffer.append(0)
+    write_message_to(writable, api.response, response, version)
+    return writable.finished()
+
+
+def by_key(*groups: Mapping[str, Api]) -> dict[int, Api]:
+    """Return APIs by key."""
+    return {api.key: api for group in groups for api in group.values()}
+
+
+def each_partition(
+    topics: list[dict[str, Any]], name: str = "topic"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each partition of a request with its topic's name."""
+    for topic in topics:
+        for partition in topic["partitions"]:
+            yield topic[name], partition
