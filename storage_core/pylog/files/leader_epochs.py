@@ -107,6 +107,21 @@ def _parse_epoch_entry(fields: list[str]) -> EpochEntry:
     return entry
 
 
+def end_offset_for(
+    entries: Sequence[EpochEntry], requested_epoch: int, log_end_offset: int
+) -> tuple[int, int]:
+    """Return the highest epoch up to ``requested_epoch``, and the offset at which it ended."""
+    if requested_epoch == UNDEFINED_EPOCH or not entries:
+        return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+    if requested_epoch == entries[-1].epoch:
+        return requested_epoch, log_end_offset
+    higher = bisect_right(entries, requested_epoch, key=_epoch)
+    if higher == len(entries):
+        return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+    floor_epoch = entries[higher - 1].epoch if higher else requested_epoch
+    return floor_epoch, entries[higher].start_offset
+
+
 class LeaderEpochFileCache:
     """Leader epochs, oldest first; strictly increasing in both columns, as the file is.
 
@@ -165,17 +180,8 @@ class LeaderEpochFileCache:
         return _epoch_of(_last(entries[: bisect_right(entries, offset, key=_start_offset)]))
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Return the highest epoch up to ``requested_epoch``, and the offset at which it ended."""
-        entries = self._entries
-        if requested_epoch == UNDEFINED_EPOCH or not entries:
-            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
-        if requested_epoch == entries[-1].epoch:
-            return requested_epoch, log_end_offset
-        higher = bisect_right(entries, requested_epoch, key=_epoch)
-        if higher == len(entries):
-            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
-        floor_epoch = entries[higher - 1].epoch if higher else requested_epoch
-        return floor_epoch, entries[higher].start_offset
+        """Return what `end_offset_for` does of the entries."""
+        return end_offset_for(self._entries, requested_epoch, log_end_offset)
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Let ``epoch`` begin at ``start_offset``, unless it is the latest and began before."""

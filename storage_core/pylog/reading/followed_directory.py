@@ -319,8 +319,8 @@ class FollowedDirectory:
             pending = {each: self._pending_in(each) for each in above}
             starts = {each: self._log_start_offsets(each) for each in above}
             logs = {
-                each.topic_partition: self._partitions[each.topic_partition].look(
-                    starts[each.log_directory], pending[each.log_directory]
+                each.topic_partition: self._look(
+                    each, starts[each.log_directory], pending[each.log_directory]
                 )
                 for each in chosen
             }
@@ -334,6 +334,11 @@ class FollowedDirectory:
                 }
         reason = "commits of jobs come and go faster than all partitions can be looked at"
         raise LogDirectoryError(reason, sorted(above)[0])
+
+    def _look(
+        self, directory: PartitionDirectory, starts: LogStartOffsets, pending: PendingCommit
+    ) -> FollowedLog:
+        return self._partitions[directory.topic_partition].look(starts, pending)
 
     def _pending_in(self, log_directory: str) -> PendingCommit:
         """Return what is pending; the object of the last look if nothing has changed."""

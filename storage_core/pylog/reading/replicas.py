@@ -28,6 +28,7 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.leader_epochs import end_offset_for
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.locations import join, name_of, printable_location
@@ -195,6 +196,43 @@ def _rank(directory: PartitionDirectory) -> tuple[int, int]:
     except LogStorageError:
         epochs = []
     return epochs[-1].epoch if epochs else _UNKNOWN, end
+
+
+def find_diverged(
+    directories: Iterable[PartitionDirectory],
+) -> tuple[PartitionDirectory, PartitionDirectory] | None:
+    """Return two replicas of a partition of which neither is the beginning of the other.
+
+    By their leader epochs, as a follower asks its leader for them before it truncates its log. A
+    replica that can tell neither its epochs nor its end is no such one.
+    """
+    by_partition: dict[TopicPartition, list[PartitionDirectory]] = {}
+    for each in directories:
+        by_partition.setdefault(each.topic_partition, []).append(each)
+    for found in by_partition.values():
+        ranked = sorted(found, key=_rank, reverse=True)
+        for other in ranked[1:]:
+            if _has_diverged(ranked[0], other):
+                return other, ranked[0]
+    return None
+
+
+def _has_diverged(leader: PartitionDirectory, other: PartitionDirectory) -> bool:
+    above = leader.log_directory, other.log_directory
+    views = [
+        LogView(each, LogStartOffsets(path), pending=NoPendingCommit(path))
+        for each, path in zip((leader, other), above, strict=True)
+    ]
+    try:
+        ends = [view.log_end_offset for view in views]
+        epochs = [view.leader_epochs for view in views]
+    except LogStorageError:
+        return False
+    if not all(epochs):
+        return False
+    last = epochs[1][-1].epoch
+    epoch, end_offset = end_offset_for(epochs[0], last, ends[0])
+    return epoch != last or end_offset < ends[1]
 
 
 def _under_its_own_name(directory: PartitionDirectory) -> PartitionDirectory:

@@ -1,0 +1,216 @@
+"""What clients are told of the cluster: one broker that leads everything that is served.
+
+Topic ids are those of the directory. A partition that the directory does not hold, below the
+highest one that it does, is listed without a leader: clients count partitions from zero.
+
+The cluster's id is that of the directory behind ``pylog-serve-``, so that nothing takes the server
+for the cluster that wrote the directory.
+
+Source: KRaftMetadataCache, KafkaApis.handleTopicMetadataRequest,
+DescribeTopicPartitionsRequestHandler (Kafka 4.4); KIP-966.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.files.file_names import META_PROPERTIES
+from pylog.files.meta_properties import read_meta_properties
+from pylog.locations import join
+from pylog.reading.damage import Attempts
+from pylog.server.protocol import Errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.server.protocol import RequestContext
+    from pylog.server.replica_manager import ReplicaManager, Topic
+
+CLUSTER_ID_PREFIX = "pylog-serve-"
+_LEADER_NOT_AVAILABLE = 5
+_UNKNOWN_CLUSTER = "unknown"
+_FIRST_NODE_ID = 1
+_NO_LEADER = -1
+_LEGAL_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+_MOST_PARTITIONS = 2000  # max.request.partition.size.limit of a broker
+_BROKERS, _CONTROLLERS = 1, 2
+_NOT_ASKED = -(2**31)
+_READ, _DESCRIBE, _DESCRIBE_CONFIGS = 3, 8, 10
+_TOPIC_OPERATIONS = 1 << _READ | 1 << _DESCRIBE | 1 << _DESCRIBE_CONFIGS
+_CLUSTER_OPERATIONS = 1 << _DESCRIBE | 1 << _DESCRIBE_CONFIGS
+_MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
+
+
+class ClusterIdentity(NamedTuple):
+    """Whose directories are served."""
+
+    cluster_id: str
+    node_id: int
+
+
+def find_identity(log_directories: Iterator[str]) -> ClusterIdentity:
+    """Return what the first ``meta.properties`` says."""
+    for directory in log_directories:
+        path = join(directory, META_PROPERTIES)
+        found = Attempts().read(lambda path=path: read_meta_properties(path))  # type: ignore[misc]
+        if found is not None and found.cluster_id is not None:
+            node_id = _FIRST_NODE_ID if found.node_id is None else found.node_id
+            return ClusterIdentity(CLUSTER_ID_PREFIX + found.cluster_id, node_id)
+    return ClusterIdentity(CLUSTER_ID_PREFIX + _UNKNOWN_CLUSTER, _FIRST_NODE_ID)
+
+
+class MetadataCache:
+    """Answers what clients ask of topics and brokers."""
+
+    def __init__(self, replicas: ReplicaManager, identity: ClusterIdentity) -> None:
+        self._replicas = replicas
+        self.identity = identity
+
+    def _broker(self, context: RequestContext, name: str = "nodeId") -> dict[str, Any]:
+        return {name: self.identity.node_id, "host": context.host, "port": context.port}
+
+    def node(self, context: RequestContext) -> dict[str, Any]:
+        """Return the one broker: the coordinator of all groups, too."""
+        return self._broker(context)
+
+    async def handle_metadata(
+        self, request: dict[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Answer Metadata."""
+        # The leader epochs are read from small files once.
+        return await self._replicas.in_thread(lambda: self._metadata(request, context))
+
+    def _metadata(self, request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+        asked = request["topics"]
+        operations = _TOPIC_OPERATIONS if request["includeTopicAuthorizedOperations"] else _NOT_ASKED
+        if asked is None or (context.version == 0 and not asked):
+            topics = [self._topic(each) for each in self._replicas.topics.values()]
+        else:
+            topics = [self._asked_topic(each) for each in asked]
+        cluster = request["includeClusterAuthorizedOperations"]
+        return {
+            "brokers": [self._broker(context)],
+            "clusterId": self.identity.cluster_id,
+            "controllerId": self.identity.node_id,
+            "topics": [{**each, "topicAuthorizedOperations": operations} for each in topics],
+            "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
+        }
+
+    def _asked_topic(self, asked: dict[str, Any]) -> dict[str, Any]:
+        name, topic_id = asked["name"], asked["topicId"]
+        if name is None:
+            topic = self._replicas.topics_by_id.get(topic_id)
+            error = Errors.UNKNOWN_TOPIC_ID
+        else:
+            topic = self._replicas.topics.get(name)
+            error = _error_for(name)
+        if topic is None:
+            return {"errorCode": error, "name": name, "topicId": topic_id, "partitions": []}
+        return self._topic(topic)
+
+    def _topic(self, topic: Topic) -> dict[str, Any]:
+        return {
+            "errorCode": Errors.NONE,
+            "name": topic.name,
+            "topicId": topic.topic_id,
+            "isInternal": topic.is_internal,
+            "partitions": [self._partition(topic, index) for index in _indexes(topic)],
+        }
+
+    def _partition(self, topic: Topic, index: int) -> dict[str, Any]:
+        partition = topic.partitions.get(index)
+        if partition is None:
+            return {
+                "errorCode": _LEADER_NOT_AVAILABLE,
+                "partitionIndex": index,
+                "leaderId": _NO_LEADER,
+                "replicaNodes": [self.identity.node_id],
+                "isrNodes": [],
+                "offlineReplicas": [self.identity.node_id],
+                # The admin client of Kafka 3.9 does not expect null here.
+                "eligibleLeaderReplicas": [],
+                "lastKnownElr": [],
+            }
+        return {
+            "errorCode": Errors.NONE,
+            "partitionIndex": index,
+            "leaderId": self.identity.node_id,
+            "leaderEpoch": partition.leader_epoch,
+            "replicaNodes": [self.identity.node_id],
+            "isrNodes": [self.identity.node_id],
+            "offlineReplicas": [],
+            "eligibleLeaderReplicas": [],
+            "lastKnownElr": [],
+        }
+
+    async def handle_describe_topic_partitions(
+        self, request: dict[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Answer DescribeTopicPartitions, page by page."""
+        return await self._replicas.in_thread(lambda: self._describe_topic_partitions(request))
+
+    def _describe_topic_partitions(self, request: dict[str, Any]) -> dict[str, Any]:
+        cursor = request["cursor"]
+        names = sorted({each["name"] for each in request["topics"]} or self._replicas.topics)
+        first = 0
+        if cursor is not None:
+            names = [name for name in names if name >= cursor["topicName"]]
+            first = cursor["partitionIndex"] if names[:1] == [cursor["topicName"]] else 0
+        rest = min(max(request["responsePartitionLimit"], 1), _MOST_PARTITIONS)
+        topics: list[dict[str, Any]] = []
+        for name in names:
+            if rest == 0:
+                return {"topics": topics, "nextCursor": {"topicName": name, "partitionIndex": 0}}
+            topic = self._replicas.topics.get(name)
+            if topic is None:
+                topics.append({"errorCode": _error_for(name), "name": name, "partitions": []})
+                continue
+            indexes = [index for index in _indexes(topic) if index >= first]
+            first = 0
+            shown = indexes[:rest]
+            rest -= len(shown)
+            topics.append(
+                {
+                    **self._topic(topic),
+                    "partitions": [self._partition(topic, index) for index in shown],
+                    "topicAuthorizedOperations": _TOPIC_OPERATIONS,
+                }
+            )
+            if len(shown) < len(indexes):
+                following = {"topicName": name, "partitionIndex": indexes[len(shown)]}
+                return {"topics": topics, "nextCursor": following}
+        return {"topics": topics}
+
+    def handle_describe_cluster(
+        self, request: dict[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Answer DescribeCluster."""
+        endpoint_type = request["endpointType"]
+        if endpoint_type != _BROKERS:
+            is_known = endpoint_type == _CONTROLLERS
+            return {
+                "errorCode": _MISMATCHED_ENDPOINT_TYPE if is_known else _UNSUPPORTED_ENDPOINT_TYPE,
+                "errorMessage": "this server has the endpoint type of brokers",
+                "clusterId": "",
+                "brokers": [],
+            }
+        cluster = request["includeClusterAuthorizedOperations"]
+        return {
+            "clusterId": self.identity.cluster_id,
+            "controllerId": self.identity.node_id,
+            "brokers": [self._broker(context, "brokerId")],
+            "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
+        }
+
+
+def _indexes(topic: Topic) -> range:
+    return range(max(topic.partitions) + 1)
+
+
+def _error_for(name: str) -> Errors:
+    if _LEGAL_NAME.fullmatch(name):
+        return Errors.UNKNOWN_TOPIC_OR_PARTITION
+    return Errors.INVALID_TOPIC_EXCEPTION
+
+

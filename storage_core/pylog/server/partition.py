@@ -1,0 +1,381 @@
+"""A partition that is served: its offsets, its epochs, and the bytes for a fetch.
+
+============================= ==================================================================
+offset                        what it is
+============================= ==================================================================
+log start offset              as `pylog.scan` has it
+log end offset                after the last whole batch; where damage hides the end, one more than
+                              what is in front of the damage, so that no client takes that for all
+high watermark                the log end offset, as for a leader without other replicas; on request
+                              that of the log directory's checkpoint
+last stable offset            the first offset of the oldest open transaction, at most the high
+                              watermark
+============================= ==================================================================
+
+Source: UnifiedLog.read, LocalLog.read, Partition.lastOffsetForLeaderEpoch (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import (
+    CorruptRecordError,
+    LogStorageError,
+    OffsetOutOfRangeError,
+)
+from pylog.files.leader_epochs import end_offset_for
+from pylog.reading.transactions import (
+    FollowedTransactions,
+    OpenTransactions,
+    find_aborted_transactions,
+    follow_transactions,
+)
+from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.files.byte_source import ByteSource
+    from pylog.files.leader_epochs import EpochEntry
+    from pylog.model import AbortedTransaction, TopicPartition
+    from pylog.reading.log_view import LogView
+    from pylog.server.segment_proof import ReadRange
+
+_LOGGER = logging.getLogger(__name__)
+_MOST_LOOKS = 64
+_KEPT_PROOFS = 400
+"""Segments whose files are held open at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOffsets:
+    """The offsets of a partition at one moment (Kafka: LogOffsetSnapshot)."""
+
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+
+
+class ReadLog(NamedTuple):
+    """What a fetch gets (Kafka: LogReadInfo); ``next_offset`` is where proved batches end."""
+
+    source: ByteSource | None
+    position: int
+    size_bytes: int
+    aborted: tuple[AbortedTransaction, ...] = ()
+    next_offset: int = -1
+
+
+_NOTHING = ReadLog(None, 0, 0)
+
+
+class SegmentTransactions(NamedTuple):
+    """The aborted transactions that overlap a segment.
+
+    Where damage hides how one was decided, read_committed ends at ``undecided_offset``.
+    """
+
+    aborted: tuple[AbortedTransaction, ...]
+    undecided_offset: int | None
+    error: CorruptRecordError | None
+
+
+class ProofCache:
+    """The proofs of the segments that were used last: each holds a file open."""
+
+    def __init__(self) -> None:
+        self._batches = BatchCache()
+        self._kept: OrderedDict[tuple[object, ...], SegmentProof] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, key: tuple[object, ...]) -> SegmentProof:
+        """Return what is proved of a segment."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                found = self._kept[key] = SegmentProof(self._batches)
+                if len(self._kept) > _KEPT_PROOFS:
+                    self._kept.popitem(last=False)
+            else:
+                self._kept.move_to_end(key)
+            return found
+
+
+class Partition:
+    """One partition, as a view has shown it. A later view makes another one.
+
+    Any number of threads. What needs a look at files is found at first use, by `load` and by the
+    methods that say so; the others never block.
+
+    Parameters
+    ----------
+    view
+        The partition; with a damage report, damage is left out.
+    proofs
+        Shared by all partitions.
+    high_watermark
+        The one of the log directory's checkpoint; None for the log's end.
+    generation
+        Changes when files of the same names hold other bytes.
+    transactions
+        What an earlier view of the same log has found.
+    """
+
+    def __init__(
+        self,
+        view: LogView,
+        proofs: ProofCache,
+        *,
+        high_watermark: int | None = None,
+        generation: int = 0,
+        transactions: FollowedTransactions | None = None,
+    ) -> None:
+        self.view = view
+        self.topic_partition: TopicPartition = view.topic_partition
+        self.generation = generation
+        self._proofs = proofs
+        self._checkpointed = high_watermark
+        self.open_transactions = transactions or FollowedTransactions()
+        self._lock = threading.Lock()
+        self.offsets: LogOffsets | None = None
+        self.last_stable_offset: int | None = None
+        self.unreadable: LogStorageError | None = None
+        self._base_offsets: list[int] = []
+        self._ends: list[int] = []
+        self._transactions: dict[int, SegmentTransactions] = {}
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether `load` has been called."""
+        return self.offsets is not None
+
+    def load(self) -> None:
+        """Find the offsets; reads the end of the log and small files."""
+        with self._lock:
+            if self.offsets is not None:
+                return
+            try:
+                offsets = self._find_offsets()
+                self._base_offsets = [each.base_offset for each in self.view.segments]
+                self._ends = [self.view.segment_end(at) for at in range(len(self._base_offsets))]
+            except LogStorageError as error:
+                self.unreadable = error
+                offsets = LogOffsets(0, 0, 0)
+            _ = self.epochs
+            self.offsets = offsets
+
+    def _find_offsets(self) -> LogOffsets:
+        view = self.view
+        start = view.log_start_offset
+        try:
+            end = view.log_end_offset
+        except CorruptRecordError:
+            last = view.end.last
+            before = view.segments[-1].base_offset if last is None else last.header.next_offset
+            end = max(start, before) + 1
+        watermark = end if self._checkpointed is None else self._checkpointed
+        return LogOffsets(start, end, min(max(watermark, start), end))
+
+    @cached_property
+    def epochs(self) -> tuple[EpochEntry, ...]:
+        """The leader epochs; reads the checkpoint."""
+        try:
+            return tuple(self.view.leader_epochs)
+        except LogStorageError as error:
+            _LOGGER.warning("%s: leader epochs are not known: %s", self.topic_partition, error)
+            return ()
+
+    @property
+    def leader_epoch(self) -> int:
+        """The latest epoch; a broker's first one where the log has none."""
+        return self.epochs[-1].epoch if self.epochs else 0
+
+    @property
+    def known(self) -> LogOffsets:
+        """The offsets; `load` must have been called."""
+        if self.offsets is None:
+            msg = f"{self.topic_partition} has not been loaded"
+            raise AssertionError(msg)
+        if self.unreadable is not None:
+            raise self.unreadable
+        return self.offsets
+
+    def find_last_stable_offset(self) -> int:
+        """Return the last stable offset; reads the log from its last producer snapshot on."""
+        with self._lock:
+            if self.last_stable_offset is None:
+                offsets = self.known
+                try:
+                    stable = self.open_transactions.last_stable_offset(self.view)
+                except CorruptRecordError:
+                    # Nothing at or after the damage is served; in front of it, only what is decided
+                    # there.
+                    stable = offsets.log_end_offset
+                self.last_stable_offset = min(stable, offsets.high_watermark)
+            return self.last_stable_offset
+
+    def end_offset_for(self, epoch: int) -> tuple[int, int]:
+        """Return where a leader epoch ended (OffsetForLeaderEpoch)."""
+        return end_offset_for(self.epochs, epoch, self.known.log_end_offset)
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """Return the leader epoch under which an offset was written; None if it is not known."""
+        at = bisect_right(self.epochs, offset, key=lambda each: each.start_offset)
+        return self.epochs[at - 1].epoch if at else None
+
+    def read(
+        self, offset: int, max_bytes: int, *, is_committed: bool, whole_batch: bool
+    ) -> ReadLog:
+        """Return the bytes for a fetch, if they can be told without a look at files.
+
+        Raises
+        ------
+        NotProvedError
+            `prove` must be called, in a thread; then once more.
+        OffsetOutOfRangeError
+            The offset is outside the log.
+        CorruptRecordError, UnreadableFileError
+            Damage is at the offset.
+        """
+        offsets = self.known
+        if not offsets.log_start_offset <= offset <= offsets.log_end_offset:
+            raise OffsetOutOfRangeError(
+                str(self.topic_partition), offset, offsets.log_start_offset, offsets.log_end_offset
+            )
+        limit = offsets.high_watermark
+        if is_committed:
+            if self.last_stable_offset is None:
+                raise NotProvedError
+            limit = self.last_stable_offset
+        if offset >= limit:
+            return _NOTHING
+        index = max(0, bisect_right(self._base_offsets, offset) - 1)
+        while index < len(self._base_offsets):
+            found = self._read_segment(
+                index, offset, max_bytes, limit, is_committed=is_committed, whole_batch=whole_batch
+            )
+            if found is not None:
+                return found
+            index += 1
+        self._ensure_end_is_known()
+        return _NOTHING
+
+    def _read_segment(
+        self,
+        index: int,
+        offset: int,
+        max_bytes: int,
+        limit: int,
+        *,
+        is_committed: bool,
+        whole_batch: bool,
+    ) -> ReadLog | None:
+        proof = self._proof(index)
+        if is_committed and proof.has_transactions:
+            limit = min(limit, self._decided_limit(index, offset))
+        found = proof.locate(
+            offset, max_bytes, limit, whole_batch=whole_batch, end=self._ends[index]
+        )
+        if found is None:
+            return None
+        aborted: tuple[AbortedTransaction, ...] = ()
+        if is_committed and found.has_transactions:
+            known = self._transactions.get(index)
+            if known is None:
+                raise NotProvedError
+            aborted = tuple(
+                each
+                for each in known.aborted
+                if each.last_offset >= offset and each.first_offset < found.next_offset
+            )
+        return ReadLog(
+            proof.source, found.position, found.size_bytes, aborted, found.next_offset
+        )
+
+    def _decided_limit(self, index: int, offset: int) -> int:
+        """Return up to where it is known which transactions were committed."""
+        known = self._transactions.get(index)
+        if known is None:
+            raise NotProvedError
+        if known.undecided_offset is None or known.error is None:
+            return self.known.log_end_offset
+        if offset >= known.undecided_offset:
+            raise known.error
+        return known.undecided_offset
+
+    def _ensure_end_is_known(self) -> None:
+        """Raise `CorruptRecordError` if what follows the last whole batch is damage."""
+        self.view.next_offset  # noqa: B018 - for its error
+
+    def prove(self, offset: int, max_bytes: int, *, is_committed: bool) -> None:
+        """Have a look at what `read` needs."""
+        limit = self.known.high_watermark
+        if is_committed:
+            limit = self.find_last_stable_offset()
+        index = max(0, bisect_right(self._base_offsets, offset) - 1)
+        for _ in range(_MOST_LOOKS):
+            if index >= len(self._base_offsets):
+                return
+            proof = self._proof(index)
+            if is_committed and proof.has_transactions:
+                self._find_transactions(index)
+            try:
+                found = proof.locate(
+                    offset, max_bytes, limit, whole_batch=True, end=self._ends[index]
+                )
+            except NotProvedError:
+                proof.prove(self.view, index, offset, max_bytes, limit)
+                continue
+            if found is not None:
+                return
+            index += 1
+
+    def _proof(self, index: int) -> SegmentProof:
+        segment = self.view.segments[index]
+        return self._proofs.of((self.generation, segment.file_path(), segment.file_id))
+
+    def _find_transactions(self, index: int) -> None:
+        """Find the aborted transactions of a segment, once."""
+        if index in self._transactions:
+            return
+        view = self.view
+        start = view.segments[index].base_offset
+        following = view.next_base_offset(index)
+        end = self.known.log_end_offset if following is None else following
+        try:
+            aborted = find_aborted_transactions(view, start, end)
+            self._transactions[index] = SegmentTransactions(aborted, None, None)
+        except CorruptRecordError as error:
+            self._transactions[index] = _before_damage(view, (start, end), error)
+
+
+def _before_damage(
+    view: LogView, offsets: tuple[int, int], error: CorruptRecordError
+) -> SegmentTransactions:
+    """Return the transactions that were decided in front of the first damage."""
+    transactions = OpenTransactions({})
+    aborted: list[AbortedTransaction] = []
+    try:
+        for each in follow_transactions(view, transactions, (offsets[0], view.log_end_offset)):
+            if each is not None:
+                aborted.append(each)
+    except CorruptRecordError as damage:
+        error = damage
+    undecided = min(transactions.first_offsets.values(), default=None)
+    return SegmentTransactions(_of(aborted, offsets), undecided, error)
+
+
+def _of(
+    transactions: Sequence[AbortedTransaction], offsets: tuple[int, int]
+) -> tuple[AbortedTransaction, ...]:
+    start, end = offsets
+    return tuple(
+        each for each in transactions if each.first_offset < end and each.last_offset >= start
+    )

@@ -1,0 +1,100 @@
+"""What changes a cluster is refused: the answers of a broker whose authorizer allows only reading.
+
+Produce is refused topic by topic with TOPIC_AUTHORIZATION_FAILED, and so are topics that are to be
+made, deleted or changed. Where the response has room for a message, it says why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylog.server.messages import APIS
+from pylog.server.protocol import Errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.server.protocol import Api, Handler, RequestContext
+
+_MESSAGE = "pylog serve is read-only: nothing in the log directory is changed"
+_TOPIC_ERROR = {"errorCode": Errors.TOPIC_AUTHORIZATION_FAILED, "errorMessage": _MESSAGE}
+_SECURITY_DISABLED = 54
+
+
+def refusals() -> dict[Api, Handler]:
+    """Return the handlers of all APIs that change something, and of ACLs and quotas."""
+    return {
+        APIS["Produce"]: _produce,
+        APIS["CreateTopics"]: lambda request, _: {"topics": list(_named(request["topics"]))},
+        APIS["DeleteTopics"]: _delete_topics,
+        APIS["DeleteRecords"]: _delete_records,
+        APIS["CreatePartitions"]: lambda request, _: {"results": list(_named(request["topics"]))},
+        APIS["AlterConfigs"]: _alter_configs,
+        APIS["IncrementalAlterConfigs"]: _alter_configs,
+        APIS["DescribeAcls"]: lambda *_: {
+            "errorCode": _SECURITY_DISABLED,
+            "errorMessage": "No Authorizer is configured.",
+            "resources": [],
+        },
+        APIS["DescribeClientQuotas"]: lambda *_: {"entries": []},
+    }
+
+
+def _produce(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+    return {
+        "responses": [
+            {
+                "name": topic["name"],
+                "topicId": topic["topicId"],
+                "partitionResponses": [
+                    {"index": each["index"], "baseOffset": -1, **_TOPIC_ERROR, "recordErrors": []}
+                    for each in topic["partitionData"]
+                ],
+            }
+            for topic in request["topicData"]
+        ]
+    }
+
+
+def _named(topics: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for topic in topics:
+        yield {"name": topic["name"], **_TOPIC_ERROR, "configs": []}
+
+
+def _delete_topics(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+    named = [{"name": name} for name in request["topicNames"]]
+    asked = [{"name": each["name"], "topicId": each["topicId"]} for each in request["topics"]]
+    return {"responses": [{**each, **_TOPIC_ERROR} for each in (*named, *asked)]}
+
+
+def _delete_records(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+    return {
+        "topics": [
+            {
+                "name": topic["name"],
+                "partitions": [
+                    {
+                        "partitionIndex": each["partitionIndex"],
+                        "lowWatermark": -1,
+                        "errorCode": Errors.TOPIC_AUTHORIZATION_FAILED,
+                    }
+                    for each in topic["partitions"]
+                ],
+            }
+            for topic in request["topics"]
+        ]
+    }
+
+
+def _alter_configs(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+    return {
+        "responses": [
+            {
+                "errorCode": Errors.CLUSTER_AUTHORIZATION_FAILED,
+                "errorMessage": _MESSAGE,
+                "resourceType": each["resourceType"],
+                "resourceName": each["resourceName"],
+            }
+            for each in request["resources"]
+        ]
+    }

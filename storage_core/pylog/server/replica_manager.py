@@ -1,0 +1,662 @@
+"""The partitions that are served, and what Fetch, ListOffsets and their like say of them.
+
+Which directory serves a partition where several hold it: the rule of `pylog.reading.replicas`. Two
+replicas of which neither is a part of the other are refused until the user chooses.
+
+An answer that needs a look at files is made in a thread, all others on the event loop: what clients
+read of a page cache costs a look-up in memory and a ``sendfile``.
+
+Source: ReplicaManager, DelayedFetch, Partition, UnifiedLog.fetchOffsetByTimestamp (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pylog.errors import (
+    CorruptCheckpointError,
+    LogDirectoryError,
+    LogStorageError,
+    OffsetOutOfRangeError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.byte_source import LocalFile
+from pylog.files.checkpoint_file import known_offset_checkpoint
+from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT
+from pylog.internal_topics.message_writer import FileRange
+from pylog.locations import join
+from pylog.model import INTERNAL_TOPICS, NO_TIMESTAMP, IsolationLevel, TopicPartition
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.discovery import discover_all
+from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
+from pylog.reading.log_directory import TopicChoice, open_directory
+from pylog.reading.log_view import LogView
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.replicas import find_diverged
+from pylog.server.partition import Partition, ProofCache, ReadLog
+from pylog.server.protocol import Errors
+from pylog.server.segment_proof import NotProvedError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit
+    from pylog.server.protocol import RequestContext
+
+_LOGGER = logging.getLogger(__name__)
+_THREADS = 4
+_LOOK_SECONDS = 0.2
+_MOST_LOGGED = 10_000
+_MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
+_LONGEST_WAIT_MS = 300_000
+_TOPIC_ID_VERSION = 13
+_READ_COMMITTED = 1
+_NAMESPACE = uuid.UUID("3b0a1b7e-5f0e-4d0e-9f0a-70796c6f6700")
+"""Of the ids of topics that brokers before 2.8 made without one."""
+
+# What a ListOffsets request asks for instead of a timestamp.
+_LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
+_EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
+_NO_REMOTE_STORAGE = (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD)
+_UNKNOWN_OFFSET = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedLogs:
+    """What is served, and how; see `pylog.serve`."""
+
+    paths: tuple[str | os.PathLike[str], ...]
+    choice: TopicChoice
+    mode: ReadMode = ReadMode.FAILFAST
+    replica: str | int | os.PathLike[str] | None = None
+    high_watermark: str = "log-end"
+    follows: bool = False
+    use_indexes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that is served."""
+
+    name: str
+    topic_id: uuid.UUID
+    partitions: dict[int, Partition] = field(default_factory=dict)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether Kafka calls it internal."""
+        return self.name in INTERNAL_TOPICS
+
+
+class FetchError(Exception):
+    """An error code for one partition of a response."""
+
+    def __init__(self, code: Errors) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class _FollowedLogs(FollowedDirectory):
+    """Looks at all partitions, whatever is wrong with one of them."""
+
+    def _look(
+        self, directory: PartitionDirectory, starts: LogStartOffsets, pending: PendingCommit
+    ) -> FollowedLog:
+        try:
+            return super()._look(directory, starts, pending)
+        except LogStorageError:
+            damage = DamageReport() if self._skips_damage else None
+            return FollowedLog(LogView(directory, starts, damage, pending), 0, 0, None)
+
+
+class ReplicaManager:
+    """Serves partitions. Its state is replaced as a whole, so that threads may look at it.
+
+    Raises
+    ------
+    LogStorageError
+        A path cannot be read, holds no log, or replicas have diverged.
+    """
+
+    def __init__(self, served: ServedLogs) -> None:
+        self._served = served
+        self._damage = DamageReport() if served.mode.skips_damage else None
+        self._proofs = ProofCache()
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
+        self._logged: set[tuple[object, object]] = set()
+        self._proved_ahead: set[tuple[TopicPartition, int]] = set()
+        self._growth: asyncio.Future[None] | None = None
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self._followed: _FollowedLogs | None = None
+        if served.replica is None and len(served.paths) > 1:
+            _ensure_not_diverged(served)
+        if served.follows:
+            self._followed = _FollowedLogs(
+                served.paths,
+                served.choice,
+                isolation=IsolationLevel.READ_UNCOMMITTED,
+                mode=served.mode,
+                include_stray=False,
+                replica=served.replica,
+                use_indexes=served.use_indexes,
+            )
+            self.refresh()
+        else:
+            directory = open_directory(*served.paths, replica=served.replica)
+            self._show({view.topic_partition: self._partition(view) for view in directory
+                        if view.directory in served.choice})
+
+    def _partition(
+        self, view: LogView, before: Partition | None = None, *, is_rewritten: bool = False
+    ) -> Partition:
+        if view.damage is None and self._damage is not None:
+            view = view.refreshed(self._damage)
+        if not self._served.use_indexes and view.directory.uses_indexes:
+            view = view.refreshed(view.damage, uses_indexes=False)
+        watermark = None
+        if self._served.high_watermark == "checkpoint":
+            path = join(view.directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
+            watermark = known_offset_checkpoint(path).get(view.topic_partition, 0)
+        if before is None:
+            return Partition(view, self._proofs, high_watermark=watermark)
+        return Partition(
+            view,
+            self._proofs,
+            high_watermark=watermark,
+            generation=before.generation + is_rewritten,
+            transactions=None if is_rewritten else before.open_transactions,
+        )
+
+    def _show(self, partitions: Mapping[TopicPartition, Partition]) -> None:
+        topics: dict[str, Topic] = {}
+        for each, partition in sorted(partitions.items()):
+            topic = topics.get(each.topic)
+            if topic is None:
+                topic = topics[each.topic] = Topic(each.topic, _topic_id(partition.view))
+            topic.partitions[each.partition] = partition
+        self.topics = topics
+        self.topics_by_id = {each.topic_id: each for each in topics.values()}
+
+    def refresh(self) -> bool:
+        """Look again at a directory that is followed; return whether anything has changed."""
+        if self._followed is None:
+            return False
+        before = self._by_partition()
+        now: dict[TopicPartition, Partition] = {}
+        has_changed = False
+        for each, log in self._followed.refresh().items():
+            known = before.get(each)
+            is_same = known is not None and log.rewritten_below is None
+            if is_same and known is not None and known.view is log.view:
+                now[each] = known
+                continue
+            has_changed = True
+            now[each] = self._partition(
+                log.view, known, is_rewritten=log.rewritten_below is not None
+            )
+            now[each].load()
+        if has_changed or now.keys() != before.keys():
+            self._show(now)
+            return True
+        return False
+
+    def _by_partition(self) -> dict[TopicPartition, Partition]:
+        return {
+            each.topic_partition: each
+            for topic in self.topics.values()
+            for each in topic.partitions.values()
+        }
+
+    async def follow(self) -> None:
+        """Look again and again, and let waiting fetches continue when something has changed."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                has_changed = await self.in_thread(self.refresh)
+            except LogStorageError as error:
+                self._log_once(error, "the directory cannot be looked at: %s", error)
+                continue
+            if has_changed and self._growth is not None:
+                self._growth.set_result(None)
+                self._growth = None
+
+    async def in_thread(self, function: Callable[[], Any]) -> Any:  # noqa: ANN401 - what it returns
+        """Return what a function does that looks at files."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, function)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def find(self, topic: str, partition: int) -> Partition | None:
+        """Return a partition that is served."""
+        found = self.topics.get(topic)
+        return None if found is None else found.partitions.get(partition)
+
+    def partition(self, topic: str, partition: int, current_leader_epoch: int = -1) -> Partition:
+        """Return a partition that is served, with its offsets; in a thread.
+
+        Raises
+        ------
+        FetchError
+            There is none, or the client knows another leader epoch.
+        """
+        found = self.find(topic, partition)
+        if found is None:
+            raise FetchError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+        _check_epoch(found, current_leader_epoch)
+        found.load()
+        return found
+
+    # Fetch
+
+    async def handle_fetch(
+        self, request: dict[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Answer Fetch, once there are enough bytes, or after its longest wait."""
+        if request["sessionId"]:
+            return {"errorCode": Errors.FETCH_SESSION_ID_NOT_FOUND, "responses": []}
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(max(request["maxWaitMs"], 0), _LONGEST_WAIT_MS) / 1000
+        while True:
+            # Before the look, so that what comes after it is noticed.
+            growth = self._growth_future()
+            try:
+                response = self._fetch(request, context, may_look=False)
+            except NotProvedError:
+                response = await self.in_thread(
+                    lambda: self._fetch(request, context, may_look=True)
+                )
+            rest = deadline - loop.time()
+            if response.is_complete or rest <= 0:
+                self._prove_ahead(response, request)
+                return response.message
+            if self._followed is None:
+                await asyncio.sleep(rest)
+                return response.message
+            await asyncio.wait([growth], timeout=rest)
+
+    def _growth_future(self) -> asyncio.Future[None]:
+        if self._growth is None:
+            self._growth = asyncio.get_running_loop().create_future()
+        return self._growth
+
+    def _fetch(
+        self, request: dict[str, Any], context: RequestContext, *, may_look: bool
+    ) -> _FetchResponse:
+        """Return the response as things are; `NotProvedError` if it may not look at files."""
+        reading = _FetchResponse(
+            is_committed=request["isolationLevel"] == _READ_COMMITTED,
+            rest_bytes=min(request["maxBytes"], _MAX_FETCH_BYTES),
+            least_bytes=request["minBytes"],
+        )
+        has_ids = context.version >= _TOPIC_ID_VERSION
+        responses = []
+        for asked in request["topics"]:
+            topic = (
+                self.topics_by_id.get(asked["topicId"])
+                if has_ids
+                else self.topics.get(asked["topic"])
+            )
+            unknown = Errors.UNKNOWN_TOPIC_ID if has_ids else Errors.UNKNOWN_TOPIC_OR_PARTITION
+            partitions = [
+                self._fetch_partition(topic, each, reading, may_look=may_look, unknown=unknown)
+                for each in asked["partitions"]
+            ]
+            responses.append(
+                {"topic": asked["topic"], "topicId": asked["topicId"], "partitions": partitions}
+            )
+        reading.message = {"responses": responses}
+        return reading
+
+    def _fetch_partition(
+        self,
+        topic: Topic | None,
+        asked: dict[str, Any],
+        reading: _FetchResponse,
+        *,
+        may_look: bool,
+        unknown: Errors,
+    ) -> dict[str, Any]:
+        index = asked["partition"]
+        if topic is None:
+            return reading.error(index, unknown)
+        partition = topic.partitions.get(index)
+        if partition is None:
+            return reading.error(index, Errors.UNKNOWN_TOPIC_OR_PARTITION)
+        if not partition.is_loaded:
+            if not may_look:
+                raise NotProvedError
+            partition.load()
+        try:
+            _check_epoch(partition, asked["currentLeaderEpoch"])
+            diverging = _diverging_epoch(partition, asked)
+            log = ReadLog(None, 0, 0)
+            if diverging is None:
+                log = self._read(partition, asked, reading, may_look=may_look)
+                if log.size_bytes and not (may_look or isinstance(log.source, LocalFile)):
+                    raise NotProvedError  # an object store is read, and copied
+            elif reading.is_committed and partition.last_stable_offset is None:
+                if not may_look:
+                    raise NotProvedError
+                partition.find_last_stable_offset()
+            return reading.partition(partition, asked, log, diverging)
+        except FetchError as error:
+            return reading.error(index, error.code, partition.leader_epoch)
+        except LogStorageError as error:
+            return reading.error(index, self._code_of(error, partition))
+
+    def _read(
+        self,
+        partition: Partition,
+        asked: dict[str, Any],
+        reading: _FetchResponse,
+        *,
+        may_look: bool,
+    ) -> ReadLog:
+        offset, is_committed = asked["fetchOffset"], reading.is_committed
+        max_bytes = min(asked["partitionMaxBytes"], reading.rest_bytes)
+        while True:
+            try:
+                return partition.read(
+                    offset, max_bytes, is_committed=is_committed, whole_batch=reading.is_empty
+                )
+            except NotProvedError:
+                if not may_look:
+                    raise
+                partition.prove(offset, max_bytes, is_committed=is_committed)
+
+    def _prove_ahead(self, response: _FetchResponse, request: dict[str, Any]) -> None:
+        """Have the bytes proved that a client will ask for next."""
+        for partition, offset, max_bytes in response.next_reads:
+            key = partition.topic_partition, offset
+            if key in self._proved_ahead:
+                continue
+            try:
+                partition.read(
+                    offset, max_bytes, is_committed=response.is_committed, whole_batch=True
+                )
+            except NotProvedError:
+                self._proved_ahead.add(key)
+                self._executor.submit(
+                    self._prove_quietly, partition, offset, max_bytes, response.is_committed
+                )
+            except LogStorageError:
+                continue  # the client that reads on is told
+
+    def _prove_quietly(
+        self, partition: Partition, offset: int, max_bytes: int, is_committed: bool  # noqa: FBT001
+    ) -> None:
+        try:
+            partition.prove(offset, max_bytes, is_committed=is_committed)
+        except LogStorageError:
+            return  # the client that reads on is told
+        finally:
+            self._proved_ahead.discard((partition.topic_partition, offset))
+
+    def _code_of(self, error: LogStorageError, partition: Partition) -> Errors:
+        """Return the error code for an error, and log what is damaged, once."""
+        if isinstance(error, OffsetOutOfRangeError):
+            return Errors.OFFSET_OUT_OF_RANGE
+        if isinstance(error, SegmentVanishedError):
+            self._log_once(error, "%s: %s", partition.topic_partition, error)
+            return Errors.KAFKA_STORAGE_ERROR
+        self._log_once(
+            error,
+            "%s ends here for clients: %s; serve it with --mode DROPMALFORMED to leave the damage "
+            "out",
+            partition.topic_partition,
+            error,
+        )
+        # Clients repeat what a disk could not do; of a record that is corrupt they tell the user.
+        return Errors.CORRUPT_MESSAGE
+
+    def _log_once(self, error: LogStorageError, message: str, *arguments: object) -> None:
+        key = type(error), str(error)
+        if key not in self._logged and len(self._logged) < _MOST_LOGGED:
+            self._logged.add(key)
+            _LOGGER.error(message, *arguments)
+
+    # Look-ups
+
+    async def handle_list_offsets(
+        self, request: dict[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Answer ListOffsets."""
+        return await self.in_thread(lambda: self._list_offsets(request))
+
+    def _list_offsets(self, request: dict[str, Any]) -> dict[str, Any]:
+        is_committed = request["isolationLevel"] == _READ_COMMITTED
+        return {
+            "topics": [
+                {
+                    "name": topic["name"],
+                    "partitions": [
+                        self._list_offset(topic["name"], each, is_committed=is_committed)
+                        for each in topic["partitions"]
+                    ],
+                }
+                for topic in request["topics"]
+            ]
+        }
+
+    def _list_offset(
+        self, topic: str, asked: dict[str, Any], *, is_committed: bool
+    ) -> dict[str, Any]:
+        index = asked["partitionIndex"]
+        try:
+            partition = self.partition(topic, index, asked["currentLeaderEpoch"])
+        except FetchError as error:
+            return {"partitionIndex": index, "errorCode": error.code}
+        try:
+            timestamp, offset, epoch = _offset_for(
+                partition, asked["timestamp"], is_committed=is_committed
+            )
+        except LogStorageError as error:
+            return {"partitionIndex": index, "errorCode": self._code_of(error, partition)}
+        return {
+            "partitionIndex": index,
+            "errorCode": Errors.NONE,
+            "timestamp": timestamp,
+            "offset": offset,
+            "leaderEpoch": -1 if epoch is None else epoch,
+        }
+
+    async def handle_offset_for_leader_epoch(
+        self, request: dict[str, Any], context: RequestContext
+    ) -> dict[str, Any]:
+        """Answer OffsetForLeaderEpoch."""
+        return await self.in_thread(lambda: self._offsets_for_leader_epoch(request))
+
+    def _offsets_for_leader_epoch(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "topics": [
+                {
+                    "topic": topic["topic"],
+                    "partitions": [
+                        self._offset_for_leader_epoch(topic["topic"], each)
+                        for each in topic["partitions"]
+                    ],
+                }
+                for topic in request["topics"]
+            ]
+        }
+
+    def _offset_for_leader_epoch(self, topic: str, asked: dict[str, Any]) -> dict[str, Any]:
+        index = asked["partition"]
+        try:
+            partition = self.partition(topic, index, asked["currentLeaderEpoch"])
+            epoch, end_offset = partition.end_offset_for(asked["leaderEpoch"])
+        except FetchError as error:
+            return {"partition": index, "errorCode": error.code}
+        except LogStorageError:
+            return {"partition": index, "errorCode": Errors.KAFKA_STORAGE_ERROR}
+        return {
+            "partition": index,
+            "errorCode": Errors.NONE,
+            "leaderEpoch": epoch,
+            "endOffset": end_offset,
+        }
+
+
+class _FetchResponse:
+    """What a fetch has read so far, and what it may still read."""
+
+    def __init__(self, *, is_committed: bool, rest_bytes: int, least_bytes: int) -> None:
+        self.is_committed = is_committed
+        self.rest_bytes = rest_bytes
+        self.message: dict[str, Any] = {}
+        self.next_reads: list[tuple[Partition, int, int]] = []
+        self._least_bytes = least_bytes
+        self._read_bytes = 0
+        self._has_news = False  # an error, or an epoch that diverges: the client is told at once
+        self._partitions = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been read: the first batch comes whole."""
+        return self._read_bytes == 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is no need to wait for more."""
+        return (
+            self._has_news or self._partitions == 0 or self._read_bytes >= self._least_bytes
+        )
+
+    def error(self, index: int, code: Errors, leader_epoch: int | None = None) -> dict[str, Any]:
+        """Return the response for a partition that cannot be read."""
+        self._has_news = True
+        self._partitions += 1
+        response: dict[str, Any] = {
+            "partitionIndex": index,
+            "errorCode": code,
+            "highWatermark": -1,
+            "records": b"",
+        }
+        if code is Errors.FENCED_LEADER_EPOCH and leader_epoch is not None:
+            response["currentLeader"] = {"leaderId": -1, "leaderEpoch": leader_epoch}
+        return response
+
+    def partition(
+        self,
+        partition: Partition,
+        asked: dict[str, Any],
+        log: ReadLog,
+        diverging: dict[str, int] | None,
+    ) -> dict[str, Any]:
+        """Return the response for a partition that has been read."""
+        self._partitions += 1
+        self._has_news = self._has_news or diverging is not None
+        self._read_bytes += log.size_bytes
+        self.rest_bytes = max(0, self.rest_bytes - log.size_bytes)
+        if log.size_bytes:
+            self.next_reads.append((partition, log.next_offset, asked["partitionMaxBytes"]))
+        offsets = partition.known
+        stable = partition.last_stable_offset
+        response: dict[str, Any] = {
+            "partitionIndex": asked["partition"],
+            "errorCode": Errors.NONE,
+            "highWatermark": offsets.high_watermark,
+            "lastStableOffset": offsets.high_watermark if stable is None else stable,
+            "logStartOffset": offsets.log_start_offset,
+            "records": _records(log),
+        }
+        if self.is_committed:
+            response["abortedTransactions"] = [
+                {"producerId": each.producer_id, "firstOffset": each.first_offset}
+                for each in log.aborted
+            ]
+        if diverging is not None:
+            response["divergingEpoch"] = diverging
+        return response
+
+
+def _records(log: ReadLog) -> bytes | FileRange:
+    if log.source is None or not log.size_bytes:
+        return b""
+    if isinstance(log.source, LocalFile):
+        return FileRange(log.source, log.position, log.size_bytes)
+    return log.source.read_at(log.position, log.size_bytes)
+
+
+def _check_epoch(partition: Partition, current_leader_epoch: int) -> None:
+    """Raise `FetchError` unless the client knows the leader epoch that Metadata tells."""
+    if current_leader_epoch < 0:
+        return
+    epoch = partition.leader_epoch
+    if current_leader_epoch < epoch:
+        raise FetchError(Errors.FENCED_LEADER_EPOCH)
+    if current_leader_epoch > epoch:
+        raise FetchError(Errors.UNKNOWN_LEADER_EPOCH)
+
+
+def _diverging_epoch(partition: Partition, asked: dict[str, Any]) -> dict[str, int] | None:
+    """Return where the log that the client has read parts from this one; None if it does not."""
+    last_fetched = asked["lastFetchedEpoch"]
+    if last_fetched < 0:
+        return None
+    epoch, end_offset = partition.end_offset_for(last_fetched)
+    if epoch < 0 or end_offset < 0:
+        raise FetchError(Errors.OFFSET_OUT_OF_RANGE)
+    if epoch < last_fetched or end_offset < asked["fetchOffset"]:
+        return {"epoch": epoch, "endOffset": end_offset}
+    return None
+
+
+def _offset_for(
+    partition: Partition, timestamp: int, *, is_committed: bool
+) -> tuple[int, int, int | None]:
+    """Return timestamp, offset and leader epoch for what ListOffsets asks."""
+    offsets = partition.known
+    fetchable = offsets.high_watermark
+    if is_committed:
+        fetchable = partition.find_last_stable_offset()
+    if timestamp == _LATEST:
+        epoch = partition.epochs[-1].epoch if partition.epochs else None
+        return NO_TIMESTAMP, fetchable, epoch
+    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        start = offsets.log_start_offset
+        return NO_TIMESTAMP, start, partition.epoch_for_offset(start)
+    if timestamp in _NO_REMOTE_STORAGE:
+        return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
+    view = partition.view
+    found = (
+        find_max_timestamp(view)
+        if timestamp == _MAX_TIMESTAMP
+        else find_offset_for_timestamp(view, timestamp)
+    )
+    if found is None or (timestamp != _MAX_TIMESTAMP and found.offset >= fetchable):
+        return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
+    return found.timestamp, found.offset, partition.epoch_for_offset(found.offset)
+
+
+def _topic_id(view: LogView) -> uuid.UUID:
+    try:
+        metadata = view.metadata
+    except (CorruptCheckpointError, UnreadableFileError, LogDirectoryError):
+        metadata = None
+    return uuid.uuid5(_NAMESPACE, view.topic) if metadata is None else metadata.topic_id
+
+
+def _ensure_not_diverged(served: ServedLogs) -> None:
+    """Raise `LogDirectoryError` if a partition that is served has replicas that have diverged."""
+    chosen: Iterable[PartitionDirectory] = (
+        each for each in discover_all(served.paths) if each in served.choice and not each.state
+    )
+    diverged = find_diverged(chosen)
+    if diverged is not None:
+        one, other = diverged
+        reason = (
+            f"the replica of {one.topic_partition} here has other records than the one in "
+            f"{other.path}; choose whose to serve with --replica"
+        )
+        raise LogDirectoryError(reason, one.path)

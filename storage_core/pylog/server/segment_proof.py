@@ -1,0 +1,358 @@
+"""Which bytes of a segment have been proved intact, and where its batches begin.
+
+A client may not check checksums, and ``sendfile`` cannot. So every batch is checked before it is
+served for the first time: header, offsets, checksum, and what a control batch says. The walk is
+that of all readers (`pylog.reading.checked_windows`), window by window, from where a client begins
+to where it reads, in threads. What was proved is remembered for as long as the segment is: a second
+client costs no look at the bytes.
+
+Memory is bounded. A window of some megabytes is remembered by its two ends; where each of its
+batches begins is kept for the windows that were used last, and looked up again for others.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptRecordError, UnreadableFileError
+from pylog.log_file.segment_windows import SegmentWindows, WindowMemory
+from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.slicing import open_slice, slice_of
+from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.reading.log_view import LogView
+    from pylog.record.batch_scan import Window
+
+_FIRST_WINDOW_BYTES = 1 << 20
+_NEAR_BYTES = 1 << 22
+"""Up to so many bytes are proved on the way to an offset; beyond, the offset index is asked."""
+
+
+class ProvedWindow(NamedTuple):
+    """Intact batches one after the other; they answer for ``[lowest_offset, next_offset)``."""
+
+    position: int
+    end_position: int
+    lowest_offset: int
+    next_offset: int
+    has_transactions: bool
+
+
+class Batches(NamedTuple):
+    """Where the batches of a window begin, and the last offset of each."""
+
+    positions: array[int]
+    last_offsets: array[int]
+
+
+class BatchCache:
+    """Remembers the batches of the windows that were used last. Any number of threads."""
+
+    def __init__(self, max_batches: int = 1 << 19) -> None:
+        self._max_batches = max_batches
+        self._count = 0
+        self._kept: OrderedDict[tuple[int, int], Batches] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[int, int]) -> Batches | None:
+        """Return the batches of a window if they are remembered."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[int, int], batches: Batches) -> None:
+        """Remember the batches of a window, and forget others if they are too many."""
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._count += len(batches.positions) - (len(before.positions) if before else 0)
+            self._kept[key] = batches
+            while self._count > self._max_batches and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._count -= len(dropped.positions)
+
+
+class ReadRange(NamedTuple):
+    """What a fetch gets of one segment: ``size_bytes`` bytes that are proved."""
+
+    position: int
+    size_bytes: int
+    next_offset: int
+    has_transactions: bool
+
+
+class NotProvedError(Exception):
+    """The answer needs a look at bytes that nobody has had yet."""
+
+
+_memories = threading.local()
+
+
+class SegmentProof:
+    """What is proved of one segment's file.
+
+    Any number of threads: proving takes the lock, and replaces `windows` as a whole.
+    """
+
+    def __init__(self, cache: BatchCache) -> None:
+        self.windows: tuple[ProvedWindow, ...] = ()
+        self.source: ByteSource | None = None
+        self.has_transactions = False  # whether a batch of a transaction has been met so far
+        # Up to where the segment has been walked, to its end, and what that was: it may grow.
+        self._walked: tuple[int, int] | None = None
+        self._gaps: set[int] = set()  # where damage begins that is left out
+        self._defects: dict[int, CorruptRecordError | UnreadableFileError] = {}
+        self._cache = cache
+        self._lock = threading.Lock()
+
+    def locate(
+        self, offset: int, max_bytes: int, limit_offset: int, *, whole_batch: bool, end: int
+    ) -> ReadRange | None:
+        """Return the bytes for a fetch; None if the segment holds no batch from ``offset`` on.
+
+        The bounds are a broker's (LogSegment.read): from the batch that holds ``offset``, at most
+        ``max_bytes``, with ``whole_batch`` at least that batch, and no batch that ends at or after
+        ``limit_offset``. ``end`` is where the segment ends. Only what is proved is given, however
+        little that is.
+
+        Raises
+        ------
+        NotProvedError
+            `prove` must have a look first.
+        CorruptRecordError
+            Damage is at ``offset``.
+        """
+        windows = self.windows
+        index = bisect_right(windows, offset, key=attrgetter("next_offset"))
+        if index == len(windows) or windows[index].lowest_offset > offset:
+            return self._not_proved(index, offset, end)
+        window = windows[index]
+        batches = self._batches(window)
+        place = bisect_left(batches.last_offsets, offset)
+        if batches.last_offsets[place] >= limit_offset:
+            return ReadRange(batches.positions[place], 0, offset, has_transactions=False)
+        position = batches.positions[place]
+        wanted = max_bytes
+        if whole_batch:
+            is_last = place + 1 == len(batches.positions)
+            following = window.end_position if is_last else batches.positions[place + 1]
+            wanted = max(wanted, following - position)
+        return self._extend(index, position, wanted, limit_offset, end)
+
+    def _extend(
+        self, index: int, position: int, wanted: int, limit_offset: int, end: int
+    ) -> ReadRange:
+        """Return up to ``wanted`` bytes from a position in window ``index``."""
+        windows = self.windows
+        has_transactions = False
+        while True:
+            window = windows[index]
+            has_transactions = has_transactions or window.has_transactions
+            stop = window.end_position
+            if window.next_offset > limit_offset:
+                batches = self._batches(window)
+                place = bisect_left(batches.last_offsets, limit_offset)
+                stop = batches.positions[place]
+                break
+            if stop - position >= wanted:
+                break
+            index += 1
+            if index == len(windows) or windows[index].position != stop:
+                if stop < end and not self._is_end(stop, end):
+                    raise NotProvedError
+                break
+        size_bytes = min(stop - position, wanted)
+        return ReadRange(position, size_bytes, window.next_offset, has_transactions)
+
+    def _not_proved(self, index: int, offset: int, end: int) -> None:
+        """Raise why no window has the offset, unless the whole segment has been walked."""
+        before = self.windows[index - 1].end_position if index else 0
+        lowest = self.windows[index - 1].next_offset if index else 0
+        if before in self._defects and lowest == offset:
+            raise self._defects[before]
+        if index == len(self.windows) and (before == end or self._walked == (before, end)):
+            return
+        raise NotProvedError
+
+    def _is_end(self, position: int, end: int) -> bool:
+        """Whether nothing more can be given after a position."""
+        return (
+            position in self._defects
+            or position in self._gaps
+            or self._walked == (position, end)
+        )
+
+    def _batches(self, window: ProvedWindow) -> Batches:
+        batches = self._cache.get((id(self), window.position))
+        if batches is None or batches.last_offsets[-1] + 1 != window.next_offset:
+            raise NotProvedError
+        return batches
+
+    def prove(
+        self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
+    ) -> None:
+        """Have a look at what `locate` needs; at least one window more is proved afterwards.
+
+        Raises
+        ------
+        CorruptRecordError, UnreadableFileError
+            Damage is in the way, of a view that does not skip it.
+        """
+        with self._lock:
+            if self.source is None:
+                self.source = open_slice(slice_of(view, index), view.damage)
+            if self.source is None:  # it cannot be read, and damage is left out
+                self._walked = 0, view.segment_end(index)
+                return
+            self._look_up_batches(self.source, offset, limit_offset)
+            end = view.segment_end(index)
+            start, lowest = self._start(view, index, self.source, offset)
+            wanted = start + max(max_bytes, 1)
+            self._walk(view, index, self.source, (start, lowest, min(wanted, end)))
+
+    def _look_up_batches(self, source: ByteSource, *offsets: int) -> None:
+        """Find the batches of the windows that hold some offsets again, if they are forgotten."""
+        for offset in offsets:
+            index = bisect_right(self.windows, offset, key=attrgetter("next_offset"))
+            if index == len(self.windows) or self.windows[index].lowest_offset > offset:
+                continue
+            window = self.windows[index]
+            if self._cache.get((id(self), window.position)) is not None:
+                continue
+            size = window.end_position - window.position
+            again = SegmentWindows(
+                source, window.position, window.end_position,
+                window_bytes=size, first_window_bytes=size,
+            )
+            positions, last_offsets = array("q"), array("q")
+            for each in again:
+                batches = _batches_of(each)
+                positions.extend(batches.positions)
+                last_offsets.extend(batches.last_offsets)
+            self._cache.put((id(self), window.position), Batches(positions, last_offsets))
+
+    def _start(
+        self, view: LogView, index: int, source: ByteSource, offset: int
+    ) -> tuple[int, int]:
+        """Return where to begin to prove, and the lowest offset that may be there."""
+        windows = self.windows
+        at = bisect_right(windows, offset, key=attrgetter("next_offset"))
+        if at < len(windows) and windows[at].lowest_offset <= offset:
+            # It is there: more is wanted after it, where windows are no longer side by side.
+            while at + 1 < len(windows) and windows[at].end_position == windows[at + 1].position:
+                at += 1
+            return windows[at].end_position, windows[at].next_offset
+        position, lowest = 0, 0
+        if at:
+            position, lowest = windows[at - 1].end_position, windows[at - 1].next_offset
+        defect = self._defects.get(position)
+        end = windows[at].position if at < len(windows) else view.segment_end(index)
+        is_near = view.damage is not None or end - position <= _NEAR_BYTES
+        if defect is None and (is_near or lowest == offset):
+            return position, lowest
+        found = None
+        with suppress(CorruptRecordError):  # the walk tells exactly where
+            found = view.segments[index].find_batch(source, offset, end)
+        if found is not None and found.position > position:
+            return found.position, offset
+        if defect is not None:
+            raise defect
+        return position, lowest
+
+    def _walk(
+        self, view: LogView, index: int, source: ByteSource, way: tuple[int, int, int]
+    ) -> None:
+        """Prove from a position on, at least up to another one; the first damage ends it."""
+        start, lowest_offset, wanted = way
+        following = bisect_right(self.windows, start - 1, key=attrgetter("position"))
+        stop = self.windows[following].position if following < len(self.windows) else None
+        if stop is not None and stop == start:
+            known = self.windows[following]
+            answers = known._replace(lowest_offset=min(known.lowest_offset, lowest_offset))
+            self.windows = (*self.windows[:following], answers, *self.windows[following + 1 :])
+            return
+        segment_slice = slice_of(view, index, start, stop)
+        end = segment_slice.end_position
+        if start >= end:
+            self._walked = start, end
+            return
+        # An offset inside the first batch may be below what is looked for.
+        checked = CheckedWindows(
+            source,
+            segment_slice,
+            lowest_offset=0 if self._begins_inside(start) else lowest_offset,
+            damage=view.damage,
+            first_window_bytes=_FIRST_WINDOW_BYTES,
+            memory=_memory(),
+        )
+        windows = iter(checked)
+        expected = start
+        try:
+            for window in windows:
+                if window.file_position != expected:
+                    self._gaps.add(expected)
+                self._add(window, lowest_offset)
+                lowest_offset = int(window.headers.last_offsets[-1]) + 1
+                expected = window.end_position
+                if expected >= wanted:
+                    break
+            else:
+                if stop is None:
+                    self._walked = expected, end
+        except CorruptRecordError as error:
+            last = self._end_of_proved(start)
+            self._defects[last] = error
+            if last == start:
+                raise
+        finally:
+            windows.close()
+
+    def _begins_inside(self, start: int) -> bool:
+        """Whether nothing is known of what stands before a position."""
+        return start > 0 and all(each.end_position != start for each in self.windows)
+
+    def _end_of_proved(self, start: int) -> int:
+        position = start
+        for each in self.windows:
+            if each.position == position:
+                position = each.end_position
+        return position
+
+    def _add(self, window: Window, lowest_offset: int) -> None:
+        batches = _batches_of(window)
+        proved = ProvedWindow(
+            window.file_position,
+            window.end_position,
+            lowest_offset,
+            batches.last_offsets[-1] + 1,
+            window.headers.traits.any_has(TRANSACTIONAL_FLAG_MASK),
+        )
+        self.has_transactions = self.has_transactions or proved.has_transactions
+        self._cache.put((id(self), proved.position), batches)
+        at = bisect_right(self.windows, proved.position, key=attrgetter("position"))
+        after = list(self.windows[at:])
+        if after and after[0].position == proved.end_position:
+            after[0] = after[0]._replace(lowest_offset=proved.next_offset)
+        self.windows = (*self.windows[:at], proved, *after)
+
+
+def _memory() -> WindowMemory:
+    """Return this thread's memory, into which windows are read one after the other."""
+    memory: WindowMemory | None = getattr(_memories, "windows", None)
+    if memory is None:
+        memory = _memories.windows = WindowMemory()
+    return memory
+
+
+def _batches_of(window: Window) -> Batches:
+    positions = array("q", (window.headers.positions + window.file_position).tobytes())
+    return Batches(positions, array("q", window.headers.last_offsets.tobytes()))

@@ -1,0 +1,383 @@
+"""Connections: frames in, responses out, with limits on all that a client can make the server hold.
+
+A frame is a size (int32) and that many bytes. A connection's requests are answered in their order,
+one after the other: what a client has sent meanwhile stays in the system's buffers. Segments go to
+the socket by ``sendfile``; under TLS they are read and encrypted piece by piece.
+
+================================ ===============================================================
+limit                            what happens above it
+================================ ===============================================================
+``max_connections``              a new connection is closed at once
+``max_request_bytes``            the connection is closed before memory is made for the request
+``queued_bytes``                 large requests of all connections that are held at once: others wait
+``idle_seconds``                 a connection that sends nothing, or half a request, is closed, and
+                                 so is one that takes nothing of a response
+================================ ===============================================================
+
+Source: SocketServer, Processor, Acceptor, NetworkReceive (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pylog.errors import LogStorageError
+from pylog.internal_topics.message_writer import FileRange, size_of
+from pylog.server.kafka_apis import Client
+from pylog.server.protocol import RequestParseError
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable
+
+    from pylog.server.metrics import Metrics
+
+    Session = Callable[[bytes, Client], Awaitable[list[bytearray | FileRange]]]
+
+_LOGGER = logging.getLogger(__name__)
+_SIZE = struct.Struct(">i")
+_BACKLOG = 256
+_RECEIVED_BYTES = 1 << 16
+_COPIED_BYTES = 1 << 18
+_MSG_MORE = getattr(socket, "MSG_MORE", 0)
+_HANDSHAKE_SECONDS = 10
+_REQUEST_SECONDS = 30
+_SMALL_REQUEST = 1 << 16
+_SHUTDOWN_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketLimits:
+    """See the table above."""
+
+    max_connections: int = 2_000
+    max_request_bytes: int = 1 << 20
+    queued_bytes: int = 16 << 20
+    idle_seconds: float = 600
+
+
+class _ConnectionClosedError(Exception):
+    """The other end has closed the connection, or a limit does."""
+
+
+class _Channel(Protocol):
+    """Bytes from and to a client (Kafka: KafkaChannel, TransportLayer)."""
+
+    async def read_exactly(self, count: int) -> bytes:
+        """Return so many bytes."""
+
+    async def send(self, pieces: list[bytearray | FileRange]) -> None:
+        """Send all pieces."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class _PlainChannel:
+    """A connection without encryption."""
+
+    def __init__(self, connection: socket.socket, idle_seconds: float) -> None:
+        self._socket = connection
+        self._idle_seconds = idle_seconds
+        self._received = bytearray()
+        self._loop = asyncio.get_running_loop()
+
+    async def read_exactly(self, count: int) -> bytes:
+        received = self._received
+        while len(received) < count:
+            data = await self._loop.sock_recv(self._socket, _RECEIVED_BYTES)
+            if not data:
+                raise _ConnectionClosedError
+            received += data
+        taken = bytes(received[:count])
+        del received[:count]
+        return taken
+
+    async def send(self, pieces: list[bytearray | FileRange]) -> None:
+        last = len(pieces) - 1
+        for number, piece in enumerate(pieces):
+            if isinstance(piece, FileRange):
+                await self._send_file(piece)
+            else:
+                await self._send_bytes(memoryview(piece), 0 if number == last else _MSG_MORE)
+
+    async def _send_bytes(self, data: memoryview, flags: int) -> None:
+        while data:
+            try:
+                sent = self._socket.send(data, flags)
+            except BlockingIOError:
+                await self._writable()
+                continue
+            data = data[sent:]
+
+    async def _send_file(self, piece: FileRange) -> None:
+        descriptor, position = piece.file.descriptor, piece.position
+        end = position + piece.size_bytes
+        while position < end:
+            try:
+                sent = os.sendfile(self._socket.fileno(), descriptor, position, end - position)
+            except BlockingIOError:
+                await self._writable()
+                continue
+            if sent == 0:
+                reason = f"the file ends at byte {position}, where {end - position} more were sent"
+                raise LogStorageError(f"{piece.file.path}: {reason}")
+            position += sent
+
+    async def _writable(self) -> None:
+        waiter = self._loop.create_future()
+        descriptor = self._socket.fileno()
+        self._loop.add_writer(descriptor, _set, waiter)
+        try:
+            async with asyncio.timeout(self._idle_seconds):
+                await waiter
+        finally:
+            self._loop.remove_writer(descriptor)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _set(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class _TlsChannel:
+    """An encrypted connection."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle_seconds: float
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._idle_seconds = idle_seconds
+
+    async def read_exactly(self, count: int) -> bytes:
+        try:
+            return await self._reader.readexactly(count)
+        except asyncio.IncompleteReadError as error:
+            raise _ConnectionClosedError from error
+
+    async def send(self, pieces: list[bytearray | FileRange]) -> None:
+        for piece in pieces:
+            if not isinstance(piece, FileRange):
+                await self._write(piece)
+                continue
+            position, end = piece.position, piece.position + piece.size_bytes
+            while position < end:
+                data = await asyncio.to_thread(
+                    piece.file.read_at, position, min(_COPIED_BYTES, end - position)
+                )
+                if not data:
+                    reason = f"{piece.file.path}: the file ends at byte {position}"
+                    raise LogStorageError(reason)
+                await self._write(data)
+                position += len(data)
+
+    async def _write(self, data: bytes | bytearray) -> None:
+        self._writer.write(data)
+        async with asyncio.timeout(self._idle_seconds):
+            await self._writer.drain()
+
+    def close(self) -> None:
+        self._writer.transport.abort()
+
+
+class SocketServer:
+    """Accepts connections and serves each in a task of its own.
+
+    Parameters
+    ----------
+    open_session
+        Called for each connection; what it returns answers the requests of that connection.
+    limits, metrics, tls
+        As named; without ``tls`` connections are not encrypted.
+    """
+
+    def __init__(
+        self,
+        open_session: Callable[[], Session],
+        *,
+        limits: SocketLimits,
+        metrics: Metrics,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._open_session = open_session
+        self._limits = limits
+        self._metrics = metrics
+        self._tls = tls
+        self._listeners: list[socket.socket] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._acceptors: list[asyncio.Task[None]] = []
+        self._queued = _QueuedBytes(limits.queued_bytes)
+        self._ids = itertools.count(1)
+        self.advertised = ("127.0.0.1", 0)
+
+    def bind(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; return the address. A port of 0 is a free one."""
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+            listener.setblocking(False)
+        except BaseException:
+            listener.close()
+            raise
+        self._listeners.append(listener)
+        bound = listener.getsockname()
+        return str(bound[0]), int(bound[1])
+
+    def start(self) -> None:
+        """Accept connections from now on."""
+        self._acceptors = [asyncio.create_task(self._accept(each)) for each in self._listeners]
+
+    async def close(self) -> None:
+        """Accept no more, and end all connections."""
+        for task in self._acceptors:
+            task.cancel()
+        for listener in self._listeners:
+            listener.close()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_SHUTDOWN_SECONDS)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(listener)
+            except OSError as error:  # too many open files, say: those that are open go on
+                _LOGGER.warning("cannot accept a connection: %s", error.strerror)
+                await asyncio.sleep(1)
+                continue
+            if len(self._tasks) >= self._limits.max_connections:
+                _LOGGER.warning(
+                    "refused a connection of %s: there are %d already", address[0], len(self._tasks)
+                )
+                connection.close()
+                continue
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            task = asyncio.create_task(self._serve(connection, str(address[0])))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, connection: socket.socket, client_host: str) -> None:
+        channel: _Channel | None = None
+        self._metrics.connections += 1
+        try:
+            channel = await self._open(connection)
+            client = Client(client_host, *self.advertised, next(self._ids))
+            await self._answer_all(channel, client)
+        except (_ConnectionClosedError, TimeoutError, OSError):
+            return  # clients come and go, and some of them stay silent
+        except RequestParseError as error:
+            _LOGGER.warning("closed the connection of %s: %s", client_host, error)
+        except LogStorageError as error:
+            _LOGGER.error("closed the connection of %s: %s", client_host, error)  # noqa: TRY400
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            _LOGGER.exception("closed the connection of %s", client_host)
+        finally:
+            self._metrics.connections -= 1
+            if channel is None:
+                connection.close()
+            else:
+                channel.close()
+
+    async def _open(self, connection: socket.socket) -> _Channel:
+        if self._tls is None:
+            return _PlainChannel(connection, self._limits.idle_seconds)
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=_RECEIVED_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            connection,
+            ssl=self._tls,
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        return _TlsChannel(reader, writer, self._limits.idle_seconds)
+
+    async def _answer_all(self, channel: _Channel, client: Client) -> None:
+        session = self._open_session()
+        idle = self._limits.idle_seconds
+        while True:
+            async with asyncio.timeout(idle):
+                (size,) = _SIZE.unpack(await channel.read_exactly(_SIZE.size))
+            if not 0 <= size <= self._limits.max_request_bytes:
+                reason = f"a request has {size} bytes, at most {self._limits.max_request_bytes}"
+                raise RequestParseError(f"{reason} are allowed")
+            if size <= _SMALL_REQUEST:
+                pieces = await self._answer(channel, size, session, client)
+            else:
+                async with self._queued.hold(size):
+                    pieces = await self._answer(channel, size, session, client)
+            total = size_of(pieces)
+            await channel.send([bytearray(_SIZE.pack(total)), *pieces])
+            self._metrics.sent_bytes += total
+
+    async def _answer(
+        self, channel: _Channel, size: int, session: Session, client: Client
+    ) -> list[bytearray | FileRange]:
+        async with asyncio.timeout(min(_REQUEST_SECONDS, self._limits.idle_seconds)):
+            frame = await channel.read_exactly(size)
+        self._metrics.requests += 1
+        return await session(frame, client)
+
+
+class _QueuedBytes:
+    """Lets requests of so many bytes be held at once (Kafka: queued.max.request.bytes)."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._rest = max_bytes
+        self._freed = asyncio.Condition()
+
+    def hold(self, size: int) -> _Held:
+        return _Held(self, size)
+
+    async def take(self, size: int) -> None:
+        if size <= self._rest:
+            self._rest -= size
+            return
+        async with self._freed:
+            await self._freed.wait_for(lambda: size <= self._rest)
+            self._rest -= size
+
+    async def give_back(self, size: int) -> None:
+        self._rest += size
+        async with self._freed:
+            self._freed.notify_all()
+
+
+class _Held:
+    """A context in which the bytes of one request count."""
+
+    def __init__(self, queued: _QueuedBytes, size: int) -> None:
+        self._queued = queued
+        self._size = size
+
+    async def __aenter__(self) -> None:
+        await self._queued.take(self._size)
+
+    async def __aexit__(self, *error: object) -> None:
+        with suppress(RuntimeError):
+            await self._queued.give_back(self._size)
