@@ -70,6 +70,7 @@ _PUBLIC = LazyNames(
         "pylog.record.byte_buffer": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
         "pylog.record_export": ("export",),
         "pylog.record_search": ("search",),
+        "pylog.server.broker_server": ("serve",),
         "pylog.statistics.stats": ("stats",),
         "pylog.statistics.timeline": ("timeline",),
         "pylog.tables.names": ("TABLE_NAMES",),
