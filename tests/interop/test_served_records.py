@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     from tests.support.served_clients import Line
 
 SERVED = golden_partitions(Holds.EXACTLY, Holds.MORE_AT_THE_START)
+# aiokafka reads LZ4 of v2 batches alone.
+OLD_LZ4 = {
+    "0.8.2.2/codec-lz4:u-lz4-0",
+    "2.8.2/message-format-version:fmt0-lz4-0",
+    "2.8.2/message-format-version:fmt-switch-0",
+    "2.8.2/mixed-magic-compacted:before/upgraded-kv-zip-0",
+    "2.8.2/mixed-magic-compressed:upgraded-zip-0",
+}
+CASES = [
+    (client, each)
+    for client in READERS
+    for each in SERVED
+    if not (client == "aiokafka" and each in OLD_LZ4)
+]
 
 
 def _expected(partition: GoldenPartition, isolation: Isolation) -> list[Line]:
@@ -30,9 +44,8 @@ def _expected(partition: GoldenPartition, isolation: Isolation) -> list[Line]:
     return read_expected(path)
 
 
-@pytest.mark.thorough(one_in=9)
-@pytest.mark.parametrize("partition_id", SERVED)
-@pytest.mark.parametrize("client", READERS)
+@pytest.mark.thorough(one_in=13)
+@pytest.mark.parametrize(("client", "partition_id"), CASES)
 def test_a_client_reads_what_the_broker_served(
     golden_root: GoldenRoot, client: str, partition_id: str
 ) -> None:
@@ -44,7 +57,13 @@ def test_a_client_reads_what_the_broker_served(
             end = max((line["offset"] + 1 for line in expected), default=view.log_start_offset)
             wanted = Wanted(partition.topic, partition.partition, view.log_start_offset, end)
             lines = READERS[client](server.address, wanted, f"read_{isolation}")
-            shown = set(lines[0]) if lines else set()
-            known = [{key: line[key] for key in line if key in shown or key[:5] == "value"}
-                     for line in expected]
-            assert differences(known, lines) == []
+            assert differences([_as_shown(line, lines) for line in expected], lines) == []
+
+
+def _as_shown(expected: Line, lines: list[Line]) -> Line:
+    """Return the fields that the client tells; librdkafka has epoch 0 for messages without one."""
+    shown = {**expected, "leaderEpoch": expected.get("leaderEpoch") or 0}
+    told = {"offset", *(lines[0] if lines else ())}
+    return {
+        name: value for name, value in shown.items() if name in told or name.startswith("value")
+    }

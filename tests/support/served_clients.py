@@ -68,7 +68,7 @@ def librdkafka_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]
                     "offset": message.offset(),
                     "timestamp": timestamp if kind else -1,
                     "timestampType": kind - 1,
-                    "leaderEpoch": message.leader_epoch(),
+                    "leaderEpoch": message.leader_epoch() or 0,
                     "key": encoded(message.key()),
                     "value": encoded(message.value()),
                     "headers": _headers(message.headers()),
@@ -124,12 +124,15 @@ async def _aiokafka_lines(address: str, wanted: Wanted, isolation: str) -> list[
     try:
         client.assign([where])
         client.seek(where, wanted.start)
-        while await client.position(where) < wanted.end:
+        while True:
+            # At least once: a client that is stopped before it has begun to run fails.
+            found = await client.getmany(where, timeout_ms=100)
+            lines += map(_python_line, found.get(where, ()))
+            if await client.position(where) >= wanted.end:
+                break
             if time.monotonic() > deadline:
                 msg = f"{wanted}: no end within {SECONDS:.0f} s"
                 raise TimeoutError(msg)
-            found = await client.getmany(where, timeout_ms=100)
-            lines += map(_python_line, found.get(where, ()))
     finally:
         await client.stop()
     return lines

@@ -1,62 +1,85 @@
 """`serve`: a server for log directories, in a thread of its own.
 
-Source of the order in which parts start and end: BrokerServer (Kafka 4.4).
+Parts start and end in the order of Kafka's BrokerServer (4.4): partitions, handlers, sockets.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from pylog.errors import LogStorageError
+from pylog.config.server_properties import ServerProperties
+from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
+from pylog.server.config_helper import ConfigHelper
 from pylog.server.kafka_apis import KafkaApis
+from pylog.server.log_dirs import LogDirs
 from pylog.server.messages import APIS
 from pylog.server.metadata_cache import MetadataCache, find_identity
-from pylog.server.metrics import Metrics
+from pylog.server.metrics import Metrics, MetricsEndpoint
 from pylog.server.refusals import refusals
 from pylog.server.replica_manager import ReplicaManager, ServedLogs
-from pylog.server.socket_server import SocketLimits, SocketServer
+from pylog.server.sasl import Credentials, SaslSession, sasl_refusals
+from pylog.server.socket_server import (
+    MAX_CONNECTIONS,
+    SocketLimits,
+    SocketServer,
+    listening_socket,
+)
 
 if TYPE_CHECKING:
     import os
-    import ssl
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
 
     from pylog.server.protocol import Api, Handler
+    from pylog.server.socket_server import Session
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+WATERMARKS = ("log-end", "checkpoint")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EXPECTED_LISTENER = "expected host:port, such as snapshot.example.com:9092"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Where clients connect to."""
+    """Where clients connect to, and what they have to show."""
 
     host: str = "127.0.0.1"
     port: int = 0
     advertised: tuple[str, int] | None = None
     tls: ssl.SSLContext | None = None
+    credentials: Credentials | None = None
     limits: SocketLimits = field(default_factory=SocketLimits)
+    metrics_port: int | None = None
 
 
 class BrokerServer:
-    """Serves log directories until it is closed; a context manager.
+    """A server that `pylog.serve` has started; a context manager that closes it.
+
+    Any thread may close it and look at its attributes.
 
     Attributes
     ----------
     address
         ``"host:port"``: what clients take for ``bootstrap.servers``.
+    metrics_address
+        Where ``/metrics`` is served to Prometheus; None unless asked for.
     metrics
-        What it has counted so far.
+        Counts since the start: ``connections`` that are open, ``requests``, ``sent_bytes``.
+    cluster_id
+        As clients see it: that of the directory, behind ``pylog-serve-``.
     """
 
-    def __init__(self, served: ServedLogs, listener: Listener) -> None:
+    def __init__(
+        self, served: ServedLogs, listener: Listener, server_properties: ServerProperties | None
+    ) -> None:
         self.metrics = Metrics()
         self.address = ""
+        self.metrics_address: str | None = None
         self._replicas = ReplicaManager(served)
         directories = (
             each.view.directory.log_directory
@@ -64,6 +87,11 @@ class BrokerServer:
             for each in topic.partitions.values()
         )
         self._metadata = MetadataCache(self._replicas, find_identity(directories))
+        self._configs = ConfigHelper(
+            self._replicas, self._metadata, served.paths, server_properties
+        )
+        self._log_dirs = LogDirs(self._replicas)
+        self.cluster_id = self._metadata.identity.cluster_id
         self._listener = listener
         self._started = threading.Event()
         self._error: Exception | None = None
@@ -77,6 +105,11 @@ class BrokerServer:
             raise self._error
 
     @property
+    def topic_count(self) -> int:
+        """How many topics are served."""
+        return len(self._replicas.topics)
+
+    @property
     def partition_count(self) -> int:
         """How many partitions are served."""
         return sum(len(each.partitions) for each in self._replicas.topics.values())
@@ -85,12 +118,16 @@ class BrokerServer:
         replicas, metadata = self._replicas, self._metadata
         return {
             **refusals(),
+            **sasl_refusals(),
             APIS["Fetch"]: replicas.handle_fetch,
             APIS["ListOffsets"]: replicas.handle_list_offsets,
             APIS["OffsetForLeaderEpoch"]: replicas.handle_offset_for_leader_epoch,
             APIS["Metadata"]: metadata.handle_metadata,
             APIS["DescribeTopicPartitions"]: metadata.handle_describe_topic_partitions,
             APIS["DescribeCluster"]: metadata.handle_describe_cluster,
+            APIS["DescribeConfigs"]: self._configs.handle_describe_configs,
+            APIS["ListConfigResources"]: self._configs.handle_list_config_resources,
+            APIS["DescribeLogDirs"]: self._log_dirs.handle_describe_log_dirs,
         }
 
     def _run(self) -> None:
@@ -102,24 +139,42 @@ class BrokerServer:
             self._started.set()
 
     async def _serve(self) -> None:
-        apis = KafkaApis(self._handlers(), self._metadata.identity.cluster_id)
-        sockets = SocketServer(
-            lambda: apis.handle,
-            limits=self._listener.limits,
-            metrics=self.metrics,
-            tls=self._listener.tls,
-        )
-        host, port = sockets.bind(self._listener.host, self._listener.port)
-        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        sockets.advertised = self._listener.advertised or (host, port)
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        follower = asyncio.create_task(self._replicas.follow())
-        sockets.start()
-        self._started.set()
-        await self._stop.wait()
-        follower.cancel()
-        await sockets.close()
+        listener = self._listener
+        apis = KafkaApis(self._handlers(), self.cluster_id)
+
+        def open_session() -> Session:
+            if listener.credentials is None:
+                return apis.handle
+            return SaslSession(apis, listener.credentials).handle
+
+        with (
+            listening_socket(listener.host, listener.port) as opened,
+            MetricsEndpoint(self.metrics) as endpoint,
+        ):
+            host, port = opened.getsockname()[:2]
+            self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            if listener.metrics_port is not None:
+                self.metrics_address = await endpoint.start(listener.host, listener.metrics_port)
+            sockets = SocketServer(
+                opened,
+                open_session,
+                limits=listener.limits,
+                metrics=self.metrics,
+                tls=listener.tls,
+                advertised=listener.advertised or (host, port),
+            )
+            self._loop = asyncio.get_running_loop()
+            self._stop = asyncio.Event()
+            follower = asyncio.create_task(self._replicas.follow())
+            acceptor = sockets.start()
+            self._started.set()
+            stopped = asyncio.create_task(self._stop.wait())
+            await asyncio.wait([acceptor, follower, stopped], return_when=asyncio.FIRST_COMPLETED)
+            for task in (acceptor, follower):
+                if task.done():
+                    await task  # which has failed: neither of them ends by itself
+            follower.cancel()
+            await sockets.close()
 
     def close(self) -> None:
         """End all connections and the server; a second call does nothing."""
@@ -140,24 +195,153 @@ class BrokerServer:
         self.close()
 
 
-def serve(
+def serve(  # noqa: PLR0913 - keyword-only options
     *paths: str | os.PathLike[str],
     topics: Iterable[str] | None = None,
     pattern: str | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
+    allow_remote: bool = False,
+    advertised_listener: str | None = None,
+    tls: ssl.SSLContext | None = None,
+    users: Mapping[str, str] | None = None,
     mode: str | ReadMode = ReadMode.FAILFAST,
     replica: str | int | os.PathLike[str] | None = None,
     high_watermark: str = "log-end",
     follow: bool = False,
+    server_properties: ServerProperties | None = None,
+    max_connections: int = MAX_CONNECTIONS,
+    metrics_port: int | None = None,
 ) -> BrokerServer:
-    """Serve log directories."""
+    """Serve log directories to Kafka clients, read-only, from a thread of this process.
+
+    Nothing in the directories is changed. The server runs until it is closed: use it in a ``with``
+    statement.
+
+    Parameters
+    ----------
+    *paths
+        Log directories, topic-partition directories, or several of them, of one cluster. Where
+        several hold a partition, the replica with the highest leader epoch is served, of these the
+        longest; replicas that have diverged are refused unless ``replica`` chooses.
+    topics, pattern
+        Which topics: names, or a regular expression found in a topic's name. By default all but
+        internal ones.
+    host, port
+        Where to listen. Port 0 takes a free one: see `BrokerServer.address`.
+    allow_remote
+        Whether ``host`` may be another address than those of the loopback. There are no ACLs: any
+        client that connects may read everything.
+    advertised_listener
+        ``"host:port"`` that clients are told to connect to; by default where the server listens.
+    tls
+        A server's context; connections are not encrypted if None. For client certificates set its
+        ``verify_mode``.
+    users
+        Passwords by user: clients must authenticate, with SASL/PLAIN or SCRAM. None for nobody.
+    mode
+        "FAILFAST": a damaged batch is an error for the client that reads it. "DROPMALFORMED":
+        damage is left out, and logged.
+    replica
+        The id of the node, or the log directory, whose replicas are served first.
+    high_watermark
+        "log-end", or "checkpoint" for the one in ``replication-offset-checkpoint``: records after
+        it may be unknown to other replicas.
+    follow
+        Whether to look again and again for what a broker has appended meanwhile.
+    server_properties
+        The broker's own configuration, for clients that ask for configurations.
+    max_connections
+        Connections beyond so many are refused.
+    metrics_port
+        A port for Prometheus; 0 takes a free one, None has none.
+
+    Raises
+    ------
+    LogStorageError
+        A path cannot be read or holds no log, or replicas have diverged.
+    OSError
+        The address cannot be listened on.
+    ValueError
+        An argument makes no sense, or ``host`` is remote and not allowed.
+
+    Examples
+    --------
+    >>> with pylog.serve("/mnt/snapshot/kafka-logs", topics=["orders"]) as server:
+    ...     consumer = KafkaConsumer("orders", bootstrap_servers=server.address)
+    """
+    parsed_mode = ReadMode.parse(mode)
+    if parsed_mode is ReadMode.PERMISSIVE:
+        msg = "mode PERMISSIVE has rows of nulls, which clients cannot be sent; use DROPMALFORMED"
+        raise ValueError(msg)
+    if high_watermark not in WATERMARKS:
+        msg = f"high_watermark {high_watermark!r} is not one of {', '.join(WATERMARKS)}"
+        raise ValueError(msg)
+    if host not in _LOOPBACK and not allow_remote:
+        msg = (
+            f"host {host!r} may let other machines read all records: allow it with allow_remote "
+            "(pylog serve: --allow-remote)"
+        )
+        raise ValueError(msg)
     served = ServedLogs(
         paths=paths,
         choice=TopicChoice.of(topics=topics, assign=None, pattern=pattern),
-        mode=ReadMode.parse(mode),
+        mode=parsed_mode,
         replica=replica,
         high_watermark=high_watermark,
         follows=follow,
     )
-    return BrokerServer(served, Listener(host=host, port=port))
+    listener = Listener(
+        host=host,
+        port=port,
+        advertised=None if advertised_listener is None else parse_listener(advertised_listener),
+        tls=tls,
+        credentials=None if users is None else Credentials(users),
+        limits=SocketLimits(max_connections=max_connections),
+        metrics_port=metrics_port,
+    )
+    return BrokerServer(served, listener, server_properties)
+
+
+def parse_listener(text: str) -> tuple[str, int]:
+    """Return host and port of ``host:port``; ``ValueError`` if it is not of that form."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
+        msg = f"{text!r} is not a listener; {_EXPECTED_LISTENER}"
+        raise ValueError(msg)
+    return host.strip("[]"), int(port)
+
+
+def tls_context(
+    certificate: str | os.PathLike[str],
+    key: str | os.PathLike[str] | None = None,
+    client_authorities: str | os.PathLike[str] | None = None,
+) -> ssl.SSLContext:
+    """Return the context of a server.
+
+    Parameters
+    ----------
+    certificate
+        A PEM file with the server's certificate, and those up to its authority.
+    key
+        A PEM file with the private key, unless it is in the same file.
+    client_authorities
+        A PEM file: only clients with a certificate of these authorities may connect.
+
+    Raises
+    ------
+    InvalidConfigurationError
+        A file cannot be read, or is none of that kind.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    path = certificate
+    try:
+        context.load_cert_chain(certificate, key)
+        if client_authorities is not None:
+            path = client_authorities
+            context.load_verify_locations(client_authorities)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:  # also of a file that is no PEM file
+        reason = f"cannot use it for TLS: {error.strerror or error}"
+        raise InvalidConfigurationError(reason, path) from error
+    return context

@@ -217,6 +217,8 @@ class ReplicaManager:
 
     async def follow(self) -> None:
         """Look again and again, and let waiting fetches continue when something has changed."""
+        if self._followed is None:
+            await asyncio.Event().wait()  # until it is cancelled
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             try:

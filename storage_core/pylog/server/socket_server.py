@@ -54,11 +54,14 @@ _SMALL_REQUEST = 1 << 16
 _SHUTDOWN_SECONDS = 2
 
 
+MAX_CONNECTIONS = 2_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketLimits:
     """See the table above."""
 
-    max_connections: int = 2_000
+    max_connections: int = MAX_CONNECTIONS
     max_request_bytes: int = 1 << 20
     queued_bytes: int = 16 << 20
     idle_seconds: float = 600
@@ -192,64 +195,68 @@ class _TlsChannel:
         self._writer.transport.abort()
 
 
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; a port of 0 is a free one."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
 class SocketServer:
     """Accepts connections and serves each in a task of its own.
 
     Parameters
     ----------
+    listener
+        See `listening_socket`; the caller closes it.
     open_session
         Called for each connection; what it returns answers the requests of that connection.
-    limits, metrics, tls
-        As named; without ``tls`` connections are not encrypted.
+    advertised
+        Host and port that clients are told to connect to.
+    tls
+        None for connections that are not encrypted.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
+        listener: socket.socket,
         open_session: Callable[[], Session],
         *,
         limits: SocketLimits,
         metrics: Metrics,
+        advertised: tuple[str, int],
         tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._listener = listener
         self._open_session = open_session
         self._limits = limits
         self._metrics = metrics
         self._tls = tls
-        self._listeners: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._acceptors: list[asyncio.Task[None]] = []
+        self._acceptor: asyncio.Task[None] | None = None
         self._queued = _QueuedBytes(limits.queued_bytes)
         self._ids = itertools.count(1)
-        self.advertised = ("127.0.0.1", 0)
+        self._advertised = advertised
 
-    def bind(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; return the address. A port of 0 is a free one."""
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-            listener.setblocking(False)
-        except BaseException:
-            listener.close()
-            raise
-        self._listeners.append(listener)
-        bound = listener.getsockname()
-        return str(bound[0]), int(bound[1])
-
-    def start(self) -> None:
-        """Accept connections from now on."""
-        self._acceptors = [asyncio.create_task(self._accept(each)) for each in self._listeners]
+    def start(self) -> asyncio.Task[None]:
+        """Accept connections from now on; return the task that does."""
+        self._acceptor = asyncio.create_task(self._accept(self._listener))
+        return self._acceptor
 
     async def close(self) -> None:
         """Accept no more, and end all connections."""
-        for task in self._acceptors:
-            task.cancel()
-        for listener in self._listeners:
-            listener.close()
+        if self._acceptor is not None:
+            self._acceptor.cancel()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -282,7 +289,7 @@ class SocketServer:
         self._metrics.connections += 1
         try:
             channel = await self._open(connection)
-            client = Client(client_host, *self.advertised, next(self._ids))
+            client = Client(client_host, *self._advertised, next(self._ids))
             await self._answer_all(channel, client)
         except (_ConnectionClosedError, TimeoutError, OSError):
             return  # clients come and go, and some of them stay silent
