@@ -70,6 +70,7 @@ _PUBLIC = LazyNames(
             "Search",
             "SearchSummary",
         ),
+        "pylog.server.broker_server": ("BrokerServer",),
         "pylog.statistics.stats": ("LogStatistics",),
         "pylog.statistics.time_steps": ("TimeSteps",),
         "pylog.statistics.timeline": (

@@ -52,6 +52,7 @@ WORKERS = {
     "record_schema",
     "repair_copy",
     "scan",
+    "serve",
     "topics",
     "transactions",
     "stats",

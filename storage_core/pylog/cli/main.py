@@ -66,6 +66,11 @@ GROUPS = (
         "pylog search /mnt/kafka-logs --topic orders --json-path '$.user.id=7'",
     ),
     CommandGroup(
+        "Serve",
+        {"serve": "Serve log directories to Kafka clients, read-only, without a broker."},
+        "pylog serve /mnt/kafka-logs",
+    ),
+    CommandGroup(
         "Diagnose and repair",
         {"doctor": "Find everything that is wrong in log directories, and say what to do."},
         "pylog doctor /mnt/kafka-logs",

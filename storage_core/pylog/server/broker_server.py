@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import InvalidConfigurationError, LogStorageError
+from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
 from pylog.server.config_helper import ConfigHelper
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pylog.server.protocol import Api, Handler
     from pylog.server.socket_server import Session
 
-WATERMARKS = ("log-end", "checkpoint")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _EXPECTED_LISTENER = "expected host:port, such as snapshot.example.com:9092"
 
@@ -206,6 +206,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
     tls: ssl.SSLContext | None = None,
     users: Mapping[str, str] | None = None,
     mode: str | ReadMode = ReadMode.FAILFAST,
+    include_stray: bool = False,
     replica: str | int | os.PathLike[str] | None = None,
     high_watermark: str = "log-end",
     follow: bool = False,
@@ -242,6 +243,8 @@ def serve(  # noqa: PLR0913 - keyword-only options
     mode
         "FAILFAST": a damaged batch is an error for the client that reads it. "DROPMALFORMED":
         damage is left out, and logged.
+    include_stray
+        As for `open_directory`.
     replica
         The id of the node, or the log directory, whose replicas are served first.
     high_watermark
@@ -274,8 +277,8 @@ def serve(  # noqa: PLR0913 - keyword-only options
     if parsed_mode is ReadMode.PERMISSIVE:
         msg = "mode PERMISSIVE has rows of nulls, which clients cannot be sent; use DROPMALFORMED"
         raise ValueError(msg)
-    if high_watermark not in WATERMARKS:
-        msg = f"high_watermark {high_watermark!r} is not one of {', '.join(WATERMARKS)}"
+    if high_watermark not in HIGH_WATERMARKS:
+        msg = f"high_watermark {high_watermark!r} is not one of {', '.join(HIGH_WATERMARKS)}"
         raise ValueError(msg)
     if host not in _LOOPBACK and not allow_remote:
         msg = (
@@ -287,6 +290,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
         paths=paths,
         choice=TopicChoice.of(topics=topics, assign=None, pattern=pattern),
         mode=parsed_mode,
+        include_stray=include_stray,
         replica=replica,
         high_watermark=high_watermark,
         follows=follow,

@@ -75,6 +75,7 @@ class ServedLogs:
     paths: tuple[str | os.PathLike[str], ...]
     choice: TopicChoice
     mode: ReadMode = ReadMode.FAILFAST
+    include_stray: bool = False
     replica: str | int | os.PathLike[str] | None = None
     high_watermark: str = "log-end"
     follows: bool = False
@@ -144,13 +145,15 @@ class ReplicaManager:
                 served.choice,
                 isolation=IsolationLevel.READ_UNCOMMITTED,
                 mode=served.mode,
-                include_stray=False,
+                include_stray=served.include_stray,
                 replica=served.replica,
                 use_indexes=served.use_indexes,
             )
             self.refresh()
         else:
-            directory = open_directory(*served.paths, replica=served.replica)
+            directory = open_directory(
+                *served.paths, include_stray=served.include_stray, replica=served.replica
+            )
             self._show({view.topic_partition: self._partition(view) for view in directory
                         if view.directory in served.choice})
 

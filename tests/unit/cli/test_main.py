@@ -48,6 +48,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "transactions",
         ],
         "Query:": ["search", "sql", "export"],
+        "Serve:": ["serve"],
         "Diagnose and repair:": ["doctor"],
         "Write:": [
             "create-topic",

@@ -1,0 +1,249 @@
+"""``pylog serve``: a log directory for Kafka clients, without a broker."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.options import FILE, command
+from pylog.cli.progress import is_seen
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator
+
+    from pylog.results import BrokerServer
+
+_STATUS_SECONDS = 1.0
+
+
+@command(
+    "serve",
+    "pylog serve /mnt/snapshot/kafka-logs",
+    "pylog serve /mnt/snapshot/kafka-logs --topic orders --port 9092",
+    "pylog serve /mnt/kafka-logs --follow --json --port 0",
+)
+@options.paths
+@options.topics("Only these topics; may be given several times. Default: all but internal ones.")
+@click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Only topics in whose name this regular expression is found.",
+)
+@click.option("--host", default="127.0.0.1", help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9092,
+    help="The port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--allow-remote",
+    is_flag=True,
+    help="Let --host be an address that other machines reach. There are no ACLs: whoever can "
+    "connect, and has the password or certificate that you ask for, can read everything.",
+)
+@click.option(
+    "--advertised-listener",
+    metavar="HOST:PORT",
+    help="Where clients are told to connect to, if that is not the address listened on, as in a "
+    "container.",
+)
+@click.option("--tls-certificate", metavar="FILE", type=FILE, help="PEM file: encrypt connections.")
+@click.option(
+    "--tls-key", metavar="FILE", type=FILE, help="PEM file: the certificate's private key."
+)
+@click.option(
+    "--tls-client-ca",
+    metavar="FILE",
+    type=FILE,
+    help="PEM file: accept only clients with a certificate of these authorities.",
+)
+@click.option(
+    "--sasl-users",
+    metavar="FILE",
+    type=FILE,
+    help="Ask clients for a password (SASL/PLAIN, SCRAM-SHA-256 or -512); the file has a line "
+    "user:password for each.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["FAILFAST", "DROPMALFORMED"], case_sensitive=False),
+    default="FAILFAST",
+    help="What a client gets where a batch is damaged: an error, or the next intact batch.",
+)
+@options.of_several_disks()
+@click.option(
+    "--high-watermark",
+    type=click.Choice(["log-end", "checkpoint"]),
+    default="log-end",
+    help="Up to where consumers read: the end of the log, or what replication-offset-checkpoint "
+    "says.",
+)
+@click.option("--follow", is_flag=True, help="Serve what a broker appends meanwhile, too.")
+@options.server_properties
+@click.option(
+    "--max-connections",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=2000,
+    help="Refuse connections beyond so many.",
+)
+@click.option(
+    "--metrics-port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve /metrics to Prometheus on this port of --host; 0 takes a free one.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help='Print JSON lines; the first one is {"address": "host:port", ...}, the others are '
+    "warnings.",
+)
+def serve(
+    paths: tuple[str, ...],
+    *,
+    topics: tuple[str, ...],
+    pattern: str | None,
+    tls_certificate: str | None,
+    tls_key: str | None,
+    tls_client_ca: str | None,
+    sasl_users: str | None,
+    as_json: bool,
+    **arguments: Any,  # noqa: ANN401 - further ones of `pylog.serve`
+) -> int:
+    """Serve log directories to Kafka clients, read-only.
+
+    Any Kafka client connects to this address as to a broker: consumers, Kafka's tools, kcat,
+    MirrorMaker 2. It reads the partitions as they are on the disk. Producing, and all that changes
+    a cluster, is refused; nothing in the directories is changed. The cluster id that clients see
+    is that of the directory behind pylog-serve-.
+
+    Every batch is checked before it is sent for the first time. At a damaged one a client gets the
+    error CORRUPT_MESSAGE, and the file and byte are printed here.
+
+    Where several directories hold a partition, the replica with the highest leader epoch is
+    served, of these the longest. Replicas that have diverged are refused: choose with --replica.
+
+    It runs until Ctrl-C or SIGTERM.
+
+    Exit status: 0 ended by SIGTERM, 130 ended with Ctrl-C, 2 wrong usage, or a path or address that
+    cannot be used.
+    """
+    names = options.names_in(topics, pattern)
+    stop = threading.Event()
+    with _ended_by_sigterm(stop):
+        server = pylog.serve(
+            *paths,
+            topics=names or None,
+            pattern=pattern,
+            tls=_tls(tls_certificate, tls_key, tls_client_ca),
+            users=None if sasl_users is None else pylog.jobs.read_users(sasl_users),
+            **arguments,
+        )
+        with server, _logged_as_json(as_json=as_json):
+            _print_start(server, arguments, as_json=as_json, is_open=sasl_users is None)
+            while not stop.wait(_STATUS_SECONDS):
+                if is_seen() and not as_json:
+                    _print_status(server)
+    return exit_status.SOUND
+
+
+def _tls(certificate: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        if key is not None or client_ca is not None:
+            msg = "--tls-key and --tls-client-ca need --tls-certificate"
+            raise click.UsageError(msg)
+        return None
+    return pylog.jobs.tls_context(certificate, key, client_ca)
+
+
+@contextmanager
+def _ended_by_sigterm(stop: threading.Event) -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _JsonLines(logging.Handler):
+    """Writes what the library warns of as JSON lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _print_json({"level": record.levelname.lower(), "message": record.getMessage()})
+
+
+@contextmanager
+def _logged_as_json(*, as_json: bool) -> Iterator[None]:
+    logger, lines = logging.getLogger("pylog"), _JsonLines(logging.WARNING)
+    if as_json:
+        logger.addHandler(lines)
+    try:
+        yield
+    finally:
+        logger.removeHandler(lines)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+def _print_start(
+    server: BrokerServer, arguments: dict[str, Any], *, as_json: bool, is_open: bool
+) -> None:
+    if arguments["allow_remote"] and is_open and not as_json:
+        sys.stderr.write(
+            "pylog: warning: whoever reaches this address can read all topics that are served\n"
+        )
+    if as_json:
+        _print_json(
+            {
+                "address": server.address,
+                "clusterId": server.cluster_id,
+                "topics": server.topic_count,
+                "partitions": server.partition_count,
+                "metricsAddress": server.metrics_address,
+            }
+        )
+        return
+    sys.stdout.write(
+        f"Serving {counted(server.topic_count, 'topic')} "
+        f"({counted(server.partition_count, 'partition')}) at {server.address}\n"
+        f"Cluster id: {server.cluster_id}\n"
+    )
+    if server.metrics_address is not None:
+        sys.stdout.write(f"Metrics: http://{server.metrics_address}/metrics\n")
+    sys.stdout.write("Stop with Ctrl-C.\n")
+    sys.stdout.flush()
+
+
+class _Status:
+    """What the status line was computed from last."""
+
+    sent_bytes = 0
+
+
+def _print_status(server: BrokerServer) -> None:
+    metrics = server.metrics
+    sent = metrics.sent_bytes
+    rate = (sent - _Status.sent_bytes) / _STATUS_SECONDS
+    _Status.sent_bytes = sent
+    sys.stderr.write(
+        f"\r\x1b[K{counted(metrics.connections, 'connection')}, {counted(metrics.groups, 'group')}, "
+        f"{format_bytes(int(rate))}/s, {format_bytes(sent)} sent"
+    )
+    sys.stderr.flush()
