@@ -12,21 +12,24 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pylog.admin.topics import topics
 from pylog.config.config_property import INT32_MAX, Boolean, Number, WordList
 from pylog.config.log_config import LogConfig
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import LogStorageError
+from pylog.lazy_modules import LazyModule
 from pylog.server.protocol import Errors
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from pylog.admin import topics  # imports Arrow
     from pylog.config.config_property import PropertyKind
     from pylog.server.metadata_cache import MetadataCache
     from pylog.server.protocol import RequestContext
     from pylog.server.replica_manager import ReplicaManager
+else:
+    topics = LazyModule("pylog.admin.topics")
 
 _TOPIC, _BROKER = 2, 4
 _OF_TOPIC, _OF_BROKER, _DEFAULT = 1, 4, 5
@@ -53,7 +56,7 @@ class ConfigHelper:
     def _topic_configs(self) -> Mapping[str, Mapping[str, str]]:
         with self._lock:
             if self._topics is None:
-                described = topics(*self._paths)
+                described = topics.topics(*self._paths)
                 self._topics = {each.topic: each.configs or {} for each in described.topics}
             return self._topics
 

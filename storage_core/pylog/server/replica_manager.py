@@ -30,6 +30,7 @@ from pylog.files.byte_source import LocalFile
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT
 from pylog.internal_topics.message_writer import FileRange
+from pylog.lazy_modules import LazyModule
 from pylog.locations import join
 from pylog.model import INTERNAL_TOPICS, NO_TIMESTAMP, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
@@ -37,7 +38,6 @@ from pylog.reading.discovery import discover_all
 from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
 from pylog.reading.log_directory import TopicChoice, open_directory
 from pylog.reading.log_view import LogView
-from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from pylog.reading.replicas import find_diverged
 from pylog.server.partition import Partition, ProofCache, ReadLog
 from pylog.server.protocol import Errors
@@ -47,8 +47,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
+    from pylog.reading import offset_resolution  # imports Arrow
     from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit
     from pylog.server.protocol import RequestContext
+else:
+    offset_resolution = LazyModule("pylog.reading.offset_resolution")
 
 _LOGGER = logging.getLogger(__name__)
 _THREADS = 4
@@ -635,9 +638,9 @@ def _offset_for(
         return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
     view = partition.view
     found = (
-        find_max_timestamp(view)
+        offset_resolution.find_max_timestamp(view)
         if timestamp == _MAX_TIMESTAMP
-        else find_offset_for_timestamp(view, timestamp)
+        else offset_resolution.find_offset_for_timestamp(view, timestamp)
     )
     if found is None or (timestamp != _MAX_TIMESTAMP and found.offset >= fetchable):
         return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
