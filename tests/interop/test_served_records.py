@@ -56,7 +56,8 @@ def test_a_client_reads_what_the_broker_served(
             expected = _expected(partition, isolation)
             end = max((line["offset"] + 1 for line in expected), default=view.log_start_offset)
             wanted = Wanted(partition.topic, partition.partition, view.log_start_offset, end)
-            lines = READERS[client](server.address, wanted, f"read_{isolation}")
+            lines: list[Line] = []
+            READERS[client](server.address, wanted, f"read_{isolation}", lines)
             assert differences([_as_shown(line, lines) for line in expected], lines) == []
 
 

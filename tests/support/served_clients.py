@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,9 +46,8 @@ def _headers(headers: Any) -> list[list[str | None]]:  # noqa: ANN401 - of three
     return [[name, encoded(value)] for name, value in headers or ()]
 
 
-def librdkafka_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]:
-    """Return what confluent-kafka reads; raises `confluent_kafka.KafkaException`."""
-    lines: list[Line] = []
+def librdkafka_lines(address: str, wanted: Wanted, isolation: str, lines: list[Line]) -> None:
+    """Add what confluent-kafka reads to ``lines``; raises `confluent_kafka.KafkaException`."""
     deadline = time.monotonic() + SECONDS
     with consumer(address, isolation) as client:
         client.assign(
@@ -60,7 +60,7 @@ def librdkafka_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]
             error = message.error()
             if error is not None:
                 if error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                    return lines
+                    return
                 raise confluent_kafka.KafkaException(error)
             kind, timestamp = message.timestamp()
             lines.append(
@@ -78,9 +78,8 @@ def librdkafka_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]
     raise TimeoutError(msg)
 
 
-def kafka_python_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]:
-    """Return what kafka-python reads; raises `kafka.errors.KafkaError`."""
-    lines: list[Line] = []
+def kafka_python_lines(address: str, wanted: Wanted, isolation: str, lines: list[Line]) -> None:
+    """Add what kafka-python reads to ``lines``; raises `kafka.errors.KafkaError`."""
     where = kafka.TopicPartition(wanted.topic, wanted.partition)
     client = kafka.KafkaConsumer(
         bootstrap_servers=address,
@@ -101,16 +100,16 @@ def kafka_python_lines(address: str, wanted: Wanted, isolation: str) -> list[Lin
                 lines.append(_python_line(found))
     finally:
         client.close()
-    return lines
 
 
-def aiokafka_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]:
-    """Return what aiokafka reads; raises `aiokafka.errors.KafkaError`."""
-    return asyncio.run(_aiokafka_lines(address, wanted, isolation))
+def aiokafka_lines(address: str, wanted: Wanted, isolation: str, lines: list[Line]) -> None:
+    """Add what aiokafka reads to ``lines``; raises `aiokafka.errors.KafkaError`."""
+    asyncio.run(_aiokafka_lines(address, wanted, isolation, lines))
 
 
-async def _aiokafka_lines(address: str, wanted: Wanted, isolation: str) -> list[Line]:
-    lines: list[Line] = []
+async def _aiokafka_lines(
+    address: str, wanted: Wanted, isolation: str, lines: list[Line]
+) -> None:
     where = aiokafka.TopicPartition(wanted.topic, wanted.partition)
     client = aiokafka.AIOKafkaConsumer(
         bootstrap_servers=address,
@@ -121,6 +120,9 @@ async def _aiokafka_lines(address: str, wanted: Wanted, isolation: str) -> list[
     )
     await client.start()
     deadline = time.monotonic() + SECONDS
+    failed = _FailedFetches(logging.WARNING)
+    fetcher = logging.getLogger("aiokafka.consumer.fetcher")
+    fetcher.addHandler(failed)
     try:
         client.assign([where])
         client.seek(where, wanted.start)
@@ -128,14 +130,28 @@ async def _aiokafka_lines(address: str, wanted: Wanted, isolation: str) -> list[
             # At least once: a client that is stopped before it has begun to run fails.
             found = await client.getmany(where, timeout_ms=100)
             lines += map(_python_line, found.get(where, ()))
+            if failed.messages and not found:
+                raise aiokafka.errors.KafkaError(failed.messages[0])
             if await client.position(where) >= wanted.end:
                 break
             if time.monotonic() > deadline:
                 msg = f"{wanted}: no end within {SECONDS:.0f} s"
                 raise TimeoutError(msg)
     finally:
+        fetcher.removeHandler(failed)
         await client.stop()
-    return lines
+
+
+class _FailedFetches(logging.Handler):
+    """What aiokafka says in its log alone: it tells no caller of an error that it does not know."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage().startswith("Unexpected error while fetching data"):
+            self.messages.append(record.getMessage())
 
 
 def _python_line(found: Any) -> Line:  # noqa: ANN401 - a record of two clients
@@ -149,7 +165,7 @@ def _python_line(found: Any) -> Line:  # noqa: ANN401 - a record of two clients
     }
 
 
-READERS: Mapping[str, Callable[[str, Wanted, str], list[Line]]] = {
+READERS: Mapping[str, Callable[[str, Wanted, str, list[Line]], None]] = {
     "librdkafka": librdkafka_lines,
     "kafka-python": kafka_python_lines,
     "aiokafka": aiokafka_lines,

@@ -31,6 +31,8 @@ from pylog.errors import (
     OffsetOutOfRangeError,
 )
 from pylog.files.leader_epochs import end_offset_for
+from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.slicing import open_slice, slice_of
 from pylog.reading.transactions import (
     FollowedTransactions,
     OpenTransactions,
@@ -178,8 +180,11 @@ class Partition:
             end = view.log_end_offset
         except CorruptRecordError:
             last = view.end.last
-            before = view.segments[-1].base_offset if last is None else last.header.next_offset
+            bases = [0, *(each.base_offset for each in view.segments)]
+            before = bases[-1] if last is None else last.header.next_offset
             end = max(start, before) + 1
+        if view.damage is not None and view.segments:
+            end = max(start, min(end, _readable_end(view)))
         watermark = end if self._checkpointed is None else self._checkpointed
         return LogOffsets(start, end, min(max(watermark, start), end))
 
@@ -354,6 +359,35 @@ class Partition:
             self._transactions[index] = SegmentTransactions(aborted, None, None)
         except CorruptRecordError as error:
             self._transactions[index] = _before_damage(view, (start, end), error)
+
+
+def _readable_end(view: LogView) -> int:
+    """Return the offset after the last batch that is served, of a view that leaves damage out.
+
+    The end of the log is that of its last batch, whatever its count of records says, or that of the
+    last segment's name, whatever is in it: clients would wait for records before it.
+    """
+    last, index = view.end.last, len(view.segments) - 1
+    if last is None and view.segment_end(index) == 0:
+        return view.next_offset
+    if last is not None and last.header.record_count <= (
+        last.header.next_offset - last.header.offset
+    ):
+        return view.next_offset
+    while index >= 0:
+        segment_slice = slice_of(view, index)
+        opened = open_slice(segment_slice, view.damage)
+        end = None
+        if opened is not None:
+            with opened as source:
+                for window in CheckedWindows(
+                    source, segment_slice, damage=view.damage, checks_counts=True
+                ):
+                    end = int(window.headers.last_offsets[-1]) + 1
+        if end is not None:
+            return end
+        index -= 1
+    return view.log_start_offset
 
 
 def _before_damage(

@@ -542,7 +542,8 @@ class _FetchResponse:
 
     def error(self, index: int, code: Errors, leader_epoch: int | None = None) -> dict[str, Any]:
         """Return the response for a partition that cannot be read."""
-        self._has_news = True
+        # At damage a client that asks again and again waits as at the end of the log.
+        self._has_news = self._has_news or code is not Errors.CORRUPT_MESSAGE
         self._partitions += 1
         response: dict[str, Any] = {
             "partitionIndex": index,

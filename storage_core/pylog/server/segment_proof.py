@@ -291,6 +291,7 @@ class SegmentProof:
             segment_slice,
             lowest_offset=0 if self._begins_inside(start) else lowest_offset,
             damage=view.damage,
+            checks_counts=True,
             first_window_bytes=_FIRST_WINDOW_BYTES,
             memory=_memory(),
         )

@@ -1,0 +1,141 @@
+"""What clients get of damaged partitions: the records that are intact, an error, and no lie.
+
+The faults are those of `tests.support.log_faults`, in copies of golden partitions; what a record has
+to be is what a broker once served of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import aiokafka.errors
+import confluent_kafka
+import pytest
+
+import pylog
+from pylog.errors import LogStorageError
+from tests.golden.test_golden_partitions import SERVED, lines_of
+from tests.golden.test_injected_faults import copy_of
+from tests.support.golden import differences, read_expected
+from tests.support.log_faults import LOG_FAULTS
+from tests.support.served_clients import READERS, Wanted, kafka
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Counted, HowMany
+    from tests.support.golden import GoldenPartition, GoldenRoot
+    from tests.support.log_faults import SoundPartition
+    from tests.support.served_clients import Line
+    from tests.support.side_file_faults import MakeFault
+
+CLIENT_ERRORS = (
+    confluent_kafka.KafkaException,
+    kafka.errors.KafkaError,
+    aiokafka.errors.KafkaError,
+)
+MOST_DRAWS = 200
+ALL_SEEDS = 16
+
+
+def _inject(
+    make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Random
+) -> tuple[GoldenPartition, SoundPartition]:
+    for _ in range(MOST_DRAWS):
+        partition = golden_root.partition(random.choice(SERVED))
+        copy = copy_of(partition, directory)
+        if make(copy, random) is not None:
+            return partition, copy
+    message = f"no partition was found that {make.__name__} can be done to"
+    raise AssertionError(message)
+
+
+def _scanned(directory: Path, mode: str) -> tuple[list[Line], LogStorageError | None]:
+    """Return the records up to the first damage, and that; all intact ones with DROPMALFORMED."""
+    lines: list[Line] = []
+    try:
+        scan = pylog.scan(
+            directory,
+            mode=mode,
+            timestamp_unit="ms",
+            include_headers=True,
+            include_batch_metadata=True,
+        )
+        for batch in scan.to_batches():
+            lines += lines_of(batch)
+    except LogStorageError as error:
+        return lines, error
+    return lines, None
+
+
+@pytest.mark.parametrize("client", READERS)
+@pytest.mark.parametrize("make", LOG_FAULTS, ids=lambda make: make.__name__)
+def test_no_client_gets_a_record_that_differs_and_none_hangs(
+    golden_root: GoldenRoot,
+    tmp_path: Path,
+    how_many: HowMany,
+    counted: Counted,
+    client: str,
+    make: MakeFault,
+) -> None:
+    outcomes: Counter[str] = Counter()
+    for seed in range(how_many(1, ALL_SEEDS)):
+        random = Random(f"{make.__name__} {client} {seed}")
+        partition, copy = _inject(make, golden_root, tmp_path / "logs", random)
+        path = partition.expected_path("uncommitted")
+        assert path is not None
+        expected = {line["offset"]: line for line in read_expected(path)}
+        for mode in ("FAILFAST", "DROPMALFORMED"):
+            is_uncounted = make.__name__ == "no_records_counted"
+            outcome = _read(client, partition, copy, expected, mode, is_uncounted=is_uncounted)
+            outcomes[outcome] += 1
+    counted(f"damaged partitions, {client}", outcomes)
+
+
+def _read(
+    client: str,
+    partition: GoldenPartition,
+    copy: SoundPartition,
+    expected: dict[int, Line],
+    mode: str,
+    *,
+    is_uncounted: bool,
+) -> str:
+    with pylog.serve(copy.directory, mode=mode) as server:
+        start, end = _watermarks(server.address, partition)
+        wanted = Wanted(partition.topic, partition.partition, start, end)
+        lines: list[Line] = []
+        outcome = "read to the end"
+        try:
+            READERS[client](server.address, wanted, "read_uncommitted", lines)
+        except CLIENT_ERRORS:
+            outcome = "read up to an error"
+        told = [_told(expected[line["offset"]], line) for line in lines]
+        assert differences(told, lines) == []
+        found, damage = _scanned(copy.directory, mode)
+        if outcome == "read to the end":
+            assert damage is None
+            read, scanned = ([line["offset"] for line in each] for each in (lines, found))
+            # A client that looks at the records and not at their count reads those of a batch
+            # that says it has none.
+            assert read == scanned or (is_uncounted and set(scanned) < set(read))
+        return f"{mode}: {outcome}"
+
+
+def _told(expected: Line, line: Line) -> Line:
+    """Return the fields of an expected record that a client tells."""
+    shown = {**expected, "leaderEpoch": expected.get("leaderEpoch") or 0}
+    return {name: shown[name] for name in shown if name in line or name.startswith("value")}
+
+
+def _watermarks(address: str, partition: GoldenPartition) -> tuple[int, int]:
+    options = {"group.id": "nobody", "isolation.level": "read_uncommitted"}
+    client = confluent_kafka.Consumer({"bootstrap.servers": address, **options})
+    try:
+        where = confluent_kafka.TopicPartition(partition.topic, partition.partition)
+        found: tuple[int, int] = client.get_watermark_offsets(where, timeout=20)
+        return found
+    finally:
+        client.close()
