@@ -1,7 +1,7 @@
 """What clients get of damaged partitions: the records that are intact, an error, and no lie.
 
-The faults are those of `tests.support.log_faults`, in copies of golden partitions; what a record has
-to be is what a broker once served of it.
+The faults are those of `tests.support.log_faults`, in copies of golden partitions; what a record
+has to be is what a broker once served of it.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def _scanned(directory: Path, mode: str) -> tuple[list[Line], LogStorageError | 
     return lines, None
 
 
+@pytest.mark.thorough(one_in=5)
 @pytest.mark.parametrize("client", READERS)
 @pytest.mark.parametrize("make", LOG_FAULTS, ids=lambda make: make.__name__)
 def test_no_client_gets_a_record_that_differs_and_none_hangs(

@@ -96,8 +96,7 @@ def kafka_python_lines(address: str, wanted: Wanted, isolation: str, lines: list
             if time.monotonic() > deadline:
                 msg = f"{wanted}: no end within {SECONDS:.0f} s"
                 raise TimeoutError(msg)
-            for found in client.poll(timeout_ms=100).get(where, ()):
-                lines.append(_python_line(found))
+            lines += map(_python_line, client.poll(timeout_ms=100).get(where, ()))
     finally:
         client.close()
 
@@ -107,9 +106,7 @@ def aiokafka_lines(address: str, wanted: Wanted, isolation: str, lines: list[Lin
     asyncio.run(_aiokafka_lines(address, wanted, isolation, lines))
 
 
-async def _aiokafka_lines(
-    address: str, wanted: Wanted, isolation: str, lines: list[Line]
-) -> None:
+async def _aiokafka_lines(address: str, wanted: Wanted, isolation: str, lines: list[Line]) -> None:
     where = aiokafka.TopicPartition(wanted.topic, wanted.partition)
     client = aiokafka.AIOKafkaConsumer(
         bootstrap_servers=address,
@@ -171,4 +168,4 @@ READERS: Mapping[str, Callable[[str, Wanted, str, list[Line]], None]] = {
     "aiokafka": aiokafka_lines,
 }
 
-__all__ = ["READERS", "SECONDS", "Line", "Wanted", "encoded", "peers"]
+__all__ = ["READERS", "SECONDS", "Line", "Wanted", "encoded", "kafka", "peers"]

@@ -54,9 +54,7 @@ class Writable:
 
 def size_of(pieces: list[bytearray | FileRange]) -> int:
     """Return how many bytes the pieces of a message have."""
-    return sum(
-        piece.size_bytes if isinstance(piece, FileRange) else len(piece) for piece in pieces
-    )
+    return sum(piece.size_bytes if isinstance(piece, FileRange) else len(piece) for piece in pieces)
 
 
 def write_message(message: Message, value: Mapping[str, Any], version: int) -> bytes:
@@ -87,9 +85,7 @@ def _message_writer(message: Message, version: int) -> WriteValue:
     if version not in message.versions:
         msg = f"{message.name} has no version {version}"
         raise ValueError(msg)
-    return _struct_writer(
-        message.fields, version, is_flexible=version in message.flexible_versions
-    )
+    return _struct_writer(message.fields, version, is_flexible=version in message.flexible_versions)
 
 
 def _struct_writer(fields: tuple[Field, ...], version: int, *, is_flexible: bool) -> WriteValue:

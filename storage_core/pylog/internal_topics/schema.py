@@ -18,8 +18,8 @@ after ``common``::
     struct Endpoint
       host string
 
-``tag`` makes a field a tagged one. ``default`` is its value where it is left out, or where a version
-does not have it (else null, zero or empty; ``empty`` says that it is not null though it may be).
+``tag`` makes a field a tagged one. ``default`` is its value where it is left out, or where a
+version does not have it (else null, zero or empty; ``empty``: not null, though it may be that).
 ``null=1+`` are the versions in which a ``T?`` may be null, where that is not all of them. ``since``
 is the first version of Kafka whose schema has the field: tools of earlier ones do not know it. A
 message of which Kafka has made new versions says what there was, as in ``before=4.3:0-3``.

@@ -27,8 +27,10 @@ class ApiVersionManager:
 
     def __init__(self, apis: Iterable[Api], cluster_id: str) -> None:
         self._keys = sorted(
-            ({"apiKey": api.key, "minVersion": _lowest(api), "maxVersion": api.versions.stop - 1}
-            for api in apis),
+            (
+                {"apiKey": api.key, "minVersion": _lowest(api), "maxVersion": api.versions.stop - 1}
+                for api in apis
+            ),
             key=lambda each: each["apiKey"],
         )
         self._cluster_id = cluster_id

@@ -11,7 +11,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from pylog.config.server_properties import ServerProperties
 from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.reading.damage import ReadMode
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
+    from pylog.config.server_properties import ServerProperties
     from pylog.server.protocol import Api, Handler
     from pylog.server.socket_server import Session
 
@@ -100,6 +100,9 @@ class BrokerServer:
         self._thread = threading.Thread(target=self._run, name="pylog-serve", daemon=True)
         self._thread.start()
         self._started.wait()
+        self._ensure_started()
+
+    def _ensure_started(self) -> None:
         if self._error is not None:
             self._replicas.close()
             raise self._error

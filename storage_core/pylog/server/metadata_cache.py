@@ -83,7 +83,9 @@ class MetadataCache:
 
     def _metadata(self, request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
         asked = request["topics"]
-        operations = _TOPIC_OPERATIONS if request["includeTopicAuthorizedOperations"] else _NOT_ASKED
+        operations = (
+            _TOPIC_OPERATIONS if request["includeTopicAuthorizedOperations"] else _NOT_ASKED
+        )
         if asked is None or (context.version == 0 and not asked):
             topics = [self._topic(each) for each in self._replicas.topics.values()]
         else:
@@ -212,5 +214,3 @@ def _error_for(name: str) -> Errors:
     if _LEGAL_NAME.fullmatch(name):
         return Errors.UNKNOWN_TOPIC_OR_PARTITION
     return Errors.INVALID_TOPIC_EXCEPTION
-
-

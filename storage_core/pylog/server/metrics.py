@@ -68,7 +68,9 @@ class MetricsEndpoint:
         return f"{bound[0]}:{bound[1]}"
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, OSError):
+        with suppress(
+            asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, OSError
+        ):
             async with asyncio.timeout(_SECONDS):
                 request = await reader.readuntil(b"\r\n\r\n")
                 is_known = request.startswith(b"GET /metrics ")

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from pylog.files.leader_epochs import EpochEntry
     from pylog.model import AbortedTransaction, TopicPartition
     from pylog.reading.log_view import LogView
-    from pylog.server.segment_proof import ReadRange
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 64
@@ -300,9 +299,7 @@ class Partition:
                 for each in known.aborted
                 if each.last_offset >= offset and each.first_offset < found.next_offset
             )
-        return ReadLog(
-            proof.source, found.position, found.size_bytes, aborted, found.next_offset
-        )
+        return ReadLog(proof.source, found.position, found.size_bytes, aborted, found.next_offset)
 
     def _decided_limit(self, index: int, offset: int) -> int:
         """Return up to where it is known which transactions were committed."""
@@ -399,7 +396,7 @@ def _before_damage(
     try:
         for each in follow_transactions(view, transactions, (offsets[0], view.log_end_offset)):
             if each is not None:
-                aborted.append(each)
+                aborted.append(each)  # noqa: PERF401 - those before an error stay
     except CorruptRecordError as damage:
         error = damage
     undecided = min(transactions.first_offsets.values(), default=None)

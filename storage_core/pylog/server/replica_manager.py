@@ -16,7 +16,7 @@ import logging
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 else:
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
 
+_Value = TypeVar("_Value")
 _LOGGER = logging.getLogger(__name__)
 _THREADS = 4
 _LOOK_SECONDS = 0.2
@@ -157,8 +158,13 @@ class ReplicaManager:
             directory = open_directory(
                 *served.paths, include_stray=served.include_stray, replica=served.replica
             )
-            self._show({view.topic_partition: self._partition(view) for view in directory
-                        if view.directory in served.choice})
+            self._show(
+                {
+                    view.topic_partition: self._partition(view)
+                    for view in directory
+                    if view.directory in served.choice
+                }
+            )
 
     def _partition(
         self, view: LogView, before: Partition | None = None, *, is_rewritten: bool = False
@@ -236,7 +242,7 @@ class ReplicaManager:
                 self._growth.set_result(None)
                 self._growth = None
 
-    async def in_thread(self, function: Callable[[], Any]) -> Any:  # noqa: ANN401 - what it returns
+    async def in_thread(self, function: Callable[[], _Value]) -> _Value:
         """Return what a function does that looks at files."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, function)
 
@@ -340,22 +346,16 @@ class ReplicaManager:
         partition = topic.partitions.get(index)
         if partition is None:
             return reading.error(index, Errors.UNKNOWN_TOPIC_OR_PARTITION)
-        if not partition.is_loaded:
-            if not may_look:
-                raise NotProvedError
+        if may_look:
             partition.load()
+        elif not partition.is_loaded:
+            raise NotProvedError
         try:
             _check_epoch(partition, asked["currentLeaderEpoch"])
             diverging = _diverging_epoch(partition, asked)
             log = ReadLog(None, 0, 0)
             if diverging is None:
                 log = self._read(partition, asked, reading, may_look=may_look)
-                if log.size_bytes and not (may_look or isinstance(log.source, LocalFile)):
-                    raise NotProvedError  # an object store is read, and copied
-            elif reading.is_committed and partition.last_stable_offset is None:
-                if not may_look:
-                    raise NotProvedError
-                partition.find_last_stable_offset()
             return reading.partition(partition, asked, log, diverging)
         except FetchError as error:
             return reading.error(index, error.code, partition.leader_epoch)
@@ -374,9 +374,12 @@ class ReplicaManager:
         max_bytes = min(asked["partitionMaxBytes"], reading.rest_bytes)
         while True:
             try:
-                return partition.read(
+                found = partition.read(
                     offset, max_bytes, is_committed=is_committed, whole_batch=reading.is_empty
                 )
+                if not (may_look or found.source is None or isinstance(found.source, LocalFile)):
+                    raise NotProvedError  # an object store is read, and copied
+                return found
             except NotProvedError:
                 if not may_look:
                     raise
@@ -401,7 +404,11 @@ class ReplicaManager:
                 continue  # the client that reads on is told
 
     def _prove_quietly(
-        self, partition: Partition, offset: int, max_bytes: int, is_committed: bool  # noqa: FBT001
+        self,
+        partition: Partition,
+        offset: int,
+        max_bytes: int,
+        is_committed: bool,  # noqa: FBT001
     ) -> None:
         try:
             partition.prove(offset, max_bytes, is_committed=is_committed)
@@ -536,9 +543,7 @@ class _FetchResponse:
     @property
     def is_complete(self) -> bool:
         """Whether there is no need to wait for more."""
-        return (
-            self._has_news or self._partitions == 0 or self._read_bytes >= self._least_bytes
-        )
+        return self._has_news or self._partitions == 0 or self._read_bytes >= self._least_bytes
 
     def error(self, index: int, code: Errors, leader_epoch: int | None = None) -> dict[str, Any]:
         """Return the response for a partition that cannot be read."""

@@ -186,9 +186,7 @@ class SegmentProof:
     def _is_end(self, position: int, end: int) -> bool:
         """Whether nothing more can be given after a position."""
         return (
-            position in self._defects
-            or position in self._gaps
-            or self._walked == (position, end)
+            position in self._defects or position in self._gaps or self._walked == (position, end)
         )
 
     def _batches(self, window: ProvedWindow) -> Batches:
@@ -230,8 +228,11 @@ class SegmentProof:
                 continue
             size = window.end_position - window.position
             again = SegmentWindows(
-                source, window.position, window.end_position,
-                window_bytes=size, first_window_bytes=size,
+                source,
+                window.position,
+                window.end_position,
+                window_bytes=size,
+                first_window_bytes=size,
             )
             positions, last_offsets = array("q"), array("q")
             for each in again:
@@ -240,9 +241,7 @@ class SegmentProof:
                 last_offsets.extend(batches.last_offsets)
             self._cache.put((id(self), window.position), Batches(positions, last_offsets))
 
-    def _start(
-        self, view: LogView, index: int, source: ByteSource, offset: int
-    ) -> tuple[int, int]:
+    def _start(self, view: LogView, index: int, source: ByteSource, offset: int) -> tuple[int, int]:
         """Return where to begin to prove, and the lowest offset that may be there."""
         windows = self.windows
         at = bisect_right(windows, offset, key=attrgetter("next_offset"))

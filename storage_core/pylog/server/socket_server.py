@@ -9,7 +9,7 @@ limit                            what happens above it
 ================================ ===============================================================
 ``max_connections``              a new connection is closed at once
 ``max_request_bytes``            the connection is closed before memory is made for the request
-``queued_bytes``                 large requests of all connections that are held at once: others wait
+``queued_bytes``                 large requests of all connections, held at once: others wait
 ``idle_seconds``                 a connection that sends nothing, or half a request, is closed, and
                                  so is one that takes nothing of a response
 ================================ ===============================================================
@@ -205,7 +205,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
-        listener.setblocking(False)
+        listener.setblocking(False)  # noqa: FBT003 - the standard library's
     except BaseException:
         listener.close()
         raise
@@ -227,7 +227,7 @@ class SocketServer:
         None for connections that are not encrypted.
     """
 
-    def __init__(  # noqa: PLR0913 - keyword-only options
+    def __init__(
         self,
         listener: socket.socket,
         open_session: Callable[[], Session],
@@ -277,7 +277,7 @@ class SocketServer:
                 )
                 connection.close()
                 continue
-            connection.setblocking(False)
+            connection.setblocking(False)  # noqa: FBT003 - the standard library's
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             task = asyncio.create_task(self._serve(connection, str(address[0])))

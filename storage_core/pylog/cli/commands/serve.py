@@ -243,7 +243,8 @@ def _print_status(server: BrokerServer) -> None:
     rate = (sent - _Status.sent_bytes) / _STATUS_SECONDS
     _Status.sent_bytes = sent
     sys.stderr.write(
-        f"\r\x1b[K{counted(metrics.connections, 'connection')}, {counted(metrics.groups, 'group')}, "
+        f"\r\x1b[K{counted(metrics.connections, 'connection')}, "
+        f"{counted(metrics.groups, 'group')}, "
         f"{format_bytes(int(rate))}/s, {format_bytes(sent)} sent"
     )
     sys.stderr.flush()
