@@ -75,14 +75,15 @@ class MessageBytes:
         return out
 
     def _field(self, field: Field, version: int, *, is_flexible: bool) -> bytes:
-        is_null = field.is_nullable and self._random.random() < self._nulls
+        is_nullable = version in field.nullable_versions
+        is_null = is_nullable and self._random.random() < self._nulls
         if field.is_array:
             if is_null:
                 return self._length(None, ">i", is_flexible=is_flexible)
             count = self._random.choice((0, 1, 1, 2, 3))
             values = [self._value(field, version, is_flexible=is_flexible) for _ in range(count)]
             return self._length(count, ">i", is_flexible=is_flexible) + b"".join(values)
-        if field.type == "struct" and field.is_nullable:
+        if field.type == "struct" and is_nullable:
             flag = b"\x00" if field.tag is not None else b"\xff"
             if is_null:
                 return flag
@@ -102,7 +103,7 @@ class MessageBytes:
                 text = chosen if isinstance(chosen, str) else random.choice(_TEXTS)
                 data = text.encode()
                 return self._length(len(data), ">h", is_flexible=is_flexible) + data
-            case "bytes":
+            case "bytes" | "records":
                 data = (
                     chosen if isinstance(chosen, bytes) else random.randbytes(random.randrange(6))
                 )
