@@ -556,6 +556,8 @@ class _FetchResponse:
             "highWatermark": -1,
             "records": b"",
         }
+        if code in (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_TOPIC_ID):
+            response["abortedTransactions"] = []
         if code is Errors.FENCED_LEADER_EPOCH and leader_epoch is not None:
             response["currentLeader"] = {"leaderId": -1, "leaderEpoch": leader_epoch}
         return response
@@ -648,7 +650,7 @@ def _offset_for(
         if timestamp == _MAX_TIMESTAMP
         else offset_resolution.find_offset_for_timestamp(view, timestamp)
     )
-    if found is None or (timestamp != _MAX_TIMESTAMP and found.offset >= fetchable):
+    if found is None or found.offset >= fetchable:
         return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
     return found.timestamp, found.offset, partition.epoch_for_offset(found.offset)
 

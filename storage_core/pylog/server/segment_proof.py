@@ -119,9 +119,9 @@ class SegmentProof:
     ) -> ReadRange | None:
         """Return the bytes for a fetch; None if the segment holds no batch from ``offset`` on.
 
-        The bounds are a broker's (LogSegment.read): from the batch that holds ``offset``, at most
-        ``max_bytes``, with ``whole_batch`` at least that batch, and no batch that ends at or after
-        ``limit_offset``. ``end`` is where the segment ends. Only what is proved is given, however
+        The bounds are a broker's (LogSegment.read, ReplicaManager.readFromLog): from the batch that
+        holds ``offset``, at most ``max_bytes``, with ``whole_batch`` at least that batch, else
+        nothing if it does not fit, and no batch that ends at or after ``limit_offset``. ``end`` is where the segment ends. Only what is proved is given, however
         little that is.
 
         Raises
@@ -141,12 +141,13 @@ class SegmentProof:
         if batches.last_offsets[place] >= limit_offset:
             return ReadRange(batches.positions[place], 0, offset, has_transactions=False)
         position = batches.positions[place]
-        wanted = max_bytes
-        if whole_batch:
-            is_last = place + 1 == len(batches.positions)
-            following = window.end_position if is_last else batches.positions[place + 1]
-            wanted = max(wanted, following - position)
-        return self._extend(index, position, wanted, limit_offset, end)
+        is_last = place + 1 == len(batches.positions)
+        batch_end = window.end_position if is_last else batches.positions[place + 1]
+        if max_bytes >= batch_end - position:
+            return self._extend(index, position, max_bytes, limit_offset, end)
+        # A part of the first batch is of no use to anybody.
+        size_bytes = batch_end - position if whole_batch else 0
+        return ReadRange(position, size_bytes, window.next_offset, window.has_transactions)
 
     def _extend(
         self, index: int, position: int, wanted: int, limit_offset: int, end: int

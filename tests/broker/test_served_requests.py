@@ -1,0 +1,234 @@
+"""The same requests to a broker and to `pylog.serve` on a copy of its directory: the same answers.
+
+What differs on purpose is in `_comparable`: who answers (cluster, address), and what only a broker
+that writes has (throttling, sessions of fetches).
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka
+import pytest
+
+import pylog
+from pylog.server.messages import APIS
+from tests.support.raw_client import RawClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.broker.conftest import NewBroker
+    from tests.support.kafka_broker import KafkaBroker
+
+pytestmark = pytest.mark.broker
+
+SEED = 11
+TOPICS = {"plain": 2, "changes": 1, "zipped": 1}
+NO_TOPIC = "no-such-topic"
+SMALL = {"segment.bytes": str(1 << 20)}
+ISOLATIONS = (0, 1)
+Request = dict[str, Any]
+
+
+def fill(broker: KafkaBroker) -> None:
+    """Write three topics: of several segments, with transactions, compressed."""
+    random = Random(SEED)
+    for name, partitions in TOPICS.items():
+        broker.create_topic(name, partitions=partitions, config=SMALL)
+    with broker.producer() as producer:
+        for number in range(90):
+            producer.send(
+                "plain", value=random.randbytes(30_000), partition=0, timestamp_ms=1000 * number + 1
+            )
+    with broker.producer(compression_type="zstd", linger_ms=20) as producer:
+        for number in range(200):
+            producer.send("zipped", value=b"%d" % number * 20, headers=[("h", b"1")])
+    options = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "changes"}
+    writer = confluent_kafka.Producer(options)
+    writer.init_transactions()
+    for number in range(12):
+        writer.begin_transaction()
+        for each in range(5):
+            writer.produce("changes", value=b"%d-%d" % (number, each))
+        writer.flush()
+        if number % 3 == 1:
+            writer.abort_transaction()
+        else:
+            writer.commit_transaction()
+    writer.begin_transaction()
+    writer.produce("changes", value=b"undecided")
+    writer.flush()
+
+
+
+
+def test_the_answers_are_those_of_the_broker(new_broker: NewBroker, tmp_path: Path) -> None:
+    broker = new_broker(properties={"transaction.state.log.num.partitions": "1"})
+    fill(broker)
+    time.sleep(1)  # checkpoints of leader epochs are written in the background
+    shutil.copytree(broker.log_dir, tmp_path / "copy")
+    with (
+        pylog.serve(tmp_path / "copy") as server,
+        RawClient(broker.bootstrap_servers) as theirs,
+        RawClient(server.address) as ours,
+    ):
+        topic_ids = _topic_ids(theirs)
+        assert _topic_ids(ours) == topic_ids
+        asked = 0
+        for api, version, request in _requests(topic_ids):
+            their_answer = _comparable(theirs.ask(api, version, request))
+            our_answer = _comparable(ours.ask(api, version, request))
+            assert our_answer == their_answer, (api, version, request)
+            asked += 1
+        assert asked > 1_000
+
+
+def _topic_ids(client: RawClient) -> dict[str, Any]:
+    asked = [{"name": name} for name in TOPICS]
+    topics = client.ask("Metadata", 13, {"topics": asked})["topics"]
+    return {each["name"]: each["topicId"] for each in topics}
+
+
+def _requests(topic_ids: dict[str, Any]) -> Iterator[tuple[str, int, Request]]:
+    yield from _metadata(topic_ids)
+    yield from _list_offsets()
+    yield from _epochs()
+    yield from _fetches(topic_ids)
+
+
+def _metadata(topic_ids: dict[str, Any]) -> Iterator[tuple[str, int, Request]]:
+    names = [{"name": name} for name in (*TOPICS, NO_TOPIC, "illegal name")]
+    for version in APIS["Metadata"].versions:
+        no_creation = {"allowAutoTopicCreation": False}
+        if version >= 4:  # before, brokers make a topic that is asked for
+            yield "Metadata", version, {"topics": names, **no_creation}
+        if version >= 1:
+            yield "Metadata", version, {"topics": [], **no_creation}
+        if version >= 12:
+            by_id = [{"name": None, "topicId": each} for each in topic_ids.values()]
+            yield "Metadata", version, {"topics": by_id, **no_creation}
+    asked = [{"name": name} for name in (*TOPICS, NO_TOPIC)]
+    for limit in (1, 2, 2000):
+        request = {"topics": asked, "responsePartitionLimit": limit}
+        yield "DescribeTopicPartitions", 0, request
+        cursor = {"topicName": "plain", "partitionIndex": 1}
+        yield "DescribeTopicPartitions", 0, {**request, "cursor": cursor}
+    for version in APIS["DescribeCluster"].versions:
+        for endpoint_type in (1, 2, 3) if version else (1,):
+            yield "DescribeCluster", version, {"endpointType": endpoint_type}
+
+
+def _list_offsets() -> Iterator[tuple[str, int, Request]]:
+    least_versions = {-3: 7, -4: 8, -5: 9, -6: 11}
+    for version in APIS["ListOffsets"].versions:
+        for timestamp in (-1, -2, -3, -4, -5, -6, 0, 1, 2_000, 40_001, 40_002, 10**15):
+            if version < least_versions.get(timestamp, 0):
+                continue
+            for isolation in ISOLATIONS if version >= 2 else (0,):
+                for epoch in (-1, 0, 5) if version >= 4 else (-1,):
+                    partitions = [
+                        {"partitionIndex": each, "timestamp": timestamp, "currentLeaderEpoch": epoch}
+                        for each in (0, 1)
+                    ]
+                    yield (
+                        "ListOffsets",
+                        version,
+                        {
+                            "replicaId": -1,
+                            "isolationLevel": isolation,
+                            "timeoutMs": 10_000,
+                            "topics": [
+                                {"name": name, "partitions": partitions}
+                                for name in (*TOPICS, NO_TOPIC)
+                            ],
+                        },
+                    )
+
+
+def _epochs() -> Iterator[tuple[str, int, Request]]:
+    for version in APIS["OffsetForLeaderEpoch"].versions:
+        for current in (-1, 0, 4):
+            for epoch in (-1, 0, 1, 7):
+                partition = {"partition": 0, "currentLeaderEpoch": current, "leaderEpoch": epoch}
+                topics = [{"topic": name, "partitions": [partition]} for name in (*TOPICS, NO_TOPIC)]
+                yield "OffsetForLeaderEpoch", version, {"replicaId": -1, "topics": topics}
+
+
+def _fetches(topic_ids: dict[str, Any]) -> Iterator[tuple[str, int, Request]]:
+    bounds = ((1, 1), (100, 1 << 20), (40_000, 1 << 20), (1 << 20, 100_000), (50 << 20, 50 << 20))
+    for version in APIS["Fetch"].versions:
+        for offset in (0, 1, 7, 30, 47, 71, 89, 90, 91, 10_000, -1):
+            for of_partition, of_all in bounds:
+                for isolation in ISOLATIONS:
+                    yield _fetch(version, topic_ids, offset, (of_partition, of_all), isolation)
+        for epoch in (0, 3):
+            yield _fetch(version, topic_ids, 3, bounds[1], 1, currentLeaderEpoch=epoch)
+            yield _fetch(version, topic_ids, 3, bounds[1], 0, lastFetchedEpoch=epoch)
+
+
+def _fetch(
+    version: int,
+    topic_ids: dict[str, Any],
+    offset: int,
+    bounds: tuple[int, int],
+    isolation: int,
+    **of_partition: int,
+) -> tuple[str, int, Request]:
+    partitions = [
+        {"partition": each, "fetchOffset": offset, "partitionMaxBytes": bounds[0], **of_partition}
+        for each in (0, 1)
+    ]
+    return (
+        "Fetch",
+        version,
+        {
+            "maxWaitMs": 0,
+            "minBytes": 1,
+            "maxBytes": bounds[1],
+            "isolationLevel": isolation,
+            "topics": [
+                {"topic": name, "topicId": topic_id, "partitions": partitions}
+                for name, topic_id in topic_ids.items()
+            ],
+        },
+    )
+
+
+_OF_THE_ANSWERER = frozenset(
+    {
+        "clusterId",
+        "errorMessage",
+        "host",
+        "nodeEndpoints",
+        "port",
+        "throttleTimeMs",
+        "topicAuthorizedOperations",  # nobody may write
+    }
+)
+
+
+def _by_partition(responses: list[Any]) -> Iterator[Any]:
+    """Yield each partition of a Fetch response alone: a broker lists those with errors apart."""
+    for topic in responses:
+        for partition in topic["partitions"]:
+            yield {**topic, "partitions": [partition]}
+
+
+def _comparable(answer: Any) -> Any:  # noqa: ANN401 - a value of a response
+    if isinstance(answer, dict):
+        if "responses" in answer:
+            answer = {**answer, "responses": list(_by_partition(answer["responses"]))}
+        return {
+            name: _comparable(value)
+            for name, value in answer.items()
+            if name not in _OF_THE_ANSWERER
+        }
+    if isinstance(answer, list):
+        # Topics come as they lie in a hash table.
+        return sorted(map(_comparable, answer), key=repr)
+    return answer
