@@ -70,7 +70,7 @@ class ReadLog(NamedTuple):
     source: ByteSource | None
     position: int
     size_bytes: int
-    aborted: tuple[AbortedTransaction, ...] = ()
+    aborted: tuple[AbortedTransaction, ...] | None = ()
     next_offset: int = -1
 
 
@@ -289,6 +289,8 @@ class Partition:
         )
         if found is None:
             return None
+        if found.exceeds:
+            return ReadLog(None, 0, 0, None)
         aborted: tuple[AbortedTransaction, ...] = ()
         if is_committed and found.has_transactions:
             known = self._transactions.get(index)

@@ -586,7 +586,7 @@ class _FetchResponse:
             "logStartOffset": offsets.log_start_offset,
             "records": _records(log),
         }
-        if self.is_committed:
+        if self.is_committed and log.aborted is not None:
             response["abortedTransactions"] = [
                 {"producerId": each.producer_id, "firstOffset": each.first_offset}
                 for each in log.aborted

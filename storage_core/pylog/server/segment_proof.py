@@ -82,12 +82,16 @@ class BatchCache:
 
 
 class ReadRange(NamedTuple):
-    """What a fetch gets of one segment: ``size_bytes`` bytes that are proved."""
+    """What a fetch gets of one segment: ``size_bytes`` bytes that are proved.
+
+    There are none if the first batch ``exceeds`` what is asked for.
+    """
 
     position: int
     size_bytes: int
     next_offset: int
     has_transactions: bool
+    exceeds: bool = False
 
 
 class NotProvedError(Exception):
@@ -147,7 +151,10 @@ class SegmentProof:
             return self._extend(index, position, max_bytes, limit_offset, end)
         # A part of the first batch is of no use to anybody.
         size_bytes = batch_end - position if whole_batch else 0
-        return ReadRange(position, size_bytes, window.next_offset, window.has_transactions)
+        exceeds = max_bytes > 0 and not whole_batch
+        return ReadRange(
+            position, size_bytes, window.next_offset, window.has_transactions, exceeds
+        )
 
     def _extend(
         self, index: int, position: int, wanted: int, limit_offset: int, end: int
