@@ -6,7 +6,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from tests.support.batches import LOG_APPEND_TIME
+from tests.support.batches import LOG_APPEND_TIME, NO_TIMESTAMP_TYPE
 from tests.support.kafka_broker_jars import (
     NEWEST_VERSION,
     find_java,
@@ -62,7 +62,12 @@ def run_dump_log_segments(
 
 
 def console_consume(
-    bootstrap_servers: str, topics: Iterable[str], isolation: str, max_messages: int
+    bootstrap_servers: str,
+    topics: Iterable[str],
+    isolation: str,
+    max_messages: int,
+    *,
+    partition: int | None = None,
 ) -> list[bytes]:
     """Return what Kafka's Java consumer prints of topics from their beginnings, a record each.
 
@@ -78,14 +83,19 @@ def console_consume(
         "read_uncommitted" or "read_committed".
     max_messages
         How many records to wait for, no longer than some seconds after the last one.
+    partition
+        Only this one, of the only topic: it is assigned, and no group is made.
     """
     formatting = {
         **{f"print.{each}": "true" for each in ("timestamp", "offset", "headers", "key")},
         "null.literal": _NULL,
         "line.separator": _LINE_END,
     }
-    arguments = ["--bootstrap-server", bootstrap_servers, "--include", "|".join(topics)]
-    arguments += ["--from-beginning", "--isolation-level", isolation]
+    arguments = ["--bootstrap-server", bootstrap_servers, "--isolation-level", isolation]
+    if partition is None:
+        arguments += ["--include", "|".join(topics), "--from-beginning"]
+    else:
+        arguments += ["--topic", *topics, "--partition", str(partition), "--offset", "earliest"]
     arguments += ["--max-messages", str(max_messages), "--timeout-ms", _CONSUMER_TIMEOUT_MS]
     arguments += ["--command-property", "enable.auto.commit=false"]
     for name, value in formatting.items():
@@ -124,8 +134,9 @@ def console_line(record: Stored) -> bytes:
     """Return what `console_consume` must give for a record."""
     kind = "LogAppendTime" if record.timestamp_type == LOG_APPEND_TIME else "CreateTime"
     headers = b",".join(name.encode() + b":" + _printed(value) for name, value in record.headers)
+    has_timestamp = record.timestamp_type != NO_TIMESTAMP_TYPE
     fields = [
-        f"{kind}:{record.timestamp}".encode(),
+        f"{kind}:{record.timestamp}".encode() if has_timestamp else b"NO_TIMESTAMP",
         f"Offset:{record.offset}".encode(),
         headers or b"NO_HEADERS",
         _printed(record.key),
