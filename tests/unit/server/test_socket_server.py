@@ -1,0 +1,276 @@
+"""Connections of a server: broken frames, slow readers, limits, and the order in which it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import time
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from pylog.internal_topics.message_writer import write_message
+from pylog.server.kafka_apis import Client, KafkaApis
+from pylog.server.messages import APIS
+from pylog.server.protocol import RequestParseError
+from tests.support.raw_client import RawClient
+from tests.unit.internal_topics.random_messages import MessageBytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pylog.results import BrokerServer
+    from tests.conftest import Counted, HowMany
+    from tests.support.golden import GoldenRoot
+
+SEED = 3
+CASE = "4.3.0/txn"
+CONNECTIONS = 1_000
+SMALL_FRAMES = 1 << 16
+
+
+@pytest.fixture
+def case(golden_root: GoldenRoot) -> Path:
+    return golden_root.case(CASE)
+
+
+@pytest.fixture
+def server(case: Path) -> Iterator[BrokerServer]:
+    with pylog.serve(case) as running:
+        yield running
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm") as file:  # noqa: PTH123 - not a file of anybody's
+        return int(file.read().split()[1]) * 4096
+
+
+def _still_answers(server: BrokerServer) -> None:
+    with RawClient(server.address) as client:
+        assert client.ask("Metadata", 13, {"topics": None})["topics"]
+
+
+def _frames(random: Random) -> Iterator[bytes]:
+    """Yield frames that clients do not send: random bytes, and requests with wrong ones in them."""
+    apis = list(APIS.values())
+    while True:
+        api = random.choice(apis)
+        version = random.choice(api.versions)
+        frame = bytearray(struct.pack(">hhih", api.key, version, random.getrandbits(31), 1) + b"c")
+        if version in api.request.flexible_versions:
+            frame += b"\0"
+        frame += MessageBytes(random).message(api.request, version)
+        for _ in range(random.choice((0, 1, 1, 3))):
+            frame[random.randrange(len(frame))] = random.getrandbits(8)
+        yield bytes(frame[: random.choice((len(frame), len(frame), random.randrange(len(frame)))) ])
+        yield random.randbytes(random.choice((0, 1, 3, 8, 40)))
+
+
+def test_no_frame_harms_the_server(
+    server: BrokerServer,
+    how_many: HowMany,
+    counted: Counted,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    random = Random(SEED)
+    frames = _frames(random)
+    host, _, port = server.address.rpartition(":")
+    count = how_many(1_000, 20_000)
+    before = _resident_bytes()
+    answered = closed = 0
+    while answered + closed < count:
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            # All at once; the server closes the connection at the first that is no request.
+            sent = [next(frames) for _ in range(20)]
+            client.sendall(b"".join(struct.pack(">i", len(each)) + each for each in sent))
+            client.shutdown(socket.SHUT_WR)
+            client.settimeout(0.2)
+            received = 0
+            try:
+                while data := client.recv(1 << 16):
+                    received += len(data)
+            except (TimeoutError, ConnectionError):
+                pass
+            answered += 1 if received else 0
+            closed += len(sent) - (1 if received else 0)
+        # A handler that has failed says so with a traceback.
+        assert not [each.getMessage() for each in caplog.records if each.exc_info]
+        caplog.clear()
+    _still_answers(server)
+    assert _resident_bytes() - before < 64 << 20
+    counted("fuzzed frames", {"sent": answered + closed})
+
+
+def test_no_handler_fails_at_a_frame(
+    server: BrokerServer, how_many: HowMany, counted: Counted
+) -> None:
+    frames = _frames(Random(SEED + 1))
+    # The handlers of the server, on an event loop of the test's own.
+    apis = KafkaApis(server._handlers(), server.cluster_id)
+    client = Client("127.0.0.1", "127.0.0.1", 9092, 1)
+    outcomes: Counter[str] = Counter()
+
+    async def answer_all() -> None:
+        for _ in range(how_many(4_000, 1_000_000)):
+            task = asyncio.create_task(apis.handle(next(frames), client))
+            # A fetch waits for more as long as it says: not here.
+            done, _ = await asyncio.wait([task], timeout=0.02)
+            if not done:
+                task.cancel()
+            outcomes[_outcome(task) if done else "waiting"] += 1
+
+    before = _resident_bytes()
+    asyncio.run(answer_all())
+    assert _resident_bytes() - before < 64 << 20
+    assert outcomes["answered"] > 100
+    counted("frames given to handlers", outcomes)
+
+
+def _outcome(task: asyncio.Task[Any]) -> str:
+    try:
+        task.result()
+    except RequestParseError:
+        return "refused"
+    return "answered"
+
+
+def test_a_frame_that_is_too_large_takes_no_memory(server: BrokerServer) -> None:
+    before = _resident_bytes()
+    host, _, port = server.address.rpartition(":")
+    for size in (1 << 30, -1, (1 << 20) + 1):
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            client.sendall(struct.pack(">i", size) + b"x" * 100)
+            with pytest.raises(ConnectionError):
+                if not client.recv(1):
+                    raise ConnectionError
+    assert _resident_bytes() - before < 16 << 20
+    _still_answers(server)
+
+
+@pytest.mark.slow
+def test_connections_that_say_nothing_keep_nobody_out(server: BrokerServer) -> None:
+    host, _, port = server.address.rpartition(":")
+    before = _resident_bytes()
+    idle = [socket.create_connection((host, int(port)), timeout=20) for _ in range(CONNECTIONS)]
+    try:
+        for each in idle[::2]:
+            each.sendall(struct.pack(">i", 500) + b"half of a request")
+        _still_answers(server)
+        assert server.metrics.connections >= CONNECTIONS
+        assert _resident_bytes() - before < 100 << 20
+    finally:
+        for each in idle:
+            each.close()
+
+
+def test_connections_beyond_the_limit_are_closed(case: Path) -> None:
+    with pylog.serve(case, max_connections=2) as server:
+        with RawClient(server.address) as one, RawClient(server.address) as other:
+            for each in (one, other):
+                each.ask("ApiVersions", 0, {})
+            with RawClient(server.address) as third, pytest.raises(ConnectionError):
+                third.ask("ApiVersions", 0, {})
+        deadline = time.monotonic() + 20
+        while server.metrics.connections:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        _still_answers(server)
+
+
+def test_a_newer_client_is_told_which_versions_there_are(server: BrokerServer) -> None:
+    with RawClient(server.address) as client:
+        client.send_frame(struct.pack(">hhih", 18, 99, 5, -1))
+        response = client.receive_frame()
+    assert response[:6] == struct.pack(">ih", 5, 35)
+    assert len(response) > 100
+
+
+def test_a_version_that_does_not_exist_closes_the_connection(server: BrokerServer) -> None:
+    for key, version in ((3, 14), (1, 3), (999, 0), (4, 0)):
+        with RawClient(server.address) as client, pytest.raises(ConnectionError):
+            client.send_frame(struct.pack(">hhih", key, version, 5, -1))
+            client.receive_frame()
+
+
+def test_requests_of_one_connection_are_answered_in_their_order(server: BrokerServer) -> None:
+    body = write_message(APIS["Metadata"].request, {"topics": None}, 1)
+    with RawClient(server.address) as client:
+        for number in range(20):
+            client.send_frame(struct.pack(">hhih", 3, 1, number, -1) + body)
+        for number in range(20):
+            assert client.receive_frame()[:4] == struct.pack(">i", number)
+
+
+def test_another_address_than_the_loopback_has_to_be_allowed(case: Path) -> None:
+    with pytest.raises(ValueError, match="allow_remote"):
+        pylog.serve(case, host="0.0.0.0")  # noqa: S104 - refused
+    with pylog.serve(
+        case, host="0.0.0.0", allow_remote=True, advertised_listener="snapshot.example.com:9092"  # noqa: S104
+    ) as server:
+        port = server.address.rpartition(":")[2]
+        with RawClient(f"127.0.0.1:{port}") as client:
+            (broker,) = client.ask("Metadata", 13, {"topics": []})["brokers"]
+    assert (broker["host"], broker["port"]) == ("snapshot.example.com", 9092)
+
+
+def test_a_port_that_is_taken_is_an_error(server: BrokerServer, case: Path) -> None:
+    with pytest.raises(OSError, match="in use"):
+        pylog.serve(case, port=int(server.address.rpartition(":")[2]))
+
+
+def test_the_counts_are_there_for_prometheus(case: Path) -> None:
+    with pylog.serve(case, metrics_port=0) as server:
+        assert server.metrics_address is not None
+        host, _, port = server.metrics_address.rpartition(":")
+        with RawClient(server.address) as client:
+            client.ask("ApiVersions", 0, {})
+            assert b"pylog_serve_connections 1\n" in _http(host, int(port), "/metrics")
+            assert b" 404 " in _http(host, int(port), "/")
+
+
+def _http(host: str, port: int, path: str) -> bytes:
+    with socket.create_connection((host, port), timeout=20) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        data = b""
+        while received := client.recv(1 << 16):
+            data += received
+        return data
+
+
+def test_what_changes_something_is_refused(server: BrokerServer) -> None:
+    with RawClient(server.address) as client:
+        topic: dict[str, Any] = {"name": "payments", "numPartitions": 1, "replicationFactor": 1}
+        made = client.ask("CreateTopics", 7, {"topics": [topic], "timeoutMs": 1})["topics"][0]
+        assert (made["errorCode"], made["errorMessage"][:11]) == (29, "pylog serve")
+        data = [{"name": "payments", "partitionData": [{"index": 0, "records": b"x"}]}]
+        answer = client.ask("Produce", 9, {"acks": 1, "timeoutMs": 1, "topicData": data})
+        assert answer["responses"][0]["partitionResponses"][0]["errorCode"] == 29
+
+
+def test_connections_are_closed_when_the_server_is(case: Path) -> None:
+    server = pylog.serve(case)
+    with RawClient(server.address) as client:
+        client.ask("ApiVersions", 0, {})
+        server.close()
+        server.close()
+        with pytest.raises((ConnectionError, OSError)):
+            client.ask("ApiVersions", 0, {})
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("certificates")
+
+
+def test_only_a_certificate_makes_a_context(certificates: Path) -> None:
+    path = certificates / "none.pem"
+    path.write_text("no certificate")
+    with pytest.raises(pylog.errors.InvalidConfigurationError, match="cannot use it for TLS"):
+        pylog.jobs.tls_context(path)
+
+
