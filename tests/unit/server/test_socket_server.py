@@ -260,17 +260,3 @@ def test_connections_are_closed_when_the_server_is(case: Path) -> None:
         server.close()
         with pytest.raises((ConnectionError, OSError)):
             client.ask("ApiVersions", 0, {})
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-def test_only_a_certificate_makes_a_context(certificates: Path) -> None:
-    path = certificates / "none.pem"
-    path.write_text("no certificate")
-    with pytest.raises(pylog.errors.InvalidConfigurationError, match="cannot use it for TLS"):
-        pylog.jobs.tls_context(path)
-
-

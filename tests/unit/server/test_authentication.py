@@ -1,0 +1,144 @@
+"""Clients that have to show who they are: passwords by three mechanisms, TLS, certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AdminClient
+
+import pylog
+from pylog.errors import InvalidConfigurationError
+from tests.support.raw_client import RawClient
+
+if TYPE_CHECKING:
+    from tests.support.golden import GoldenRoot
+
+CASE = "4.3.0/txn"
+USERS = {"reader": "secret, with = signs", "other": "another"}
+CERTIFICATES = Path(__file__).parents[2] / "support" / "certificates"
+AUTHORITY = str(CERTIFICATES / "authority.pem")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def _topics(address: str, seconds: float = 20, **options: Any) -> list[str]:  # noqa: ANN401
+    """Return what librdkafka lists; raises `confluent_kafka.KafkaException`."""
+    settings = {name.replace("_", "."): value for name, value in options.items()}
+    client = AdminClient({"bootstrap.servers": address, "log_level": 0, **settings})
+    return list(client.list_topics(timeout=seconds).topics)
+
+
+@pytest.fixture
+def case(golden_root: GoldenRoot) -> Path:
+    return golden_root.case(CASE)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_password_is_asked_for(case: Path, mechanism: str) -> None:
+    of_sasl = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism}
+    with pylog.serve(case, users=USERS) as server:
+        for user, password in USERS.items():
+            who = {"sasl_username": user, "sasl_password": password}
+            assert _topics(server.address, **of_sasl, **who) == ["payments"]
+        for who in (
+            {"sasl_username": "reader", "sasl_password": "another"},
+            {"sasl_username": "nobody", "sasl_password": "another"},
+        ):
+            with pytest.raises(confluent_kafka.KafkaException):
+                _topics(server.address, 1, **of_sasl, **who)
+
+
+def test_nothing_is_told_before_a_password_is(case: Path) -> None:
+    with pylog.serve(case, users=USERS) as server:
+        with RawClient(server.address) as client:
+            assert client.ask("ApiVersions", 3, {})["errorCode"] == 0
+            with pytest.raises(ConnectionError):
+                client.ask("Metadata", 13, {"topics": None})
+        with RawClient(server.address) as client:
+            answer = client.ask("SaslHandshake", 1, {"mechanism": "GSSAPI"})
+            assert (answer["errorCode"], answer["mechanisms"]) == (33, list(MECHANISMS))
+        with RawClient(server.address) as client:
+            client.ask("SaslHandshake", 1, {"mechanism": "PLAIN"})
+            answer = client.ask("SaslAuthenticate", 2, {"authBytes": b"\0reader\0wrong"})
+            assert answer["errorCode"] == 58
+            with pytest.raises(ConnectionError):  # one try a connection
+                client.ask("SaslAuthenticate", 2, {"authBytes": b"\0other\0another"})
+
+
+def test_tokens_without_a_header_follow_a_handshake_of_version_0(case: Path) -> None:
+    with pylog.serve(case, users=USERS) as server, RawClient(server.address) as client:
+        assert client.ask("SaslHandshake", 0, {"mechanism": "PLAIN"})["errorCode"] == 0
+        client.send_frame(b"\0other\0another")
+        assert client.receive_frame() == b""
+        assert client.ask("Metadata", 13, {"topics": None})["topics"]
+
+
+def test_connections_are_encrypted(case: Path) -> None:
+    tls = pylog.jobs.tls_context(CERTIFICATES / "server.pem", CERTIFICATES / "server.key")
+    with pylog.serve(case, tls=tls) as server:
+        options = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY}
+        assert _topics(server.address, **options) == ["payments"]
+        with pytest.raises(confluent_kafka.KafkaException):
+            _topics(server.address, 1)
+        records = _read(server.address, security_protocol="SSL", ssl_ca_location=AUTHORITY)
+    assert records == pylog.scan(case, topics=["payments"], isolation="read_committed").count()
+
+
+def _read(address: str, **options: str) -> int:
+    settings = {name.replace("_", "."): value for name, value in options.items()}
+    settings |= {"group.id": "nobody", "enable.partition.eof": True}
+    client = confluent_kafka.Consumer({"bootstrap.servers": address, **settings})
+    try:
+        client.assign([confluent_kafka.TopicPartition("payments", each, 0) for each in (0, 1)])
+        count = ends = 0
+        while ends < 2:
+            for message in client.consume(100, 20):
+                error = message.error()
+                if error is None:
+                    count += 1
+                elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                    ends += 1
+                else:
+                    raise confluent_kafka.KafkaException(error)
+        return count
+    finally:
+        client.close()
+
+
+def test_a_client_shows_its_certificate(case: Path) -> None:
+    tls = pylog.jobs.tls_context(
+        CERTIFICATES / "server.pem", CERTIFICATES / "server.key", AUTHORITY
+    )
+    options = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY}
+    with pylog.serve(case, tls=tls) as server:
+        own = {
+            "ssl_certificate_location": str(CERTIFICATES / "client.pem"),
+            "ssl_key_location": str(CERTIFICATES / "client.key"),
+        }
+        assert _topics(server.address, **options, **own) == ["payments"]
+        with pytest.raises(confluent_kafka.KafkaException):
+            _topics(server.address, 1, **options)
+
+
+def test_a_file_that_is_no_certificate_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "none.pem"
+    path.write_text("no certificate")
+    with pytest.raises(InvalidConfigurationError, match="cannot use it for TLS"):
+        pylog.jobs.tls_context(path)
+
+
+def test_users_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    path.write_text("# readers\nreader:a:b\n\nother:c\n")
+    assert pylog.jobs.read_users(path) == {"reader": "a:b", "other": "c"}
+    for text, reason in (
+        ("reader\n", "line 1 is not of the form"),
+        ("a:secret\na:secret\n", "line 2 has user 'a' a second time"),
+        ("", "there is no user"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InvalidConfigurationError, match=reason) as failure:
+            pylog.jobs.read_users(path)
+        assert "secret" not in str(failure.value)
