@@ -88,13 +88,13 @@ def test_connections_are_encrypted(case: Path) -> None:
 
 def _read(address: str, **options: str) -> int:
     settings = {name.replace("_", "."): value for name, value in options.items()}
-    settings |= {"group.id": "nobody", "enable.partition.eof": True}
-    client = confluent_kafka.Consumer({"bootstrap.servers": address, **settings})
+    own = {"group.id": "nobody", "enable.partition.eof": True, "enable.auto.commit": False}
+    client = confluent_kafka.Consumer({"bootstrap.servers": address, **settings, **own})
     try:
         client.assign([confluent_kafka.TopicPartition("payments", each, 0) for each in (0, 1)])
         count = ends = 0
         while ends < 2:
-            for message in client.consume(100, 20):
+            for message in client.consume(100, 0.3):
                 error = message.error()
                 if error is None:
                     count += 1

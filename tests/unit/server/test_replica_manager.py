@@ -1,0 +1,203 @@
+"""What is served, and as what: growth, replicas, watermarks, topics, damage where it is met."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import pylog
+from pylog.errors import LogDirectoryError
+from tests.support.raw_client import RawClient
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
+
+OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, NO_SESSION = 1, 2, 70
+
+
+def write(directory: Path, count: int, topic: str = "orders") -> None:
+    pylog.write_topic(directory, topic, pa.table({"value": [b"%d" % n for n in range(count)]}))
+
+
+def fetch(client: RawClient, offset: int, topic: str = "orders", **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    partition = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
+    request = {
+        "maxWaitMs": 0,
+        "minBytes": 1,
+        "maxBytes": 1 << 20,
+        "topics": [{"topic": topic, "partitions": [partition]}],
+        **options,
+    }
+    answer = client.ask("Fetch", 12, request)
+    found: dict[str, Any] = answer["responses"][0]["partitions"][0]
+    return found
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    pylog.create_topic(directory, "orders", partitions=1)
+    write(directory, 5)
+    return directory
+
+
+def test_a_waiting_fetch_gets_what_is_appended_meanwhile(log_dir: Path) -> None:
+    with pylog.serve(log_dir, follow=True) as server, RawClient(server.address) as client:
+        assert fetch(client, 5)["records"] == b""
+        appended = threading.Timer(0.3, write, (log_dir, 7))
+        appended.start()
+        answer = fetch(client, 5, maxWaitMs=20_000)
+        appended.join()
+        assert answer["highWatermark"] == 12
+        assert answer["records"][:8] == (5).to_bytes(8)
+
+
+def test_topics_that_are_made_meanwhile_are_served(log_dir: Path) -> None:
+    with pylog.serve(log_dir, follow=True) as server, RawClient(server.address) as client:
+        pylog.create_topic(log_dir, "more", partitions=1)
+        for _ in range(100):
+            topics = client.ask("Metadata", 12, {"topics": None})["topics"]
+            if len(topics) == 2:
+                break
+            fetch(client, 5, maxWaitMs=200)
+        assert [each["name"] for each in topics] == ["more", "orders"]
+
+
+def test_a_log_that_is_truncated_meanwhile_has_other_records(log_dir: Path) -> None:
+    with pylog.serve(log_dir, follow=True) as server, RawClient(server.address) as client:
+        before = fetch(client, 0)["records"]
+        pylog.truncate_log(log_dir, ("orders", 0), 0)
+        write(log_dir, 3)
+        for _ in range(100):
+            answer = fetch(client, 0)
+            if answer["highWatermark"] == 3:
+                break
+            fetch(client, 3, maxWaitMs=200)
+        assert answer["highWatermark"] == 3
+        assert answer["records"] != before
+
+
+def test_without_following_a_log_ends_where_it_did(log_dir: Path) -> None:
+    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
+        assert fetch(client, 0)["highWatermark"] == 5
+        write(log_dir, 2)
+        assert fetch(client, 5, maxWaitMs=300)["highWatermark"] == 5
+
+
+def test_sessions_of_fetches_are_not_kept(log_dir: Path) -> None:
+    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
+        answer = client.ask("Fetch", 12, {"maxWaitMs": 0, "sessionId": 0, "sessionEpoch": 0})
+        assert (answer["errorCode"], answer["sessionId"]) == (0, 0)
+        assert client.ask("Fetch", 12, {"sessionId": 5})["errorCode"] == NO_SESSION
+
+
+def test_the_high_watermark_is_that_of_the_checkpoint_on_request(log_dir: Path) -> None:
+    (log_dir / "replication-offset-checkpoint").write_text("0\n1\norders 0 3\n")
+    for choice, expected in (("log-end", 5), ("checkpoint", 3)):
+        with (
+            pylog.serve(log_dir, high_watermark=choice) as server,
+            RawClient(server.address) as client,
+        ):
+            assert fetch(client, 0)["highWatermark"] == expected
+            assert fetch(client, 4)["errorCode"] == 0
+            assert fetch(client, 6)["errorCode"] == OFFSET_OUT_OF_RANGE
+
+
+def test_damage_is_named_once_and_what_follows_it_is_served(
+    log_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (log,) = (log_dir / "orders-0").glob("*.log")
+    second = len(log.read_bytes())
+    write(log_dir, 2)
+    write(log_dir, 4)
+    data = bytearray(log.read_bytes())
+    data[second + 70] ^= 1
+    log.write_bytes(data)
+    for mode, expected in (("FAILFAST", CORRUPT_MESSAGE), ("DROPMALFORMED", 0)):
+        with pylog.serve(log_dir, mode=mode) as server, RawClient(server.address) as client:
+            assert len(fetch(client, 0)["records"]) == second
+            assert [fetch(client, 5)["errorCode"] for _ in range(3)] == [expected] * 3
+            assert fetch(client, 7)["records"][:8] == (7).to_bytes(8)
+    named = [each for each in caplog.messages if f"{log} at byte {second}" in each]
+    assert len(named) == 1
+
+
+def test_only_the_topics_that_are_chosen_are_served(log_dir: Path) -> None:
+    pylog.create_topic(log_dir, "payments", partitions=1)
+    for options in ({"topics": ["payments"]}, {"pattern": "^pay"}):
+        with (
+            pylog.serve(log_dir, **options) as server,
+            RawClient(server.address) as client,
+        ):
+            topics = client.ask("Metadata", 12, {"topics": None})["topics"]
+            assert [each["name"] for each in topics] == ["payments"]
+            assert fetch(client, 0)["errorCode"] == 3
+
+
+def test_internal_topics_are_served_by_name_alone(golden_root: GoldenRoot) -> None:
+    case = golden_root.case("4.4.0/internal-logdir")
+    name = "__consumer_offsets"
+    with pylog.serve(case) as server:
+        assert name not in _names(server.address)
+    with pylog.serve(case, topics=[name]) as server:
+        assert _names(server.address) == [name]
+
+
+def _names(address: str) -> list[str]:
+    with RawClient(address) as client:
+        return [each["name"] for each in client.ask("Metadata", 12, {"topics": None})["topics"]]
+
+
+def test_partitions_that_are_not_there_have_no_leader(log_dir: Path) -> None:
+    shutil.copytree(log_dir / "orders-0", log_dir / "orders-2")
+    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
+        (topic,) = client.ask("Metadata", 12, {"topics": None})["topics"]
+    assert [(each["partitionIndex"], each["errorCode"]) for each in topic["partitions"]] == [
+        (0, 0),
+        (1, 5),
+        (2, 0),
+    ]
+
+
+def test_replicas_that_have_diverged_are_refused_until_one_is_chosen(
+    golden_root: GoldenRoot,
+) -> None:
+    brokers = sorted(golden_root.case("3.9.1/replicas-diverged").glob("broker-*"))
+    with pytest.raises(LogDirectoryError, match="has other records than the one in .*--replica"):
+        pylog.serve(*brokers)
+    with pylog.serve(*brokers, replica=3) as server:
+        assert server.partition_count
+
+
+def test_replicas_of_which_one_stopped_early_are_served(golden_root: GoldenRoot) -> None:
+    brokers = sorted(golden_root.case("3.9.1/replicas").glob("broker-*"))
+    with pylog.serve(*brokers) as server, RawClient(server.address) as client:
+        assert fetch(client, 0, "ledger")["errorCode"] == 0
+
+
+def test_configurations_are_told_with_their_sources(tmp_path: Path) -> None:
+    directory = tmp_path / "logs"
+    pylog.create_topic(
+        directory, "orders", partitions=1, properties={"cleanup.policy": "compact"}
+    )
+    properties = tmp_path / "server.properties"
+    properties.write_text("log.retention.ms=5000\n")
+    resources = [{"resourceType": 2, "resourceName": "orders", "configurationKeys": None}]
+    with (
+        pylog.serve(
+            directory, server_properties=pylog.ServerProperties.read(properties)
+        ) as server,
+        RawClient(server.address) as client,
+    ):
+        (found,) = client.ask("DescribeConfigs", 4, {"resources": resources})["results"]
+    values = {each["name"]: (each["value"], each["configSource"]) for each in found["configs"]}
+    assert values["cleanup.policy"] == ("compact", 1)
+    assert values["retention.ms"] == ("5000", 4)
+    assert values["segment.bytes"] == (str(1 << 30), 5)
