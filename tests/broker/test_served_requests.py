@@ -65,8 +65,6 @@ def fill(broker: KafkaBroker) -> None:
     writer.flush()
 
 
-
-
 def test_the_answers_are_those_of_the_broker(new_broker: NewBroker, tmp_path: Path) -> None:
     broker = new_broker(properties={"transaction.state.log.num.partitions": "1"})
     fill(broker)
@@ -132,7 +130,11 @@ def _list_offsets() -> Iterator[tuple[str, int, Request]]:
             for isolation in ISOLATIONS if version >= 2 else (0,):
                 for epoch in (-1, 0, 5) if version >= 4 else (-1,):
                     partitions = [
-                        {"partitionIndex": each, "timestamp": timestamp, "currentLeaderEpoch": epoch}
+                        {
+                            "partitionIndex": each,
+                            "timestamp": timestamp,
+                            "currentLeaderEpoch": epoch,
+                        }
                         for each in (0, 1)
                     ]
                     yield (
@@ -155,7 +157,9 @@ def _epochs() -> Iterator[tuple[str, int, Request]]:
         for current in (-1, 0, 4):
             for epoch in (-1, 0, 1, 7):
                 partition = {"partition": 0, "currentLeaderEpoch": current, "leaderEpoch": epoch}
-                topics = [{"topic": name, "partitions": [partition]} for name in (*TOPICS, NO_TOPIC)]
+                topics = [
+                    {"topic": name, "partitions": [partition]} for name in (*TOPICS, NO_TOPIC)
+                ]
                 yield "OffsetForLeaderEpoch", version, {"replicaId": -1, "topics": topics}
 
 

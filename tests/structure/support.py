@@ -40,6 +40,9 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "written_partitions": frozenset({"pylog.model"}),
     # Stands between the product and the disk.
     "recording_io": frozenset({"pylog.files.durable_io"}),
+    # Speaks the protocol by the product's codec, which is held against Kafka's schemas.
+    "raw_client": frozenset({"pylog.internal_topics", "pylog.server"}),
+    "message_schemas": frozenset({"pylog.internal_topics.schema"}),
     # Finds a Java and starts what runs on it.
     "spark_session": frozenset({"pylog_jobs"}),
     "kafka_broker_jars": frozenset({"pylog_jobs.java_home"}),

@@ -19,7 +19,7 @@ from pylog.files.file_names import META_PROPERTIES
 from pylog.files.meta_properties import read_meta_properties
 from pylog.locations import join
 from pylog.reading.damage import Attempts
-from pylog.server.protocol import Errors
+from pylog.server.protocol import Errors, RequestParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,7 @@ _LEADER_NOT_AVAILABLE = 5
 _UNKNOWN_CLUSTER = "unknown"
 _FIRST_NODE_ID = 1
 _NO_LEADER = -1
+_BY_ID_VERSION = 12
 _LEGAL_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _MOST_PARTITIONS = 2000  # max.request.partition.size.limit of a broker
 _BROKERS, _CONTROLLERS = 1, 2
@@ -86,6 +87,9 @@ class MetadataCache:
         operations = (
             _TOPIC_OPERATIONS if request["includeTopicAuthorizedOperations"] else _NOT_ASKED
         )
+        if context.version < _BY_ID_VERSION and any(each["name"] is None for each in asked or ()):
+            reason = f"topics are asked for by id in Metadata of version {context.version}"
+            raise RequestParseError(reason)
         if asked is None or (context.version == 0 and not asked):
             topics = [self._topic(each) for each in self._replicas.topics.values()]
         else:

@@ -56,6 +56,7 @@ else:
 _Value = TypeVar("_Value")
 _LOGGER = logging.getLogger(__name__)
 _THREADS = 4
+_MOST_LOOKS = 16
 _LOOK_SECONDS = 0.2
 _MOST_LOGGED = 10_000
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
@@ -372,18 +373,20 @@ class ReplicaManager:
     ) -> ReadLog:
         offset, is_committed = asked["fetchOffset"], reading.is_committed
         max_bytes = min(asked["partitionMaxBytes"], reading.rest_bytes)
-        while True:
+        for _ in range(_MOST_LOOKS):
             try:
                 found = partition.read(
                     offset, max_bytes, is_committed=is_committed, whole_batch=reading.is_empty
                 )
-                if not (may_look or found.source is None or isinstance(found.source, LocalFile)):
-                    raise NotProvedError  # an object store is read, and copied
-                return found
             except NotProvedError:
                 if not may_look:
                     raise
                 partition.prove(offset, max_bytes, is_committed=is_committed)
+                continue
+            # An object store is read, and copied.
+            return found if may_look else _local(found)
+        reason = "files change faster than they can be checked"
+        raise SegmentVanishedError(reason, partition.view.directory.path)
 
     def _prove_ahead(self, response: _FetchResponse, request: dict[str, Any]) -> None:
         """Have the bytes proved that a client will ask for next."""
@@ -596,10 +599,20 @@ class _FetchResponse:
         return response
 
 
+def _local(log: ReadLog) -> ReadLog:
+    """Return what has been read if the event loop may send it: `NotProvedError` otherwise."""
+    if log.source is not None and not isinstance(log.source, LocalFile):
+        raise NotProvedError
+    return log
+
+
 def _records(log: ReadLog) -> bytes | FileRange:
     if log.source is None or not log.size_bytes:
         return b""
     if isinstance(log.source, LocalFile):
+        if log.source.size() < log.position + log.size_bytes:
+            reason = "file has become shorter since the directory was looked at"
+            raise SegmentVanishedError(reason, log.source.path)
         return FileRange(log.source, log.position, log.size_bytes)
     return log.source.read_at(log.position, log.size_bytes)
 

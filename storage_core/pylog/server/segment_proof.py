@@ -125,8 +125,8 @@ class SegmentProof:
 
         The bounds are a broker's (LogSegment.read, ReplicaManager.readFromLog): from the batch that
         holds ``offset``, at most ``max_bytes``, with ``whole_batch`` at least that batch, else
-        nothing if it does not fit, and no batch that ends at or after ``limit_offset``. ``end`` is where the segment ends. Only what is proved is given, however
-        little that is.
+        nothing if it does not fit, and no batch that ends at or after ``limit_offset``. ``end`` is
+        where the segment ends. Only what is proved is given, however little that is.
 
         Raises
         ------
@@ -138,7 +138,8 @@ class SegmentProof:
         windows = self.windows
         index = bisect_right(windows, offset, key=attrgetter("next_offset"))
         if index == len(windows) or windows[index].lowest_offset > offset:
-            return self._not_proved(index, offset, end)
+            self._ensure_walked(index, offset, end)
+            return None
         window = windows[index]
         batches = self._batches(window)
         place = bisect_left(batches.last_offsets, offset)
@@ -152,9 +153,7 @@ class SegmentProof:
         # A part of the first batch is of no use to anybody.
         size_bytes = batch_end - position if whole_batch else 0
         exceeds = max_bytes > 0 and not whole_batch
-        return ReadRange(
-            position, size_bytes, window.next_offset, window.has_transactions, exceeds
-        )
+        return ReadRange(position, size_bytes, window.next_offset, window.has_transactions, exceeds)
 
     def _extend(
         self, index: int, position: int, wanted: int, limit_offset: int, end: int
@@ -181,7 +180,7 @@ class SegmentProof:
         size_bytes = min(stop - position, wanted)
         return ReadRange(position, size_bytes, window.next_offset, has_transactions)
 
-    def _not_proved(self, index: int, offset: int, end: int) -> None:
+    def _ensure_walked(self, index: int, offset: int, end: int) -> None:
         """Raise why no window has the offset, unless the whole segment has been walked."""
         before = self.windows[index - 1].end_position if index else 0
         lowest = self.windows[index - 1].next_offset if index else 0

@@ -37,10 +37,10 @@ def case(golden_root: GoldenRoot) -> Path:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_password_is_asked_for(case: Path, mechanism: str) -> None:
-    of_sasl = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism}
+    of_sasl: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism}
     with pylog.serve(case, users=USERS) as server:
         for user, password in USERS.items():
-            who = {"sasl_username": user, "sasl_password": password}
+            who: dict[str, Any] = {"sasl_username": user, "sasl_password": password}
             assert _topics(server.address, **of_sasl, **who) == ["payments"]
         for who in (
             {"sasl_username": "reader", "sasl_password": "another"},
@@ -78,7 +78,7 @@ def test_tokens_without_a_header_follow_a_handshake_of_version_0(case: Path) -> 
 def test_connections_are_encrypted(case: Path) -> None:
     tls = pylog.jobs.tls_context(CERTIFICATES / "server.pem", CERTIFICATES / "server.key")
     with pylog.serve(case, tls=tls) as server:
-        options = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY}
+        options: dict[str, Any] = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY}
         assert _topics(server.address, **options) == ["payments"]
         with pytest.raises(confluent_kafka.KafkaException):
             _topics(server.address, 1)
@@ -111,9 +111,9 @@ def test_a_client_shows_its_certificate(case: Path) -> None:
     tls = pylog.jobs.tls_context(
         CERTIFICATES / "server.pem", CERTIFICATES / "server.key", AUTHORITY
     )
-    options = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY}
+    options: dict[str, Any] = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY}
     with pylog.serve(case, tls=tls) as server:
-        own = {
+        own: dict[str, Any] = {
             "ssl_certificate_location": str(CERTIFICATES / "client.pem"),
             "ssl_key_location": str(CERTIFICATES / "client.key"),
         }

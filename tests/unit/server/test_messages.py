@@ -94,11 +94,9 @@ EXAMPLE = parse_messages("""
 
 def test_tagged_fields_at_their_default_take_no_room() -> None:
     value = {"text": "a", "more": [1], "late": "never", "is_on": True, "records": b"xyz"}
-    assert write_message(EXAMPLE, value, 2) == b"\x02a" b"\x02\0\0\0\1" b"\1" b"\4xyz" b"\0"
+    assert write_message(EXAMPLE, value, 2) == b"\x02a\x02\0\0\0\1\1\4xyz\0"
     value |= {"late": "now", "nested": {"number": 5}}
-    assert write_message(EXAMPLE, value, 2) == (
-        b"\x02a" b"\x02\0\0\0\1" b"\1" b"\4xyz" b"\2" b"\0\3\1\5\0" b"\3\4\4now"
-    )
+    assert write_message(EXAMPLE, value, 2) == (b"\x02a\x02\0\0\0\1\1\4xyz\2\0\3\1\5\0\3\4\4now")
 
 
 def test_fields_that_a_version_lacks_have_their_defaults_when_they_are_asked_for() -> None:

@@ -67,7 +67,7 @@ def _frames(random: Random) -> Iterator[bytes]:
         frame += MessageBytes(random).message(api.request, version)
         for _ in range(random.choice((0, 1, 1, 3))):
             frame[random.randrange(len(frame))] = random.getrandbits(8)
-        yield bytes(frame[: random.choice((len(frame), len(frame), random.randrange(len(frame)))) ])
+        yield bytes(frame[: random.choice((len(frame), len(frame), random.randrange(len(frame))))])
         yield random.randbytes(random.choice((0, 1, 3, 8, 40)))
 
 
@@ -207,10 +207,14 @@ def test_requests_of_one_connection_are_answered_in_their_order(server: BrokerSe
 
 
 def test_another_address_than_the_loopback_has_to_be_allowed(case: Path) -> None:
+    anywhere = "0.0.0.0"  # noqa: S104 - that is what is tried
     with pytest.raises(ValueError, match="allow_remote"):
-        pylog.serve(case, host="0.0.0.0")  # noqa: S104 - refused
+        pylog.serve(case, host=anywhere)
     with pylog.serve(
-        case, host="0.0.0.0", allow_remote=True, advertised_listener="snapshot.example.com:9092"  # noqa: S104
+        case,
+        host=anywhere,
+        allow_remote=True,
+        advertised_listener="snapshot.example.com:9092",
     ) as server:
         port = server.address.rpartition(":")[2]
         with RawClient(f"127.0.0.1:{port}") as client:
