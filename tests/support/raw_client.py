@@ -39,6 +39,9 @@ class RawClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._socket.close()
 
     def ask(self, api: Api | str, version: int, request: dict[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class BrokerServer:
         self.metrics_address: str | None = None
         self._replicas = ReplicaManager(served)
         directories = (
-            each.view.directory.log_directory
+            each.directory.log_directory
             for topic in self._replicas.topics.values()
             for each in topic.partitions.values()
         )

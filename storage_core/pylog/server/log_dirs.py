@@ -39,7 +39,7 @@ class LogDirs:
         found: dict[str, dict[str, list[dict[str, Any]]]] = {}
         for name, topic in self._replicas.topics.items():
             for index, partition in topic.partitions.items():
-                topics = found.setdefault(partition.view.directory.log_directory, {})
+                topics = found.setdefault(partition.directory.log_directory, {})
                 if wanted is None or (name, index) in wanted:
                     topics.setdefault(name, []).append(_described(index, partition))
         return {

@@ -30,7 +30,9 @@ from pylog.errors import (
     LogStorageError,
     OffsetOutOfRangeError,
 )
-from pylog.files.leader_epochs import end_offset_for
+from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
+from pylog.files.leader_epochs import end_offset_for, read_leader_epoch_checkpoint
+from pylog.locations import join
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.reading.transactions import (
@@ -42,11 +44,12 @@ from pylog.reading.transactions import (
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylog.files.byte_source import ByteSource
     from pylog.files.leader_epochs import EpochEntry
     from pylog.model import AbortedTransaction, TopicPartition
+    from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
 
 _LOGGER = logging.getLogger(__name__)
@@ -110,15 +113,18 @@ class ProofCache:
 
 
 class Partition:
-    """One partition, as a view has shown it. A later view makes another one.
+    """One partition, as a view shows it. A later view makes another one.
 
     Any number of threads. What needs a look at files is found at first use, by `load` and by the
     methods that say so; the others never block.
 
     Parameters
     ----------
-    view
-        The partition; with a damage report, damage is left out.
+    directory
+        Where it is.
+    open_view
+        Lists the segments; called once, when they are first asked for. Of a view with a damage
+        report, damage is left out.
     proofs
         Shared by all partitions.
     high_watermark
@@ -131,15 +137,17 @@ class Partition:
 
     def __init__(
         self,
-        view: LogView,
+        directory: PartitionDirectory,
+        open_view: Callable[[], LogView],
         proofs: ProofCache,
         *,
         high_watermark: int | None = None,
         generation: int = 0,
         transactions: FollowedTransactions | None = None,
     ) -> None:
-        self.view = view
-        self.topic_partition: TopicPartition = view.topic_partition
+        self.directory = directory
+        self.topic_partition: TopicPartition = directory.topic_partition
+        self._open_view = open_view
         self.generation = generation
         self._proofs = proofs
         self._checkpointed = high_watermark
@@ -151,6 +159,11 @@ class Partition:
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
         self._transactions: dict[int, SegmentTransactions] = {}
+
+    @cached_property
+    def view(self) -> LogView:
+        """The partition's segments; lists the directory."""
+        return self._open_view()
 
     @property
     def is_loaded(self) -> bool:
@@ -191,7 +204,8 @@ class Partition:
     def epochs(self) -> tuple[EpochEntry, ...]:
         """The leader epochs; reads the checkpoint."""
         try:
-            return tuple(self.view.leader_epochs)
+            path = join(self.directory.path, LEADER_EPOCH_CHECKPOINT)
+            return tuple(read_leader_epoch_checkpoint(path))
         except LogStorageError as error:
             _LOGGER.warning("%s: leader epochs are not known: %s", self.topic_partition, error)
             return ()

@@ -16,6 +16,7 @@ import logging
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pylog.errors import (
@@ -24,21 +25,21 @@ from pylog.errors import (
     LogStorageError,
     OffsetOutOfRangeError,
     SegmentVanishedError,
-    UnreadableFileError,
 )
 from pylog.files.byte_source import LocalFile
 from pylog.files.checkpoint_file import known_offset_checkpoint
-from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT
+from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, PARTITION_METADATA
+from pylog.files.partition_metadata import read_partition_metadata
 from pylog.internal_topics.message_writer import FileRange
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join
+from pylog.locations import in_store, join
 from pylog.model import INTERNAL_TOPICS, NO_TIMESTAMP, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import discover_all
 from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
-from pylog.reading.log_directory import TopicChoice, open_directory
+from pylog.reading.log_directory import LogDirectory, TopicChoice
 from pylog.reading.log_view import LogView
-from pylog.reading.replicas import find_diverged
+from pylog.reading.replicas import find_diverged, one_of_each
 from pylog.server.partition import Partition, ProofCache, ReadLog
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import NotProvedError
@@ -84,7 +85,6 @@ class ServedLogs:
     replica: str | int | os.PathLike[str] | None = None
     high_watermark: str = "log-end"
     follows: bool = False
-    use_indexes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,7 @@ class ReplicaManager:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self._followed: _FollowedLogs | None = None
+        self._views: dict[TopicPartition, LogView] = {}  # as the last look has shown them
         if served.replica is None and len(served.paths) > 1:
             _ensure_not_diverged(served)
         if served.follows:
@@ -152,48 +153,65 @@ class ReplicaManager:
                 mode=served.mode,
                 include_stray=served.include_stray,
                 replica=served.replica,
-                use_indexes=served.use_indexes,
+                use_indexes=True,
             )
             self.refresh()
         else:
-            directory = open_directory(
-                *served.paths, include_stray=served.include_stray, replica=served.replica
+            self._show(self._found())
+
+    def _found(self) -> dict[TopicPartition, Partition]:
+        """Return what is served of directories that are not followed; lists no partition."""
+        served = self._served
+        directories = one_of_each(
+            discover_all(in_store(served.paths, None, None)),
+            include_stray=served.include_stray,
+            replica=served.replica,
+        )
+        everything = LogDirectory(directories, include_stray=served.include_stray)
+        return {
+            each.topic_partition: self._partition(
+                each, partial(everything.__getitem__, each.topic_partition)
             )
-            self._show(
-                {
-                    view.topic_partition: self._partition(view)
-                    for view in directory
-                    if view.directory in served.choice
-                }
-            )
+            for each in directories
+            if each.is_live(include_stray=served.include_stray) and each in served.choice
+        }
 
     def _partition(
-        self, view: LogView, before: Partition | None = None, *, is_rewritten: bool = False
+        self,
+        directory: PartitionDirectory,
+        open_view: Callable[[], LogView],
+        before: Partition | None = None,
+        *,
+        is_rewritten: bool = False,
     ) -> Partition:
-        if view.damage is None and self._damage is not None:
-            view = view.refreshed(self._damage)
-        if not self._served.use_indexes and view.directory.uses_indexes:
-            view = view.refreshed(view.damage, uses_indexes=False)
         watermark = None
         if self._served.high_watermark == "checkpoint":
-            path = join(view.directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
-            watermark = known_offset_checkpoint(path).get(view.topic_partition, 0)
-        if before is None:
-            return Partition(view, self._proofs, high_watermark=watermark)
+            path = join(directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
+            watermark = known_offset_checkpoint(path).get(directory.topic_partition, 0)
+        generation, transactions = 0, None
+        if before is not None:
+            generation = before.generation + is_rewritten
+            transactions = None if is_rewritten else before.open_transactions
         return Partition(
-            view,
+            directory,
+            lambda: self._as_served(open_view()),
             self._proofs,
             high_watermark=watermark,
-            generation=before.generation + is_rewritten,
-            transactions=None if is_rewritten else before.open_transactions,
+            generation=generation,
+            transactions=transactions,
         )
+
+    def _as_served(self, view: LogView) -> LogView:
+        if view.damage is None and self._damage is not None:
+            return view.refreshed(self._damage)
+        return view
 
     def _show(self, partitions: Mapping[TopicPartition, Partition]) -> None:
         topics: dict[str, Topic] = {}
         for each, partition in sorted(partitions.items()):
             topic = topics.get(each.topic)
             if topic is None:
-                topic = topics[each.topic] = Topic(each.topic, _topic_id(partition.view))
+                topic = topics[each.topic] = Topic(each.topic, _topic_id(partition.directory))
             topic.partitions[each.partition] = partition
         self.topics = topics
         self.topics_by_id = {each.topic_id: each for each in topics.values()}
@@ -208,12 +226,16 @@ class ReplicaManager:
         for each, log in self._followed.refresh().items():
             known = before.get(each)
             is_same = known is not None and log.rewritten_below is None
-            if is_same and known is not None and known.view is log.view:
+            if is_same and known is not None and self._views.get(each) is log.view:
                 now[each] = known
                 continue
             has_changed = True
+            self._views[each] = log.view
             now[each] = self._partition(
-                log.view, known, is_rewritten=log.rewritten_below is not None
+                log.view.directory,
+                partial(_itself, log.view),
+                known,
+                is_rewritten=log.rewritten_below is not None,
             )
             now[each].load()
         if has_changed or now.keys() != before.keys():
@@ -386,7 +408,7 @@ class ReplicaManager:
             # An object store is read, and copied.
             return found if may_look else _local(found)
         reason = "files change faster than they can be checked"
-        raise SegmentVanishedError(reason, partition.view.directory.path)
+        raise SegmentVanishedError(reason, partition.directory.path)
 
     def _prove_ahead(self, response: _FetchResponse, request: dict[str, Any]) -> None:
         """Have the bytes proved that a client will ask for next."""
@@ -668,12 +690,16 @@ def _offset_for(
     return found.timestamp, found.offset, partition.epoch_for_offset(found.offset)
 
 
-def _topic_id(view: LogView) -> uuid.UUID:
+def _itself(view: LogView) -> LogView:
+    return view
+
+
+def _topic_id(directory: PartitionDirectory) -> uuid.UUID:
+    """Return the topic id; one made of the name where there is none, or it cannot be read."""
     try:
-        metadata = view.metadata
-    except (CorruptCheckpointError, UnreadableFileError, LogDirectoryError):
-        metadata = None
-    return uuid.uuid5(_NAMESPACE, view.topic) if metadata is None else metadata.topic_id
+        return read_partition_metadata(join(directory.path, PARTITION_METADATA)).topic_id
+    except (CorruptCheckpointError, LogDirectoryError, SegmentVanishedError):
+        return uuid.uuid5(_NAMESPACE, directory.topic_partition.topic)
 
 
 def _ensure_not_diverged(served: ServedLogs) -> None:

@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 from collections import Counter
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -145,9 +146,8 @@ def test_a_frame_that_is_too_large_takes_no_memory(server: BrokerServer) -> None
     for size in (1 << 30, -1, (1 << 20) + 1):
         with socket.create_connection((host, int(port)), timeout=20) as client:
             client.sendall(struct.pack(">i", size) + b"x" * 100)
-            with pytest.raises(ConnectionError):
-                if not client.recv(1):
-                    raise ConnectionError
+            with suppress(ConnectionResetError):  # where the rest of it has not been read
+                assert client.recv(1) == b""
     assert _resident_bytes() - before < 16 << 20
     _still_answers(server)
 
@@ -173,8 +173,10 @@ def test_connections_beyond_the_limit_are_closed(case: Path) -> None:
         with RawClient(server.address) as one, RawClient(server.address) as other:
             for each in (one, other):
                 each.ask("ApiVersions", 0, {})
-            with RawClient(server.address) as third, pytest.raises(ConnectionError):
+            third = RawClient(server.address)
+            with pytest.raises(ConnectionError):
                 third.ask("ApiVersions", 0, {})
+            third.close()
         deadline = time.monotonic() + 20
         while server.metrics.connections:
             assert time.monotonic() < deadline
@@ -192,9 +194,10 @@ def test_a_newer_client_is_told_which_versions_there_are(server: BrokerServer) -
 
 def test_a_version_that_does_not_exist_closes_the_connection(server: BrokerServer) -> None:
     for key, version in ((3, 14), (1, 3), (999, 0), (4, 0)):
-        with RawClient(server.address) as client, pytest.raises(ConnectionError):
+        with RawClient(server.address) as client:
             client.send_frame(struct.pack(">hhih", key, version, 5, -1))
-            client.receive_frame()
+            with pytest.raises(ConnectionError):
+                client.receive_frame()
 
 
 def test_requests_of_one_connection_are_answered_in_their_order(server: BrokerServer) -> None:
