@@ -45,8 +45,8 @@ _PUBLIC = LazyNames(
             "LineFormat",
             "VALUE_FORMATS",
         ),
-        "pylog.server.broker_server": ("tls_context",),
         "pylog.server.sasl": ("read_users",),
+        "pylog.server.socket_server": ("tls_context",),
         "pylog.tables.tables": ("metadata_table",),
         "pylog.text.instants": (
             "parse_cleanup_time",

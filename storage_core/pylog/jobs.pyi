@@ -23,8 +23,8 @@ from pylog.reading.slicing import PlannedBytes as PlannedBytes
 from pylog.reading.slicing import ends_within_bytes as ends_within_bytes
 from pylog.record_lines.line_format import LineFormat as LineFormat
 from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
-from pylog.server.broker_server import tls_context as tls_context
 from pylog.server.sasl import read_users as read_users
+from pylog.server.socket_server import tls_context as tls_context
 from pylog.tables.tables import metadata_table as metadata_table
 from pylog.text.instants import parse_cleanup_time as parse_cleanup_time
 from pylog.text.instants import parse_duration as parse_duration

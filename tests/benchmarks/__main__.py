@@ -42,6 +42,7 @@ from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import tables_of
 from tests.benchmarks.results import Results
 from tests.benchmarks.searching import measure_search
+from tests.benchmarks.serving import measure_serving
 from tests.benchmarks.spark_cleaning import measure_spark_cleaning
 from tests.benchmarks.spark_scan import scan_by_spark
 from tests.benchmarks.spark_small import measure_small
@@ -68,7 +69,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, dump, doctor, stats, "
-        "search, memory, look-up, planning, following, pruning, spark-small, spark-compact, "
+        "search, memory, look-up, planning, following, serving, pruning, spark-small, spark-compact, "
         "spark-kafka, spark-write, remote, start-up, threads, substitutes",
     )
     parser.add_argument(
@@ -150,6 +151,8 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.planning = measure_planning(bench, rounds, _say)
     if only in "following":
         results.following = measure_following(bench, rounds, _say)
+    if only in "serving":
+        _serving(results, bench, rounds)
     if only in "remote":
         results.remote = measure_remote(bench, _say)
 
@@ -176,6 +179,13 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.writes = measure_spark_writes(bench, rounds, _say)
         except NotHereError as error:
             results.notes.append(f"writes by Spark: {error}")
+
+
+def _serving(results: Results, bench: Bench, rounds: int) -> None:
+    try:
+        results.serving, results.first_record = measure_serving(bench, min(rounds, 3), _say)
+    except NotHereError as error:
+        results.notes.append(f"serving: {error}")
 
 
 def _dumping(results: Results, bench: Bench, rounds: int) -> None:

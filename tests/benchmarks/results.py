@@ -14,6 +14,7 @@ from tests.benchmarks.planning import PlanningFigure
 from tests.benchmarks.pruning import PruningFigure
 from tests.benchmarks.reading import SetResult
 from tests.benchmarks.remote import RemoteFigure
+from tests.benchmarks.serving import FirstRecordFigure, ServingFigure
 from tests.benchmarks.spark_scan import SparkResult
 from tests.benchmarks.spark_write import WriteFigure
 from tests.benchmarks.sparse_log import LookUpFigure
@@ -44,6 +45,8 @@ class Results:
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)
     following: list[FollowingFigure] = field(default_factory=list)
+    serving: list[ServingFigure] = field(default_factory=list)
+    first_record: FirstRecordFigure | None = None
     pruning: list[PruningFigure] = field(default_factory=list)
     small: list[PairFigure] = field(default_factory=list)
     spark_cleaning: list[PairFigure] = field(default_factory=list)

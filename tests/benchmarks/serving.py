@@ -1,7 +1,7 @@
 """`pylog serve` against a real broker: the same log, the same machine, the same two clients.
 
-librdkafka as a user runs it, and a client of one socket that asks for 1 MiB after the other and does
-next to nothing with it. The log is in the page cache. Processor time is the server's; its memory is
+librdkafka as a user runs it, and a client of one socket that asks for 1 MiB after the other and
+does next to nothing with it. The log is in the page cache. Processor time is the server's; its memory is
 the most that it has had.
 """
 
@@ -202,7 +202,7 @@ def _by_librdkafka(address: str) -> int:
             for message in client.consume(10_000, 1):
                 if message.error() is not None:
                     return offset
-                offset = message.offset() + 1
+                offset = (message.offset() or 0) + 1
     finally:
         client.close()
 

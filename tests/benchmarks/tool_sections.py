@@ -12,9 +12,30 @@ def tool_sections(results: Results) -> Iterator[Table]:
     if results.dumping:
         dumped = ((f.reader, seconds(f)) for f in results.dumping)
         yield table("Dumping 500 MB of records of 100 B", ("command", "seconds"), dumped)
+    yield from _serving(results)
     if results.searches:
         searched = (
             (f.reader, megabytes(f), round(f.best_cpu_us_per_record, 3)) for f in results.searches
         )
         head = ("reader: data set", "MB/s of log", "CPU µs/record")
         yield table("Search for a value that is nowhere, one thread", head, searched)
+
+
+def _serving(results: Results) -> Iterator[Table]:
+    if results.serving:
+        served = (
+            (
+                f"{f.server}, {f.client}: {f.data_set}",
+                round(f.megabytes_per_second),
+                round(f.cpu_seconds_per_gb, 2),
+                round(f.most_memory_bytes / 1e6),
+            )
+            for f in results.serving
+        )
+        head = ("server, client: data set", "MB/s of log", "CPU s/GB", "memory, MB")
+        yield table("Serving a log to clients", head, served)
+    if results.first_record is not None:
+        first = results.first_record
+        head = ("partitions", "seconds from the start of the process")
+        rows = [(f"{first.partitions:,}", round(first.seconds, 2))]
+        yield table("First record of a served directory", head, rows)

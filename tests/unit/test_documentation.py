@@ -22,7 +22,8 @@ USER_PAGES = [
         for page in (
             *("browse", "clusters", "compatibility", "cookbook", "guarantees", "how-a-log-works"),
             "index",
-            *("jobs", "operators", "python", "recover", "spark", "sql", "troubleshooting"),
+            *("jobs", "operators", "python", "recover", "serving", "spark", "sql"),
+            "troubleshooting",
             "writing",
         )
     ),

@@ -6,12 +6,11 @@ Parts start and end in the order of Kafka's BrokerServer (4.4): partitions, hand
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from pylog.errors import InvalidConfigurationError, LogStorageError
+from pylog.errors import LogStorageError
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
@@ -33,6 +32,7 @@ from pylog.server.socket_server import (
 
 if TYPE_CHECKING:
     import os
+    import ssl
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
@@ -317,38 +317,3 @@ def parse_listener(text: str) -> tuple[str, int]:
         msg = f"{text!r} is not a listener; {_EXPECTED_LISTENER}"
         raise ValueError(msg)
     return host.strip("[]"), int(port)
-
-
-def tls_context(
-    certificate: str | os.PathLike[str],
-    key: str | os.PathLike[str] | None = None,
-    client_authorities: str | os.PathLike[str] | None = None,
-) -> ssl.SSLContext:
-    """Return the context of a server.
-
-    Parameters
-    ----------
-    certificate
-        A PEM file with the server's certificate, and those up to its authority.
-    key
-        A PEM file with the private key, unless it is in the same file.
-    client_authorities
-        A PEM file: only clients with a certificate of these authorities may connect.
-
-    Raises
-    ------
-    InvalidConfigurationError
-        A file cannot be read, or is none of that kind.
-    """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    path = certificate
-    try:
-        context.load_cert_chain(certificate, key)
-        if client_authorities is not None:
-            path = client_authorities
-            context.load_verify_locations(client_authorities)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:  # also of a file that is no PEM file
-        reason = f"cannot use it for TLS: {error.strerror or error}"
-        raise InvalidConfigurationError(reason, path) from error
-    return context

@@ -24,18 +24,18 @@ import itertools
 import logging
 import os
 import socket
+import ssl
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pylog.errors import LogStorageError
+from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.internal_topics.message_writer import FileRange, size_of
 from pylog.server.kafka_apis import Client
 from pylog.server.protocol import RequestParseError
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Awaitable, Callable
 
     from pylog.server.metrics import Metrics
@@ -210,6 +210,41 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def tls_context(
+    certificate: str | os.PathLike[str],
+    key: str | os.PathLike[str] | None = None,
+    client_authorities: str | os.PathLike[str] | None = None,
+) -> ssl.SSLContext:
+    """Return the context of a server.
+
+    Parameters
+    ----------
+    certificate
+        A PEM file with the server's certificate, and those up to its authority.
+    key
+        A PEM file with the private key, unless it is in the same file.
+    client_authorities
+        A PEM file: only clients with a certificate of these authorities may connect.
+
+    Raises
+    ------
+    InvalidConfigurationError
+        A file cannot be read, or is none of that kind.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    path = certificate
+    try:
+        context.load_cert_chain(certificate, key)
+        if client_authorities is not None:
+            path = client_authorities
+            context.load_verify_locations(client_authorities)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:  # also of a file that is no PEM file
+        reason = f"cannot use it for TLS: {error.strerror or error}"
+        raise InvalidConfigurationError(reason, path) from error
+    return context
 
 
 class SocketServer:

@@ -124,7 +124,7 @@ def serve(
     as_json: bool,
     **arguments: Any,  # noqa: ANN401 - further ones of `pylog.serve`
 ) -> int:
-    """Serve log directories to Kafka clients, read-only.
+    """Serve log directories to Kafka clients, read-only, without a broker.
 
     Any Kafka client connects to this address as to a broker: consumers, Kafka's tools, kcat,
     MirrorMaker 2. It reads the partitions as they are on the disk. Producing, and all that changes
@@ -167,7 +167,8 @@ def _tls(certificate: str | None, key: str | None, client_ca: str | None) -> ssl
             msg = "--tls-key and --tls-client-ca need --tls-certificate"
             raise click.UsageError(msg)
         return None
-    return pylog.jobs.tls_context(certificate, key, client_ca)
+    context: ssl.SSLContext = pylog.jobs.tls_context(certificate, key, client_ca)
+    return context
 
 
 @contextmanager
