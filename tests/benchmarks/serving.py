@@ -1,8 +1,8 @@
 """`pylog serve` against a real broker: the same log, the same machine, the same two clients.
 
 librdkafka as a user runs it, and a client of one socket that asks for 1 MiB after the other and
-does next to nothing with it. The log is in the page cache. Processor time is the server's; its memory is
-the most that it has had.
+does next to nothing with it. The log is in the page cache. Processor time is the server's; its
+memory is the most that it has had.
 """
 
 import json
