@@ -20,6 +20,7 @@ from pylog.server.log_dirs import LogDirs
 from pylog.server.messages import APIS
 from pylog.server.metadata_cache import MetadataCache, find_identity
 from pylog.server.metrics import Metrics, MetricsEndpoint
+from pylog.server.offset_lookups import OffsetLookups
 from pylog.server.refusals import refusals
 from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from pylog.server.sasl import Credentials, SaslSession, sasl_refusals
@@ -91,6 +92,7 @@ class BrokerServer:
             self._replicas, self._metadata, served.paths, server_properties
         )
         self._log_dirs = LogDirs(self._replicas)
+        self._lookups = OffsetLookups(self._replicas)
         self.cluster_id = self._metadata.identity.cluster_id
         self._listener = listener
         self._started = threading.Event()
@@ -123,8 +125,8 @@ class BrokerServer:
             **refusals(),
             **sasl_refusals(),
             APIS["Fetch"]: replicas.handle_fetch,
-            APIS["ListOffsets"]: replicas.handle_list_offsets,
-            APIS["OffsetForLeaderEpoch"]: replicas.handle_offset_for_leader_epoch,
+            APIS["ListOffsets"]: self._lookups.handle_list_offsets,
+            APIS["OffsetForLeaderEpoch"]: self._lookups.handle_offset_for_leader_epoch,
             APIS["Metadata"]: metadata.handle_metadata,
             APIS["DescribeTopicPartitions"]: metadata.handle_describe_topic_partitions,
             APIS["DescribeCluster"]: metadata.handle_describe_cluster,

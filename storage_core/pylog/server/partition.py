@@ -41,6 +41,7 @@ from pylog.reading.transactions import (
     find_aborted_transactions,
     follow_transactions,
 )
+from pylog.server.protocol import Errors
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ class LogOffsets:
     log_start_offset: int
     log_end_offset: int
     high_watermark: int
+
+
+class PartitionError(Exception):
+    """An error code for one partition of a response."""
+
+    def __init__(self, code: Errors) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class ReadLog(NamedTuple):
@@ -372,6 +381,17 @@ class Partition:
             self._transactions[index] = SegmentTransactions(aborted, None, None)
         except CorruptRecordError as error:
             self._transactions[index] = _before_damage(view, (start, end), error)
+
+
+def check_epoch(partition: Partition, current_leader_epoch: int) -> None:
+    """Raise `PartitionError` unless the client knows the leader epoch that Metadata tells."""
+    if current_leader_epoch < 0:
+        return
+    epoch = partition.leader_epoch
+    if current_leader_epoch < epoch:
+        raise PartitionError(Errors.FENCED_LEADER_EPOCH)
+    if current_leader_epoch > epoch:
+        raise PartitionError(Errors.UNKNOWN_LEADER_EPOCH)
 
 
 def _readable_end(view: LogView) -> int:

@@ -1,4 +1,4 @@
-"""The partitions that are served, and what Fetch, ListOffsets and their like say of them.
+"""The partitions that are served, and what Fetch gets of them.
 
 Which directory serves a partition where several hold it: the rule of `pylog.reading.replicas`. Two
 replicas of which neither is a part of the other are refused until the user chooses.
@@ -6,7 +6,7 @@ replicas of which neither is a part of the other are refused until the user choo
 An answer that needs a look at files is made in a thread, all others on the event loop: what clients
 read of a page cache costs a look-up in memory and a ``sendfile``.
 
-Source: ReplicaManager, DelayedFetch, Partition, UnifiedLog.fetchOffsetByTimestamp (Kafka 4.4).
+Source: ReplicaManager, DelayedFetch, Partition (Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -26,21 +26,19 @@ from pylog.errors import (
     OffsetOutOfRangeError,
     SegmentVanishedError,
 )
-from pylog.files.byte_source import LocalFile
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, PARTITION_METADATA
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.internal_topics.message_writer import FileRange
-from pylog.lazy_modules import LazyModule
 from pylog.locations import in_store, join
-from pylog.model import INTERNAL_TOPICS, NO_TIMESTAMP, IsolationLevel, TopicPartition
+from pylog.model import INTERNAL_TOPICS, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import discover_all
 from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
 from pylog.reading.log_directory import LogDirectory, TopicChoice
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import find_diverged, one_of_each
-from pylog.server.partition import Partition, ProofCache, ReadLog
+from pylog.server.fetch_response import FetchResponse, only_local
+from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import NotProvedError
 
@@ -48,11 +46,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.reading import offset_resolution  # imports Arrow
     from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit
     from pylog.server.protocol import RequestContext
-else:
-    offset_resolution = LazyModule("pylog.reading.offset_resolution")
 
 _Value = TypeVar("_Value")
 _LOGGER = logging.getLogger(__name__)
@@ -66,12 +61,6 @@ _TOPIC_ID_VERSION = 13
 _READ_COMMITTED = 1
 _NAMESPACE = uuid.UUID("3b0a1b7e-5f0e-4d0e-9f0a-70796c6f6700")
 """Of the ids of topics that brokers before 2.8 made without one."""
-
-# What a ListOffsets request asks for instead of a timestamp.
-_LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
-_EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
-_NO_REMOTE_STORAGE = (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD)
-_UNKNOWN_OFFSET = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +88,6 @@ class Topic:
     def is_internal(self) -> bool:
         """Whether Kafka calls it internal."""
         return self.name in INTERNAL_TOPICS
-
-
-class FetchError(Exception):
-    """An error code for one partition of a response."""
-
-    def __init__(self, code: Errors) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class _FollowedLogs(FollowedDirectory):
@@ -283,13 +264,13 @@ class ReplicaManager:
 
         Raises
         ------
-        FetchError
+        PartitionError
             There is none, or the client knows another leader epoch.
         """
         found = self.find(topic, partition)
         if found is None:
-            raise FetchError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-        _check_epoch(found, current_leader_epoch)
+            raise PartitionError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+        check_epoch(found, current_leader_epoch)
         found.load()
         return found
 
@@ -328,9 +309,9 @@ class ReplicaManager:
 
     def _fetch(
         self, request: dict[str, Any], context: RequestContext, *, may_look: bool
-    ) -> _FetchResponse:
+    ) -> FetchResponse:
         """Return the response as things are; `NotProvedError` if it may not look at files."""
-        reading = _FetchResponse(
+        reading = FetchResponse(
             is_committed=request["isolationLevel"] == _READ_COMMITTED,
             rest_bytes=min(request["maxBytes"], _MAX_FETCH_BYTES),
             least_bytes=request["minBytes"],
@@ -358,7 +339,7 @@ class ReplicaManager:
         self,
         topic: Topic | None,
         asked: dict[str, Any],
-        reading: _FetchResponse,
+        reading: FetchResponse,
         *,
         may_look: bool,
         unknown: Errors,
@@ -374,22 +355,22 @@ class ReplicaManager:
         elif not partition.is_loaded:
             raise NotProvedError
         try:
-            _check_epoch(partition, asked["currentLeaderEpoch"])
+            check_epoch(partition, asked["currentLeaderEpoch"])
             diverging = _diverging_epoch(partition, asked)
             log = ReadLog(None, 0, 0)
             if diverging is None:
                 log = self._read(partition, asked, reading, may_look=may_look)
             return reading.partition(partition, asked, log, diverging)
-        except FetchError as error:
+        except PartitionError as error:
             return reading.error(index, error.code, partition.leader_epoch)
         except LogStorageError as error:
-            return reading.error(index, self._code_of(error, partition))
+            return reading.error(index, self.code_of(error, partition))
 
     def _read(
         self,
         partition: Partition,
         asked: dict[str, Any],
-        reading: _FetchResponse,
+        reading: FetchResponse,
         *,
         may_look: bool,
     ) -> ReadLog:
@@ -406,11 +387,11 @@ class ReplicaManager:
                 partition.prove(offset, max_bytes, is_committed=is_committed)
                 continue
             # An object store is read, and copied.
-            return found if may_look else _local(found)
+            return found if may_look else only_local(found)
         reason = "files change faster than they can be checked"
         raise SegmentVanishedError(reason, partition.directory.path)
 
-    def _prove_ahead(self, response: _FetchResponse, request: dict[str, Any]) -> None:
+    def _prove_ahead(self, response: FetchResponse, request: dict[str, Any]) -> None:
         """Have the bytes proved that a client will ask for next."""
         for partition, offset, max_bytes in response.next_reads:
             key = partition.topic_partition, offset
@@ -442,7 +423,7 @@ class ReplicaManager:
         finally:
             self._proved_ahead.discard((partition.topic_partition, offset))
 
-    def _code_of(self, error: LogStorageError, partition: Partition) -> Errors:
+    def code_of(self, error: LogStorageError, partition: Partition) -> Errors:
         """Return the error code for an error, and log what is damaged, once."""
         if isinstance(error, OffsetOutOfRangeError):
             return Errors.OFFSET_OUT_OF_RANGE
@@ -465,190 +446,6 @@ class ReplicaManager:
             self._logged.add(key)
             _LOGGER.error(message, *arguments)
 
-    # Look-ups
-
-    async def handle_list_offsets(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
-        """Answer ListOffsets."""
-        return await self.in_thread(lambda: self._list_offsets(request))
-
-    def _list_offsets(self, request: dict[str, Any]) -> dict[str, Any]:
-        is_committed = request["isolationLevel"] == _READ_COMMITTED
-        return {
-            "topics": [
-                {
-                    "name": topic["name"],
-                    "partitions": [
-                        self._list_offset(topic["name"], each, is_committed=is_committed)
-                        for each in topic["partitions"]
-                    ],
-                }
-                for topic in request["topics"]
-            ]
-        }
-
-    def _list_offset(
-        self, topic: str, asked: dict[str, Any], *, is_committed: bool
-    ) -> dict[str, Any]:
-        index = asked["partitionIndex"]
-        try:
-            partition = self.partition(topic, index, asked["currentLeaderEpoch"])
-        except FetchError as error:
-            return {"partitionIndex": index, "errorCode": error.code}
-        try:
-            timestamp, offset, epoch = _offset_for(
-                partition, asked["timestamp"], is_committed=is_committed
-            )
-        except LogStorageError as error:
-            return {"partitionIndex": index, "errorCode": self._code_of(error, partition)}
-        return {
-            "partitionIndex": index,
-            "errorCode": Errors.NONE,
-            "timestamp": timestamp,
-            "offset": offset,
-            "leaderEpoch": -1 if epoch is None else epoch,
-        }
-
-    async def handle_offset_for_leader_epoch(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
-        """Answer OffsetForLeaderEpoch."""
-        return await self.in_thread(lambda: self._offsets_for_leader_epoch(request))
-
-    def _offsets_for_leader_epoch(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "topics": [
-                {
-                    "topic": topic["topic"],
-                    "partitions": [
-                        self._offset_for_leader_epoch(topic["topic"], each)
-                        for each in topic["partitions"]
-                    ],
-                }
-                for topic in request["topics"]
-            ]
-        }
-
-    def _offset_for_leader_epoch(self, topic: str, asked: dict[str, Any]) -> dict[str, Any]:
-        index = asked["partition"]
-        try:
-            partition = self.partition(topic, index, asked["currentLeaderEpoch"])
-            epoch, end_offset = partition.end_offset_for(asked["leaderEpoch"])
-        except FetchError as error:
-            return {"partition": index, "errorCode": error.code}
-        except LogStorageError:
-            return {"partition": index, "errorCode": Errors.KAFKA_STORAGE_ERROR}
-        return {
-            "partition": index,
-            "errorCode": Errors.NONE,
-            "leaderEpoch": epoch,
-            "endOffset": end_offset,
-        }
-
-
-class _FetchResponse:
-    """What a fetch has read so far, and what it may still read."""
-
-    def __init__(self, *, is_committed: bool, rest_bytes: int, least_bytes: int) -> None:
-        self.is_committed = is_committed
-        self.rest_bytes = rest_bytes
-        self.message: dict[str, Any] = {}
-        self.next_reads: list[tuple[Partition, int, int]] = []
-        self._least_bytes = least_bytes
-        self._read_bytes = 0
-        self._has_news = False  # an error, or an epoch that diverges: the client is told at once
-        self._partitions = 0
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has been read: the first batch comes whole."""
-        return self._read_bytes == 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is no need to wait for more."""
-        return self._has_news or self._partitions == 0 or self._read_bytes >= self._least_bytes
-
-    def error(self, index: int, code: Errors, leader_epoch: int | None = None) -> dict[str, Any]:
-        """Return the response for a partition that cannot be read."""
-        # At damage a client that asks again and again waits as at the end of the log.
-        self._has_news = self._has_news or code is not Errors.CORRUPT_MESSAGE
-        self._partitions += 1
-        response: dict[str, Any] = {
-            "partitionIndex": index,
-            "errorCode": code,
-            "highWatermark": -1,
-            "records": b"",
-        }
-        if code in (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_TOPIC_ID):
-            response["abortedTransactions"] = []
-        if code is Errors.FENCED_LEADER_EPOCH and leader_epoch is not None:
-            response["currentLeader"] = {"leaderId": -1, "leaderEpoch": leader_epoch}
-        return response
-
-    def partition(
-        self,
-        partition: Partition,
-        asked: dict[str, Any],
-        log: ReadLog,
-        diverging: dict[str, int] | None,
-    ) -> dict[str, Any]:
-        """Return the response for a partition that has been read."""
-        self._partitions += 1
-        self._has_news = self._has_news or diverging is not None
-        self._read_bytes += log.size_bytes
-        self.rest_bytes = max(0, self.rest_bytes - log.size_bytes)
-        if log.size_bytes:
-            self.next_reads.append((partition, log.next_offset, asked["partitionMaxBytes"]))
-        offsets = partition.known
-        stable = partition.last_stable_offset
-        response: dict[str, Any] = {
-            "partitionIndex": asked["partition"],
-            "errorCode": Errors.NONE,
-            "highWatermark": offsets.high_watermark,
-            "lastStableOffset": offsets.high_watermark if stable is None else stable,
-            "logStartOffset": offsets.log_start_offset,
-            "records": _records(log),
-        }
-        if self.is_committed and log.aborted is not None:
-            response["abortedTransactions"] = [
-                {"producerId": each.producer_id, "firstOffset": each.first_offset}
-                for each in log.aborted
-            ]
-        if diverging is not None:
-            response["divergingEpoch"] = diverging
-        return response
-
-
-def _local(log: ReadLog) -> ReadLog:
-    """Return what has been read if the event loop may send it: `NotProvedError` otherwise."""
-    if log.source is not None and not isinstance(log.source, LocalFile):
-        raise NotProvedError
-    return log
-
-
-def _records(log: ReadLog) -> bytes | FileRange:
-    if log.source is None or not log.size_bytes:
-        return b""
-    if isinstance(log.source, LocalFile):
-        if log.source.size() < log.position + log.size_bytes:
-            reason = "file has become shorter since the directory was looked at"
-            raise SegmentVanishedError(reason, log.source.path)
-        return FileRange(log.source, log.position, log.size_bytes)
-    return log.source.read_at(log.position, log.size_bytes)
-
-
-def _check_epoch(partition: Partition, current_leader_epoch: int) -> None:
-    """Raise `FetchError` unless the client knows the leader epoch that Metadata tells."""
-    if current_leader_epoch < 0:
-        return
-    epoch = partition.leader_epoch
-    if current_leader_epoch < epoch:
-        raise FetchError(Errors.FENCED_LEADER_EPOCH)
-    if current_leader_epoch > epoch:
-        raise FetchError(Errors.UNKNOWN_LEADER_EPOCH)
-
 
 def _diverging_epoch(partition: Partition, asked: dict[str, Any]) -> dict[str, int] | None:
     """Return where the log that the client has read parts from this one; None if it does not."""
@@ -657,37 +454,10 @@ def _diverging_epoch(partition: Partition, asked: dict[str, Any]) -> dict[str, i
         return None
     epoch, end_offset = partition.end_offset_for(last_fetched)
     if epoch < 0 or end_offset < 0:
-        raise FetchError(Errors.OFFSET_OUT_OF_RANGE)
+        raise PartitionError(Errors.OFFSET_OUT_OF_RANGE)
     if epoch < last_fetched or end_offset < asked["fetchOffset"]:
         return {"epoch": epoch, "endOffset": end_offset}
     return None
-
-
-def _offset_for(
-    partition: Partition, timestamp: int, *, is_committed: bool
-) -> tuple[int, int, int | None]:
-    """Return timestamp, offset and leader epoch for what ListOffsets asks."""
-    offsets = partition.known
-    fetchable = offsets.high_watermark
-    if is_committed:
-        fetchable = partition.find_last_stable_offset()
-    if timestamp == _LATEST:
-        epoch = partition.epochs[-1].epoch if partition.epochs else None
-        return NO_TIMESTAMP, fetchable, epoch
-    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
-        start = offsets.log_start_offset
-        return NO_TIMESTAMP, start, partition.epoch_for_offset(start)
-    if timestamp in _NO_REMOTE_STORAGE:
-        return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
-    view = partition.view
-    found = (
-        offset_resolution.find_max_timestamp(view)
-        if timestamp == _MAX_TIMESTAMP
-        else offset_resolution.find_offset_for_timestamp(view, timestamp)
-    )
-    if found is None or found.offset >= fetchable:
-        return NO_TIMESTAMP, _UNKNOWN_OFFSET, None
-    return found.timestamp, found.offset, partition.epoch_for_offset(found.offset)
 
 
 def _itself(view: LogView) -> LogView:

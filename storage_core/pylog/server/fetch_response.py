@@ -1,0 +1,109 @@
+"""A Fetch response while it is made: what has been read, and what may still be.
+
+Source: ReplicaManager.readFromLog, FetchResponse.partitionResponse (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylog.errors import SegmentVanishedError
+from pylog.files.byte_source import LocalFile
+from pylog.internal_topics.message_writer import FileRange
+from pylog.server.protocol import Errors
+from pylog.server.segment_proof import NotProvedError
+
+if TYPE_CHECKING:
+    from pylog.server.partition import Partition, ReadLog
+
+
+class FetchResponse:
+    """What a fetch has read so far, and what it may still read."""
+
+    def __init__(self, *, is_committed: bool, rest_bytes: int, least_bytes: int) -> None:
+        self.is_committed = is_committed
+        self.rest_bytes = rest_bytes
+        self.message: dict[str, Any] = {}
+        self.next_reads: list[tuple[Partition, int, int]] = []
+        self._least_bytes = least_bytes
+        self._read_bytes = 0
+        self._has_news = False  # an error, or an epoch that diverges: the client is told at once
+        self._partitions = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been read: the first batch comes whole."""
+        return self._read_bytes == 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is no need to wait for more."""
+        return self._has_news or self._partitions == 0 or self._read_bytes >= self._least_bytes
+
+    def error(self, index: int, code: Errors, leader_epoch: int | None = None) -> dict[str, Any]:
+        """Return the response for a partition that cannot be read."""
+        # At damage a client that asks again and again waits as at the end of the log.
+        self._has_news = self._has_news or code is not Errors.CORRUPT_MESSAGE
+        self._partitions += 1
+        response: dict[str, Any] = {
+            "partitionIndex": index,
+            "errorCode": code,
+            "highWatermark": -1,
+            "records": b"",
+        }
+        if code in (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_TOPIC_ID):
+            response["abortedTransactions"] = []
+        if code is Errors.FENCED_LEADER_EPOCH and leader_epoch is not None:
+            response["currentLeader"] = {"leaderId": -1, "leaderEpoch": leader_epoch}
+        return response
+
+    def partition(
+        self,
+        partition: Partition,
+        asked: dict[str, Any],
+        log: ReadLog,
+        diverging: dict[str, int] | None,
+    ) -> dict[str, Any]:
+        """Return the response for a partition that has been read."""
+        self._partitions += 1
+        self._has_news = self._has_news or diverging is not None
+        self._read_bytes += log.size_bytes
+        self.rest_bytes = max(0, self.rest_bytes - log.size_bytes)
+        if log.size_bytes:
+            self.next_reads.append((partition, log.next_offset, asked["partitionMaxBytes"]))
+        offsets = partition.known
+        stable = partition.last_stable_offset
+        response: dict[str, Any] = {
+            "partitionIndex": asked["partition"],
+            "errorCode": Errors.NONE,
+            "highWatermark": offsets.high_watermark,
+            "lastStableOffset": offsets.high_watermark if stable is None else stable,
+            "logStartOffset": offsets.log_start_offset,
+            "records": _records(log),
+        }
+        if self.is_committed and log.aborted is not None:
+            response["abortedTransactions"] = [
+                {"producerId": each.producer_id, "firstOffset": each.first_offset}
+                for each in log.aborted
+            ]
+        if diverging is not None:
+            response["divergingEpoch"] = diverging
+        return response
+
+
+def only_local(log: ReadLog) -> ReadLog:
+    """Return what has been read if the event loop may send it: `NotProvedError` otherwise."""
+    if log.source is not None and not isinstance(log.source, LocalFile):
+        raise NotProvedError
+    return log
+
+
+def _records(log: ReadLog) -> bytes | FileRange:
+    if log.source is None or not log.size_bytes:
+        return b""
+    if isinstance(log.source, LocalFile):
+        if log.source.size() < log.position + log.size_bytes:
+            reason = "file has become shorter since the directory was looked at"
+            raise SegmentVanishedError(reason, log.source.path)
+        return FileRange(log.source, log.position, log.size_bytes)
+    return log.source.read_at(log.position, log.size_bytes)
