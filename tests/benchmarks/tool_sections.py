@@ -36,6 +36,9 @@ def _serving(results: Results) -> Iterator[Table]:
         yield table("Serving a log to clients", head, served)
     if results.first_record is not None:
         first = results.first_record
-        head = ("partitions", "seconds from the start of the process")
-        rows = [(f"{first.partitions:,}", round(first.seconds, 2))]
-        yield table("First record of a served directory", head, rows)
+        title = f"First record of a served directory of {first.partitions:,} partitions"
+        rows = [
+            ("one partition", round(first.seconds_of_one, 2)),
+            ("all partitions", round(first.seconds_of_all, 2)),
+        ]
+        yield table(title, ("client of", "seconds from the start of the process"), rows)
