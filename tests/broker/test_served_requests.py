@@ -6,6 +6,7 @@ that writes has (throttling, sessions of fetches).
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from random import Random
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.broker.conftest import NewBroker
+    from tests.conftest import HowMany
     from tests.support.kafka_broker import KafkaBroker
 
 pytestmark = pytest.mark.broker
@@ -65,7 +67,9 @@ def fill(broker: KafkaBroker) -> None:
     writer.flush()
 
 
-def test_the_answers_are_those_of_the_broker(new_broker: NewBroker, tmp_path: Path) -> None:
+def test_the_answers_are_those_of_the_broker(
+    new_broker: NewBroker, tmp_path: Path, how_many: HowMany
+) -> None:
     broker = new_broker(properties={"transaction.state.log.num.partitions": "1"})
     fill(broker)
     time.sleep(1)  # checkpoints of leader epochs are written in the background
@@ -78,12 +82,14 @@ def test_the_answers_are_those_of_the_broker(new_broker: NewBroker, tmp_path: Pa
         topic_ids = _topic_ids(theirs)
         assert _topic_ids(ours) == topic_ids
         asked = 0
-        for api, version, request in _requests(topic_ids):
+        for api, version, request in itertools.islice(
+            _requests(topic_ids), 0, None, how_many(4, 1)
+        ):
             their_answer = _comparable(theirs.ask(api, version, request))
             our_answer = _comparable(ours.ask(api, version, request))
             assert our_answer == their_answer, (api, version, request)
             asked += 1
-        assert asked > 1_000
+        assert asked > 500
 
 
 def _topic_ids(client: RawClient) -> dict[str, Any]:
