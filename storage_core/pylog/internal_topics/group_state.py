@@ -13,7 +13,7 @@ from pylog.internal_topics import consumer_offsets
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
 
@@ -29,6 +29,18 @@ class StoredOffset(NamedTuple):
     metadata: str
     commit_timestamp: int
     topic_id: uuid.UUID | None
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> StoredOffset:
+        """Return what the value of an offset's record says."""
+        leader_epoch = value.get("leaderEpoch", -1)
+        return cls(
+            value["offset"],
+            None if leader_epoch < 0 else leader_epoch,
+            value["metadata"],
+            value["commitTimestamp"],
+            value.get("topicId"),
+        )
 
 
 @dataclass(slots=True)
@@ -108,14 +120,7 @@ def _group_id(record: CoordinatorRecord) -> str:
 
 
 def _take_offset(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
-    leader_epoch = value.get("leaderEpoch", -1)
-    group.offsets[key["topic"], key["partition"]] = StoredOffset(
-        value["offset"],
-        None if leader_epoch < 0 else leader_epoch,
-        value["metadata"],
-        value["commitTimestamp"],
-        value.get("topicId"),
-    )
+    group.offsets[key["topic"], key["partition"]] = StoredOffset.of(value)
 
 
 def _take_classic(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:

@@ -1,0 +1,88 @@
+"""How the group coordinator is configured, and how it refuses a request.
+
+Source: GroupCoordinatorConfig, OffsetConfig (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Collection
+
+    from pylog.server.protocol import Errors
+
+
+INITIAL_REBALANCE_DELAY_MS = 100
+KEPT_BYTES = 100
+"""What a name that a client sends takes in memory beside its characters, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCoordinatorConfig:
+    """Limits and times of groups; names are those of Kafka's properties.
+
+    Differs from Kafka, where a group may have any number of members and metadata of any size, there
+    may be any number of groups, the first rebalance waits 3 s for others to join, and members of
+    the consumer protocol send a heartbeat every 5 s.
+
+    Attributes
+    ----------
+    group_initial_rebalance_delay_ms
+        How long the first member of a classic group waits for others.
+    group_new_member_join_timeout_ms
+        After how long a new member is removed that waits for a rebalance.
+    max_groups
+        Of all kinds, with those that have only committed offsets.
+    max_group_id_length
+        In characters.
+    max_member_metadata_bytes
+        What the members of all groups subscribe to and are assigned.
+    max_offsets_bytes
+        What all groups have committed.
+    max_coordinator_keys
+        For how many groups one request may ask for the coordinator.
+    """
+
+    group_initial_rebalance_delay_ms: int = INITIAL_REBALANCE_DELAY_MS
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_new_member_join_timeout_ms: int = 300_000
+    group_max_size: int = 1_000
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 1_000
+    consumer_metadata_refresh_interval_ms: int = 1_000
+    consumer_regex_refresh_interval_ms: int = 10_000
+    offset_metadata_max_bytes: int = 4_096
+    max_groups: int = 10_000
+    max_group_id_length: int = 1_000
+    max_member_metadata_bytes: int = 32 << 20
+    max_offsets_bytes: int = 64 << 20
+    max_coordinator_keys: int = 10_000
+
+
+class GroupError(Exception):
+    """A request about a group that is refused (Kafka: ApiException)."""
+
+    def __init__(self, error: Errors, message: str | None = None) -> None:
+        super().__init__(error, message)
+        self.error = error
+        self.message = message
+
+
+class CoordinatorMetadataImage(Protocol):
+    """What the coordinator asks about topics."""
+
+    def topic_names(self) -> Collection[str]:
+        """Return the names of all topics that clients may read."""
+
+    def topic_id(self, name: str) -> uuid.UUID | None:
+        """Return a topic's id; None if there is no such topic."""
+
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        """Return a topic's name; None if there is no such topic."""
+
+    def partition_count(self, name: str) -> int:
+        """Return the number after a topic's highest partition; 0 if there is no such topic."""
