@@ -1,0 +1,680 @@
+"""`ConsumerGroup`: members that share partitions by the consumer protocol (KIP-848).
+
+The server decides who reads what. Each change of members or topics begins a new group epoch with a
+target assignment, and each member goes there on its own, heartbeat by heartbeat::
+
+    Stable ──── partitions to give up ────▶ UnrevokedPartitions
+      ▲  │                                          │ it owns them no longer
+      │  └── partitions that others still own ──┐   ▼
+      └──────── they have been released ── UnreleasedPartitions
+
+A partition is assigned when no other member owns it: never to two at a time.
+
+Differs from Kafka: regular expressions are resolved with the heartbeat that brings them, and there
+not in the background. Members of the classic protocol are not taken into such a group
+(``group.consumer.migration.policy=disabled``).
+
+Source: ConsumerGroup, ConsumerGroupMember, CurrentAssignmentBuilder, TopicRegexResolver,
+GroupMetadataManager.consumerGroup… (Kafka 4.4); KIP-848.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from pylog.lazy_modules import LazyModule
+from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
+from pylog.server.group_config import KEPT_BYTES, GroupError
+from pylog.server.protocol import Errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from pylog.server.assignors import Assignment
+    from pylog.server.coordinator_timer import CoordinatorTimer
+    from pylog.server.group_config import CoordinatorMetadataImage, GroupCoordinatorConfig
+    from pylog.server.protocol import RequestContext
+
+    Response = dict[str, Any]
+else:
+    pa = LazyModule("pyarrow")
+    pc = LazyModule("pyarrow.compute")
+
+_LOGGER = logging.getLogger(__name__)
+
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+LEAVE_STATIC_EPOCH = -2
+_FIRST_EPOCH = 1
+"""Of a new group; its first assignment is of the next one."""
+_CONSUMER_MEMBER = 1
+"""A member's type: of the consumer protocol."""
+_FIRST_VERSION_WITH_CLIENT_MEMBER_ID = 1
+_FIRST_OFFSET_COMMIT_VERSION = 9
+
+
+class MemberState(Enum):
+    """How far a member is on its way to the target assignment."""
+
+    STABLE = "stable"
+    UNREVOKED_PARTITIONS = "unrevoked_partitions"
+    UNRELEASED_PARTITIONS = "unreleased_partitions"
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroupMember:
+    """A member, and what it may read and has still to give up."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = None
+    subscribed_topic_names: frozenset[str] = frozenset()
+    subscribed_topic_regex: str = ""
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: Assignment = field(default_factory=dict)
+    pending_revocation: Assignment = field(default_factory=dict)
+
+    def owns(self, topic_id: uuid.UUID, partition: int) -> bool:
+        """Whether nobody else may be given a partition yet."""
+        return partition in self.assigned.get(topic_id, ()) or partition in (
+            self.pending_revocation.get(topic_id, ())
+        )
+
+    @property
+    def wishes(self) -> tuple[object, ...]:
+        """What its assignment depends on."""
+        return self.subscribed_topic_names, self.subscribed_topic_regex, self.server_assignor
+
+    @property
+    def metadata_bytes(self) -> int:
+        """How much of what the member has sent is kept, about."""
+        names = (
+            self.member_id,
+            self.instance_id,
+            self.rack_id,
+            self.client_id,
+            self.subscribed_topic_regex,
+            *self.subscribed_topic_names,
+        )
+        return sum(KEPT_BYTES + len(each) for each in names if each is not None)
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether it has all that an epoch gives it."""
+        return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    def move_to(
+        self,
+        state: MemberState,
+        epoch: int,
+        assigned: Assignment,
+        pending_revocation: Assignment | None = None,
+    ) -> None:
+        """Set where the member is now."""
+        # Of its last step, and so the same epoch if that was a step within one.
+        self.previous_member_epoch, self.member_epoch = self.member_epoch, epoch
+        self.state = state
+        self.assigned = assigned
+        self.pending_revocation = pending_revocation or {}
+
+
+class ConsumerGroup:
+    """A group of the consumer protocol. One thread, that of the event loop.
+
+    Invariant: no partition is assigned to, or still owned by, two members.
+
+    Parameters
+    ----------
+    epoch
+        What an earlier coordinator has left of the group.
+    """
+
+    kind = "consumer"
+    protocol_type = "consumer"
+
+    def __init__(
+        self,
+        group_id: str,
+        config: GroupCoordinatorConfig,
+        timer: CoordinatorTimer,
+        image: CoordinatorMetadataImage,
+        *,
+        epoch: int = _FIRST_EPOCH,
+    ) -> None:
+        self.group_id = group_id
+        self.epoch = epoch
+        self.assignment_epoch = epoch
+        self.members: dict[str, ConsumerGroupMember] = {}
+        self._config = config
+        self._timer = timer
+        self._image = image
+        self._static_members: dict[str, str] = {}
+        self._target: dict[str, Assignment] = {}
+        self._partition_counts: dict[uuid.UUID, int] = {}
+        self._resolved: dict[str, frozenset[str]] = {}
+        self._resolved_at_ms = 0
+        self._refresh_at_ms = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no members."""
+        return not self.members
+
+    is_unused = is_empty
+
+    @property
+    def state_name(self) -> str:
+        """The state as tools show it."""
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(each.is_reconciled_to(self.assignment_epoch) for each in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def assignor_name(self) -> str:
+        """The assignor that most members ask for."""
+        votes = Counter(each.server_assignor for each in self.members.values())
+        del votes[None]
+        return str(votes.most_common(1)[0][0]) if votes else DEFAULT_ASSIGNOR
+
+    @property
+    def metadata_bytes(self) -> int:
+        """See `ConsumerGroupMember.metadata_bytes`."""
+        return sum(member.metadata_bytes for member in self.members.values())
+
+    def described(self) -> Response:
+        """Return the group for ConsumerGroupDescribe."""
+        return {
+            "groupId": self.group_id,
+            "groupState": self.state_name,
+            "groupEpoch": self.epoch,
+            "assignmentEpoch": self.assignment_epoch,
+            "assignorName": self.assignor_name,
+            "members": [self._described(each) for each in self.members.values()],
+        }
+
+    def _described(self, member: ConsumerGroupMember) -> Response:
+        return {
+            "memberId": member.member_id,
+            "instanceId": member.instance_id,
+            "rackId": member.rack_id,
+            "memberEpoch": member.member_epoch,
+            "clientId": member.client_id,
+            "clientHost": member.client_host,
+            "subscribedTopicNames": sorted(member.subscribed_topic_names),
+            "subscribedTopicRegex": member.subscribed_topic_regex,
+            # What it has still to give up is shown, too.
+            "assignment": self._named(_union(member.assigned, member.pending_revocation)),
+            "targetAssignment": self._named(self._target.get(member.member_id, {})),
+            "memberType": _CONSUMER_MEMBER,
+        }
+
+    def _named(self, assignment: Assignment) -> Response:
+        names = {topic_id: self._image.topic_name(topic_id) for topic_id in assignment}
+        return {
+            "topicPartitions": [
+                {"topicId": topic_id, "topicName": name, "partitions": sorted(assignment[topic_id])}
+                for topic_id, name in names.items()
+                if name is not None
+            ]
+        }
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member reads the topic."""
+        return any(topic in self._topics_of(each) for each in self.members.values())
+
+    def validate_offset_commit(self, request: Response, version: int) -> None:
+        """Raise `GroupError` unless this member may commit offsets now."""
+        epoch = request["generationIdOrMemberEpoch"]
+        if epoch < 0 and not self.members:
+            return  # by hand: whoever assigns its partitions itself, or an operator
+        member = self._member(request["memberId"])
+        if version < _FIRST_OFFSET_COMMIT_VERSION:
+            message = (
+                "OffsetCommit version 9 or above must be used by members using the modern group "
+                "protocol"
+            )
+            raise GroupError(Errors.UNSUPPORTED_VERSION, message)
+        _ensure_epoch(member, epoch)
+
+    def validate_offset_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raise `GroupError` unless a member, or nobody in particular, may ask for offsets."""
+        if member_id is None and epoch < 0:
+            return
+        _ensure_epoch(self._member(member_id or ""), epoch)
+
+    # ConsumerGroupHeartbeat
+
+    def heartbeat(self, request: Response, context: RequestContext) -> Response:
+        """Return the answer to a heartbeat of a valid form that does not leave the group."""
+        member_id = request["memberId"]
+        if len(self.members) >= self._config.group_max_size and member_id not in self.members:
+            message = (
+                "The consumer group has reached its maximum capacity of "
+                f"{self._config.group_max_size} members."
+            )
+            raise GroupError(Errors.GROUP_MAX_SIZE_REACHED, message)
+        self._ensure_valid_regex(request["subscribedTopicRegex"])
+        member = self._joined_or_known(request)
+        earlier = member.assigned
+        has_changed = self._update_subscription(member, request, context)
+        self._maybe_refresh(has_changed=has_changed)
+        if self.epoch > self.assignment_epoch:
+            self._update_target()
+        self._reconcile(member, request["topicPartitions"], has_changed=has_changed)
+        self._timer.schedule(
+            self._key("session", member.member_id),
+            self._config.consumer_session_timeout_ms,
+            lambda: self._expire(member, "no heartbeat"),
+        )
+        is_full = (
+            request["rebalanceTimeoutMs"] != -1
+            and request["topicPartitions"] is not None
+            and (
+                request["subscribedTopicNames"] is not None
+                or request["subscribedTopicRegex"] is not None
+            )
+        )
+        answer: Response = {
+            "memberId": member.member_id,
+            "memberEpoch": member.member_epoch,
+            "heartbeatIntervalMs": self._config.consumer_heartbeat_interval_ms,
+        }
+        if request["memberEpoch"] == JOIN_EPOCH or is_full or member.assigned != earlier:
+            answer["assignment"] = {
+                "topicPartitions": [
+                    {"topicId": topic_id, "partitions": sorted(partitions)}
+                    for topic_id, partitions in member.assigned.items()
+                ]
+            }
+        return answer
+
+    def _joined_or_known(self, request: Response) -> ConsumerGroupMember:
+        """Return the member of a heartbeat, which may be a new one."""
+        member_id, instance_id = request["memberId"], request["instanceId"]
+        is_joining = request["memberEpoch"] == JOIN_EPOCH
+        if not is_joining:
+            member = (
+                self._member(member_id)
+                if instance_id is None
+                else self._static_member(instance_id, member_id)
+            )
+            _ensure_heartbeat_epoch(member, request["memberEpoch"], request["topicPartitions"])
+            return member
+        if instance_id is not None and instance_id in self._static_members:
+            return self._replaced(self.members[self._static_members[instance_id]], member_id)
+        if member_id in self.members:
+            return self.members[member_id]  # it has been fenced, or has not got the answer
+        member = ConsumerGroupMember(member_id or str(uuid.uuid4()), instance_id)
+        self.members[member.member_id] = member
+        if instance_id is not None:
+            self._static_members[instance_id] = member.member_id
+        _LOGGER.info("group %s: member %s joins", self.group_id, member.member_id)
+        return member
+
+    def _replaced(self, member: ConsumerGroupMember, member_id: str) -> ConsumerGroupMember:
+        """Return a static member that comes back under a new id, with what it had."""
+        if member.member_epoch != LEAVE_STATIC_EPOCH:
+            message = (
+                f"Static member {member_id} with instance id {member.instance_id} cannot join the "
+                f"group because the instance id is owned by {member.member_id} member."
+            )
+            raise GroupError(Errors.UNRELEASED_INSTANCE_ID, message)
+        self._cancel_timers(member.member_id)
+        del self.members[member.member_id]
+        target = self._target.pop(member.member_id, {})
+        member.member_id = member_id or str(uuid.uuid4())
+        member.member_epoch = member.previous_member_epoch = 0
+        self.members[member.member_id] = member
+        self._target[member.member_id] = target
+        self._static_members[str(member.instance_id)] = member.member_id
+        return member
+
+    def _update_subscription(
+        self, member: ConsumerGroupMember, request: Response, context: RequestContext
+    ) -> bool:
+        """Take in what a heartbeat says about a member; return whether it wants something else."""
+        before = member.wishes
+        if request["rackId"] is not None:
+            member.rack_id = request["rackId"]
+        if request["rebalanceTimeoutMs"] != -1:
+            member.rebalance_timeout_ms = request["rebalanceTimeoutMs"]
+        if request["serverAssignor"] is not None:
+            member.server_assignor = request["serverAssignor"]
+        if request["subscribedTopicNames"] is not None:
+            member.subscribed_topic_names = frozenset(request["subscribedTopicNames"])
+        if request["subscribedTopicRegex"] is not None:
+            member.subscribed_topic_regex = request["subscribedTopicRegex"]
+        member.client_id = context.client_id or ""
+        member.client_host = f"/{context.client_host}"
+        return before != member.wishes
+
+    def _maybe_refresh(self, *, has_changed: bool) -> None:
+        """Begin a new epoch if there are other members, subscriptions or partitions."""
+        now_ms = self._timer.milliseconds()
+        if not (has_changed or now_ms >= self._refresh_at_ms):
+            return
+        self._refresh_at_ms = now_ms + self._config.consumer_metadata_refresh_interval_ms
+        self._resolve_regexes(now_ms)
+        counts = self._counts(self.members.values())
+        if has_changed or counts != self._partition_counts:
+            self._partition_counts = counts
+            self.epoch += 1
+
+    def _counts(self, members: Iterable[ConsumerGroupMember]) -> dict[uuid.UUID, int]:
+        """Return how many partitions the topics have that members read."""
+        names = set[str]().union(*(self._topics_of(each) for each in members))
+        ids = {name: self._image.topic_id(name) for name in sorted(names)}
+        return {
+            topic_id: self._image.partition_count(name)
+            for name, topic_id in ids.items()
+            if topic_id is not None
+        }
+
+    def _topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
+        matching = self._resolved.get(member.subscribed_topic_regex, frozenset())
+        return member.subscribed_topic_names | matching
+
+    def _topic_ids_of(self, member: ConsumerGroupMember) -> frozenset[uuid.UUID]:
+        ids = map(self._image.topic_id, self._topics_of(member))
+        return frozenset(each for each in ids if each is not None)
+
+    def _ensure_valid_regex(self, regex: str | None) -> None:
+        if not regex or regex in self._resolved:
+            return
+        try:
+            pc.match_substring_regex(pa.array([""]), regex)
+        except pa.ArrowInvalid as error:
+            # Arrow repeats the expression after the reason, and has a prefix before it.
+            reason = str(error).removeprefix("Invalid regular expression: ").rpartition(": ")[0]
+            message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
+            raise GroupError(Errors.INVALID_REGULAR_EXPRESSION, message) from error
+
+    def _resolve_regexes(self, now_ms: int) -> None:
+        """Find the topics of new expressions at once, and of all of them from time to time."""
+        wanted = {each.subscribed_topic_regex for each in self.members.values()} - {""}
+        is_due = now_ms - self._resolved_at_ms >= self._config.consumer_regex_refresh_interval_ms
+        if is_due or wanted - self._resolved.keys():
+            self._resolved = {each: self._matches(each) for each in wanted}
+            self._resolved_at_ms = now_ms
+
+    def _matches(self, regex: str) -> frozenset[str]:
+        """Return the topics whose whole names match; in time linear in their length (RE2)."""
+        names = pa.array(sorted(self._image.topic_names()), pa.string())
+        is_match = pc.match_substring_regex(names, rf"\A(?:{regex})\z")
+        return frozenset(names.filter(is_match).to_pylist())
+
+    def _update_target(self) -> None:
+        """Let the assignor decide what each member is to have."""
+        subscriptions = {
+            each.member_id: MemberSubscription(
+                self._topic_ids_of(each), self._target.get(each.member_id, {}), each.instance_id
+            )
+            for each in self.members.values()
+        }
+        self._target = ASSIGNORS[self.assignor_name](subscriptions, self._partition_counts)
+        self.assignment_epoch = self.epoch
+        _LOGGER.info("group %s, epoch %d: %d members", self.group_id, self.epoch, len(self.members))
+
+    # A member's way to its target
+
+    def _reconcile(
+        self,
+        member: ConsumerGroupMember,
+        owned: list[Response] | None,
+        *,
+        has_changed: bool,
+    ) -> None:
+        """Go one step, as far as what the member and others still own allows."""
+        is_stuck = member.state is MemberState.UNREVOKED_PARTITIONS and _owns_any(
+            owned, member.pending_revocation
+        )
+        if is_stuck or member.is_reconciled_to(self.assignment_epoch):
+            if has_changed:
+                self._drop_unsubscribed(member, owned)
+            return
+        subscribed = self._topic_ids_of(member)
+        target = {
+            topic_id: partitions
+            for topic_id, partitions in self._target.get(member.member_id, {}).items()
+            if topic_id in subscribed
+        }
+        kept = _intersection(member.assigned, target)
+        revoked = _difference(member.assigned, kept)
+        if revoked and _owns_any(owned, revoked):
+            member.move_to(MemberState.UNREVOKED_PARTITIONS, member.member_epoch, kept, revoked)
+            self._schedule_revocation(member)
+            return
+        wanted = _difference(target, kept)
+        free = {
+            topic_id: frozenset(
+                each for each in partitions if self._is_free(member, topic_id, each)
+            )
+            for topic_id, partitions in wanted.items()
+        }
+        is_complete = free == wanted
+        state = MemberState.STABLE if is_complete else MemberState.UNRELEASED_PARTITIONS
+        member.move_to(state, self.assignment_epoch, _union(kept, free))
+        self._timer.cancel(self._key("revocation", member.member_id))
+
+    def _drop_unsubscribed(self, member: ConsumerGroupMember, owned: list[Response] | None) -> None:
+        """Take topics away at once that a member does not want any more."""
+        subscribed = self._topic_ids_of(member)
+        kept = {each: it for each, it in member.assigned.items() if each in subscribed}
+        dropped = {each: it for each, it in member.assigned.items() if each not in subscribed}
+        if not dropped:
+            return
+        pending = _union(member.pending_revocation, dropped)
+        if _owns_any(owned, pending):
+            state = MemberState.UNREVOKED_PARTITIONS
+            member.move_to(state, member.member_epoch, kept, pending)
+            self._schedule_revocation(member)
+        else:
+            member.move_to(member.state, member.member_epoch, kept, member.pending_revocation)
+
+    def _is_free(self, member: ConsumerGroupMember, topic_id: uuid.UUID, partition: int) -> bool:
+        return not any(
+            other.owns(topic_id, partition)
+            for other in self.members.values()
+            if other is not member
+        )
+
+    def _schedule_revocation(self, member: ConsumerGroupMember) -> None:
+        epoch = member.member_epoch
+
+        def expire() -> None:
+            if member.member_epoch == epoch:
+                self._expire(member, f"not past epoch {epoch} in time")
+
+        self._timer.schedule(
+            self._key("revocation", member.member_id), member.rebalance_timeout_ms, expire
+        )
+
+    # Members that go
+
+    def leave(self, request: Response) -> Response:
+        """Return the answer to a heartbeat that leaves the group, for good or for a restart."""
+        member_id, epoch = request["memberId"], request["memberEpoch"]
+        instance_id = request["instanceId"]
+        if instance_id is None:
+            self._remove(self._member(member_id))
+        else:
+            member = self._static_member(instance_id, member_id)
+            if epoch == LEAVE_STATIC_EPOCH:
+                member.member_epoch = LEAVE_STATIC_EPOCH
+                member.pending_revocation = {}
+            else:
+                self._remove(member)
+        _LOGGER.info("group %s: member %s leaves", self.group_id, member_id)
+        return {"memberId": member_id, "memberEpoch": epoch}
+
+    def _expire(self, member: ConsumerGroupMember, reason: str) -> None:
+        if self.members.get(member.member_id) is member:
+            _LOGGER.info(
+                "group %s: member %s is removed: %s", self.group_id, member.member_id, reason
+            )
+            self._remove(member)
+
+    def _remove(self, member: ConsumerGroupMember) -> None:
+        self._cancel_timers(member.member_id)
+        del self.members[member.member_id]
+        self._target.pop(member.member_id, None)
+        if member.instance_id is not None:
+            del self._static_members[member.instance_id]
+        self._partition_counts = self._counts(self.members.values())
+        self.epoch += 1
+        if not self.members:
+            self.assignment_epoch = self.epoch
+
+    def close(self) -> None:
+        """Forget all members and timers."""
+        for member_id in self.members:
+            self._cancel_timers(member_id)
+        self.members.clear()
+
+    def _cancel_timers(self, member_id: str) -> None:
+        self._timer.cancel(self._key("session", member_id))
+        self._timer.cancel(self._key("revocation", member_id))
+
+    def _key(self, what: str, member_id: str) -> tuple[str, str, str]:
+        return (what, self.group_id, member_id)
+
+    def _member(self, member_id: str) -> ConsumerGroupMember:
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise GroupError(Errors.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def _static_member(self, instance_id: str, member_id: str) -> ConsumerGroupMember:
+        current = self._static_members.get(instance_id)
+        if current is None:
+            message = f"Instance id {instance_id} is unknown."
+            raise GroupError(Errors.UNKNOWN_MEMBER_ID, message)
+        if current != member_id:
+            message = (
+                f"Static member {member_id} with instance id {instance_id} was fenced by member "
+                f"{current}."
+            )
+            raise GroupError(Errors.FENCED_INSTANCE_ID, message)
+        return self.members[current]
+
+
+def ensure_valid_heartbeat(request: Response, version: int) -> None:
+    """Raise `GroupError` for a heartbeat that breaks the protocol's rules, whatever the group."""
+    epoch = request["memberEpoch"]
+    needs_member_id = version >= _FIRST_VERSION_WITH_CLIENT_MEMBER_ID or epoch != JOIN_EPOCH
+    empty = [
+        name
+        for name, is_needed in (
+            ("MemberId", needs_member_id),
+            ("GroupId", True),
+            ("InstanceId", request["instanceId"] is not None),
+            ("RackId", request["rackId"] is not None),
+        )
+        if is_needed and not (request[name[0].lower() + name[1:]] or "").strip()
+    ]
+    problem = None
+    if empty:
+        problem = f"{empty[0]} can't be empty."
+    elif epoch == JOIN_EPOCH:
+        problem = _problem_with_joining(request)
+    elif epoch == LEAVE_STATIC_EPOCH and request["instanceId"] is None:
+        problem = "InstanceId can't be null."
+    elif epoch < LEAVE_STATIC_EPOCH:
+        problem = "MemberEpoch is invalid."
+    if problem is not None:
+        raise GroupError(Errors.INVALID_REQUEST, problem)
+    assignor = request["serverAssignor"]
+    if assignor is not None and assignor not in ASSIGNORS:
+        message = (
+            f"ServerAssignor {assignor} is not supported. Supported assignors: "
+            f"{', '.join(ASSIGNORS)}."
+        )
+        raise GroupError(Errors.UNSUPPORTED_ASSIGNOR, message)
+
+
+def _problem_with_joining(request: Response) -> str | None:
+    if request["rebalanceTimeoutMs"] == -1:
+        return "RebalanceTimeoutMs must be provided in first request."
+    if request["topicPartitions"] is None or request["topicPartitions"]:
+        return "TopicPartitions must be empty when (re-)joining."
+    if request["subscribedTopicNames"] is None and request["subscribedTopicRegex"] is None:
+        return (
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+            "(re-)joining."
+        )
+    return None
+
+
+def _ensure_heartbeat_epoch(
+    member: ConsumerGroupMember, epoch: int, owned: list[Response] | None
+) -> None:
+    """Raise `GroupError` unless the epoch is the member's, or its last if an answer was lost."""
+    if epoch == member.member_epoch:
+        return
+    if (
+        epoch == member.previous_member_epoch < member.member_epoch
+        and owned is not None
+        and not _difference(_owned(owned), member.assigned)
+    ):
+        return
+    than = "greater" if epoch > member.member_epoch else "smaller"
+    message = (
+        f"The consumer group member has a {than} member epoch ({epoch}) than the one known by the "
+        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions "
+        "and rejoin."
+    )
+    raise GroupError(Errors.FENCED_MEMBER_EPOCH, message)
+
+
+def _ensure_epoch(member: ConsumerGroupMember, epoch: int) -> None:
+    if epoch != member.member_epoch:
+        message = (
+            f"The received member epoch {epoch} does not match the expected member epoch "
+            f"{member.member_epoch}."
+        )
+        raise GroupError(Errors.STALE_MEMBER_EPOCH, message)
+
+
+def _owned(topics: list[Response]) -> Assignment:
+    return {each["topicId"]: frozenset(each["partitions"]) for each in topics}
+
+
+def _owns_any(owned: list[Response] | None, assignment: Assignment) -> bool:
+    """Whether a member has one of these partitions; one that does not say has them all."""
+    return owned is None or bool(_intersection(_owned(owned), assignment))
+
+
+def _intersection(one: Assignment, other: Assignment) -> Assignment:
+    return _not_empty({each: one[each] & other[each] for each in one.keys() & other.keys()})
+
+
+def _difference(one: Assignment, other: Assignment) -> Assignment:
+    return _not_empty({each: one[each] - other.get(each, frozenset()) for each in one})
+
+
+def _union(one: Assignment, other: Assignment) -> Assignment:
+    topics = [*one, *(each for each in other if each not in one)]
+    empty = frozenset[int]()
+    return _not_empty({each: one.get(each, empty) | other.get(each, empty) for each in topics})
+
+
+def _not_empty(assignment: Mapping[uuid.UUID, frozenset[int]]) -> Assignment:
+    return {topic_id: partitions for topic_id, partitions in assignment.items() if partitions}
