@@ -15,6 +15,8 @@ from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
 from pylog.server.config_helper import ConfigHelper
+from pylog.server.group_config import INITIAL_REBALANCE_DELAY_MS, GroupCoordinatorConfig
+from pylog.server.group_coordinator_service import GroupCoordinatorService, GroupOptions
 from pylog.server.kafka_apis import KafkaApis
 from pylog.server.log_dirs import LogDirs
 from pylog.server.messages import APIS
@@ -76,11 +78,18 @@ class BrokerServer:
     """
 
     def __init__(
-        self, served: ServedLogs, listener: Listener, server_properties: ServerProperties | None
+        self,
+        served: ServedLogs,
+        listener: Listener,
+        server_properties: ServerProperties | None,
+        group_options: GroupOptions | None = None,
     ) -> None:
         self.metrics = Metrics()
         self.address = ""
         self.metrics_address: str | None = None
+        self._group_options = group_options or GroupOptions()
+        self._group_options.ensure_outside(served.paths)
+        self._served_paths, self._server_properties = served.paths, server_properties
         self._replicas = ReplicaManager(served)
         directories = (
             each.directory.log_directory
@@ -144,8 +153,23 @@ class BrokerServer:
             self._started.set()
 
     async def _serve(self) -> None:
+        groups = GroupCoordinatorService(
+            self._served_paths,
+            self._replicas,
+            self._metadata.node,
+            self._group_options,
+            server_properties=self._server_properties,
+            metrics=self.metrics,
+        )
+        try:
+            groups.start()
+            await self._serve_clients({**self._handlers(), **groups.handlers()})
+        finally:
+            await groups.close()
+
+    async def _serve_clients(self, handlers: Mapping[Api, Handler]) -> None:
         listener = self._listener
-        apis = KafkaApis(self._handlers(), self.cluster_id)
+        apis = KafkaApis(handlers, self.cluster_id)
 
         def open_session() -> Session:
             if listener.credentials is None:
@@ -216,6 +240,9 @@ def serve(  # noqa: PLR0913 - keyword-only options
     high_watermark: str = "log-end",
     follow: bool = False,
     server_properties: ServerProperties | None = None,
+    offsets: str | os.PathLike[str] | None = None,
+    at_ms: int | None = None,
+    group_initial_rebalance_delay_ms: int = INITIAL_REBALANCE_DELAY_MS,
     max_connections: int = MAX_CONNECTIONS,
     metrics_port: int | None = None,
 ) -> BrokerServer:
@@ -259,6 +286,14 @@ def serve(  # noqa: PLR0913 - keyword-only options
         Whether to look again and again for what a broker has appended meanwhile.
     server_properties
         The broker's own configuration, for clients that ask for configurations.
+    offsets
+        A file outside the paths for what consumer groups commit, which survives a restart. By
+        default commits are kept in memory, and forgotten with the server.
+    at_ms
+        An instant in the past, in ms: groups begin with what they had committed by then in the
+        directory's ``__consumer_offsets``. None for now.
+    group_initial_rebalance_delay_ms
+        How long the first member of a group waits for others before partitions are assigned.
     max_connections
         Connections beyond so many are refused.
     metrics_port
@@ -309,7 +344,11 @@ def serve(  # noqa: PLR0913 - keyword-only options
         limits=SocketLimits(max_connections=max_connections),
         metrics_port=metrics_port,
     )
-    return BrokerServer(served, listener, server_properties)
+    config = GroupCoordinatorConfig(
+        group_initial_rebalance_delay_ms=group_initial_rebalance_delay_ms
+    )
+    group_options = GroupOptions(offsets=offsets, at_ms=at_ms, config=config)
+    return BrokerServer(served, listener, server_properties, group_options)
 
 
 def parse_listener(text: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.options import FILE, command
+from pylog.cli.options import FILE, TIME, command
 from pylog.cli.progress import is_seen
 from pylog.text.words import counted, format_bytes
 
@@ -93,6 +93,29 @@ _STATUS_SECONDS = 1.0
 @click.option("--follow", is_flag=True, help="Serve what a broker appends meanwhile, too.")
 @options.server_properties
 @click.option(
+    "--offsets",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Keep what consumer groups commit in this file, outside the PATHs, so that they resume "
+    "there after a restart. Default: in memory.",
+)
+@click.option(
+    "--at",
+    "at_ms",
+    metavar="TIME",
+    type=TIME,
+    help="Let groups resume from what they had committed by TIME, as in `pylog groups --at`. "
+    "Default: from their last commits in the PATHs.",
+)
+@click.option(
+    "--group-initial-rebalance-delay",
+    "group_initial_rebalance_delay_ms",
+    metavar="MS",
+    type=click.IntRange(min=0),
+    default=100,
+    help="How many milliseconds the first member of a group waits for others.",
+)
+@click.option(
     "--max-connections",
     metavar="N",
     type=click.IntRange(min=1),
@@ -133,6 +156,9 @@ def serve(
 
     Every batch is checked before it is sent for the first time. At a damaged one a client gets the
     error CORRUPT_MESSAGE, and the file and byte are printed here.
+
+    Consumer groups resume from their last commits in the directory's __consumer_offsets, or from
+    those of --at. What they commit is kept in memory, or with --offsets in a file.
 
     Where several directories hold a partition, the replica with the highest leader epoch is
     served, of these the longest. Replicas that have diverged are refused: choose with --replica.

@@ -1,0 +1,727 @@
+"""`GroupCoordinator`: answers all requests about groups and their committed offsets.
+
+There are two kinds of groups, `pylog.server.classic_group` and `pylog.server.consumer_group`, and
+those that only commit offsets, which are classic ones without members. An empty group becomes one
+of the other kind when a member of that kind joins it.
+
+The groups of the served directory are there without their members: these have gone with the broker.
+Share groups are left out.
+
+Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager, OffsetMetadataManager (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pylog.files.partition_metadata import ZERO_UUID
+from pylog.internal_topics.group_state import CONSUMER, SHARE, StoredOffset
+from pylog.scheduling.clock import SystemClock
+from pylog.server.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup
+from pylog.server.consumer_group import (
+    JOIN_EPOCH,
+    ConsumerGroup,
+    ensure_valid_heartbeat,
+)
+from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
+from pylog.server.group_messages import GROUP_APIS
+from pylog.server.offsets_file import CommitKey
+from pylog.server.protocol import Errors, RequestParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pylog.admin.consumer_groups import GroupListing
+    from pylog.scheduling.clock import Clock
+    from pylog.server.coordinator_timer import CoordinatorTimer
+    from pylog.server.group_config import CoordinatorMetadataImage
+    from pylog.server.offset_metadata_manager import OffsetMetadataManager
+    from pylog.server.protocol import Api, Handler, RequestContext
+
+    Group = ClassicGroup | ConsumerGroup
+    Request = dict[str, Any]
+    Response = dict[str, Any]
+
+_LOGGER = logging.getLogger(__name__)
+_NO_OFFSET = {"committedOffset": -1, "committedLeaderEpoch": -1, "metadata": ""}
+_GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY = 0, 1, 2
+_NO_NODE = {"nodeId": -1, "host": "", "port": -1}
+_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = 3, 6, 8, 10, 11
+_GROUP_OPERATIONS = sum(
+    1 << each for each in (_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+)
+_NOT_ASKED = -(2**31)
+_DEAD = "Dead"
+_TWICE = Errors.INVALID_REQUEST
+_T = TypeVar("_T")
+
+# From which versions on requests are of another form.
+_JOIN_WITHOUT_PROTOCOL_NAME = 7
+_SYNC_WITH_PROTOCOL = 5
+_LEAVE_OF_SEVERAL = 3
+_FIND_SEVERAL = 4
+_FETCH_OF_SEVERAL = 8
+_FETCH_WITH_ERROR = 2
+_TOPIC_IDS = 10
+_COMMIT_OF_CONSUMER_GROUPS = 9
+_DESCRIBE_WITH_ERROR = 6
+
+
+class GroupCoordinator:
+    """Groups, their members, and what they commit. One thread, that of the event loop.
+
+    Parameters
+    ----------
+    image
+        The topics that are served.
+    timer
+        Ends sessions and rebalances.
+    offsets
+        What is committed.
+    node
+        Returns the broker that clients are told to find the coordinator at: ``nodeId``, ``host``
+        and ``port``.
+    config
+        Limits and times.
+    clock
+        The time of commits.
+    """
+
+    def __init__(
+        self,
+        image: CoordinatorMetadataImage,
+        timer: CoordinatorTimer,
+        offsets: OffsetMetadataManager,
+        node: Callable[[RequestContext], Response],
+        config: GroupCoordinatorConfig | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._image = image
+        self._timer = timer
+        self._offsets = offsets
+        self._node = node
+        self._config = config or GroupCoordinatorConfig()
+        self._clock = clock or SystemClock()
+        self._groups: dict[str, Group] = {}
+
+    def handlers(self) -> dict[Api, Handler]:
+        """Return what answers each API."""
+        return {
+            GROUP_APIS["FindCoordinator"]: self.handle_find_coordinator,
+            GROUP_APIS["JoinGroup"]: self.handle_join_group,
+            GROUP_APIS["SyncGroup"]: self.handle_sync_group,
+            GROUP_APIS["Heartbeat"]: self.handle_heartbeat,
+            GROUP_APIS["LeaveGroup"]: self.handle_leave_group,
+            GROUP_APIS["ConsumerGroupHeartbeat"]: self.handle_consumer_group_heartbeat,
+            GROUP_APIS["OffsetCommit"]: self.handle_offset_commit,
+            GROUP_APIS["OffsetFetch"]: self.handle_offset_fetch,
+            GROUP_APIS["OffsetDelete"]: self.handle_offset_delete,
+            GROUP_APIS["ListGroups"]: self.handle_list_groups,
+            GROUP_APIS["DescribeGroups"]: self.handle_describe_groups,
+            GROUP_APIS["ConsumerGroupDescribe"]: self.handle_consumer_group_describe,
+            GROUP_APIS["DeleteGroups"]: self.handle_delete_groups,
+        }
+
+    @property
+    def active_group_count(self) -> int:
+        """How many groups have members."""
+        return sum(bool(group.members) for group in self._groups.values())
+
+    def load(self, listing: GroupListing | None) -> None:
+        """Begin with the groups of a directory, and with what has been committed here."""
+        for each in listing.groups if listing is not None else ():
+            if each.kind == CONSUMER:
+                self._groups[each.group_id] = self._new_consumer_group(each.group_id, each.epoch)
+            elif each.kind != SHARE:
+                self._groups[each.group_id] = self._new_classic_group(
+                    each.group_id, each.protocol_type, each.epoch
+                )
+        self._offsets.load(listing)
+        for group_id in self._offsets.group_ids:
+            if group_id not in self._groups:
+                self._groups[group_id] = self._new_classic_group(group_id)
+
+    async def close(self) -> None:
+        """Answer whoever waits, and store what is to be stored."""
+        for group in self._groups.values():
+            group.close()
+        await self._offsets.close()
+
+    def _new_classic_group(
+        self, group_id: str, protocol_type: str | None = None, epoch: int | None = None
+    ) -> ClassicGroup:
+        return ClassicGroup(
+            group_id,
+            self._config,
+            self._timer,
+            protocol_type=protocol_type,
+            generation_id=epoch or 0,
+        )
+
+    def _new_consumer_group(self, group_id: str, epoch: int | None = None) -> ConsumerGroup:
+        if epoch is None:
+            return ConsumerGroup(group_id, self._config, self._timer, self._image)
+        return ConsumerGroup(group_id, self._config, self._timer, self._image, epoch=epoch)
+
+    def _add(self, group: Group) -> None:
+        """Keep a new group; `GroupError` if there are too many, or for an id that is too long."""
+        if len(group.group_id) > self._config.max_group_id_length:
+            raise GroupError(Errors.INVALID_GROUP_ID)
+        if group.group_id not in self._groups and len(self._groups) >= self._config.max_groups:
+            unused = [
+                each.group_id
+                for each in self._groups.values()
+                if each.is_unused and not self._offsets.of_group(each.group_id)
+            ]
+            for group_id in unused:
+                del self._groups[group_id]
+            if not unused:
+                _LOGGER.warning(
+                    "group %s is refused: there are %d groups already",
+                    group.group_id,
+                    len(self._groups),
+                )
+                raise GroupError(Errors.COORDINATOR_NOT_AVAILABLE, "there are too many groups")
+        self._groups[group.group_id] = group
+
+    # Where the coordinator is
+
+    def handle_find_coordinator(self, request: Request, context: RequestContext) -> Response:
+        """Answer FindCoordinator: it is here."""
+        if len(request["coordinatorKeys"]) > self._config.max_coordinator_keys:
+            reason = (
+                f"asked for the coordinators of {len(request['coordinatorKeys'])} groups, at most "
+                f"{self._config.max_coordinator_keys} are answered at once"
+            )
+            raise RequestParseError(reason)
+        if context.version < _FIND_SEVERAL:
+            return self._found(request["key"], request["keyType"], context)
+        return {
+            "coordinators": [
+                {"key": key, **self._found(key, request["keyType"], context)}
+                for key in request["coordinatorKeys"]
+            ]
+        }
+
+    def _found(self, key: str, key_type: int, context: RequestContext) -> Response:
+        if key_type == _GROUP_KEY:
+            none = "" if context.version >= _FIND_SEVERAL else "NONE"
+            return {"errorCode": Errors.NONE, "errorMessage": none, **self._node(context)}
+        error, message = Errors.INVALID_REQUEST, "this server coordinates groups of consumers alone"
+        if key_type == _TRANSACTION_KEY:
+            # Not to be tried again, as an unavailable coordinator would be.
+            error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            message = f"{key!r}: the cluster is read-only, there are no transactions"
+        return {"errorCode": error, "errorMessage": message, **_NO_NODE}
+
+    # Members of classic groups
+
+    async def handle_join_group(self, request: Request, context: RequestContext) -> Response:
+        """Answer JoinGroup, when the rebalance has got as far."""
+        try:
+            group = self._joinable(request)
+        except GroupError as refusal:
+            answer = {"errorCode": refusal.error, "memberId": request["memberId"]}
+        else:
+            answer = await _answer(lambda respond: group.join(request, context, respond))
+        if context.version >= _JOIN_WITHOUT_PROTOCOL_NAME and answer.get("protocolName") is None:
+            answer = {**answer, "protocolName": None}
+        elif answer.get("protocolName") is None:
+            answer = {**answer, "protocolName": ""}
+        return {"leader": "", "generationId": -1, **answer}
+
+    def _joinable(self, request: Request) -> ClassicGroup:
+        """Return the group that a member may try to join; a new one if need be."""
+        group_id = request["groupId"]
+        if not group_id:
+            raise GroupError(Errors.INVALID_GROUP_ID)
+        least, most = (
+            self._config.group_min_session_timeout_ms,
+            self._config.group_max_session_timeout_ms,
+        )
+        if not least <= request["sessionTimeoutMs"] <= most:
+            raise GroupError(Errors.INVALID_SESSION_TIMEOUT)
+        protocols = request["protocols"]
+        self._ensure_room(sum(KEPT_BYTES + len(each["metadata"]) for each in protocols))
+        group = self._groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            return group
+        if group is not None and not group.is_empty:
+            _LOGGER.warning(
+                "group %s: a member of the classic protocol is refused, since others use the "
+                "consumer protocol",
+                group_id,
+            )
+            raise GroupError(Errors.INCONSISTENT_GROUP_PROTOCOL)
+        if group is None and request["memberId"] != UNKNOWN_MEMBER_ID:
+            raise GroupError(Errors.UNKNOWN_MEMBER_ID)
+        group = self._new_classic_group(group_id)
+        self._add(group)
+        return group
+
+    def _ensure_room(self, size_bytes: int) -> None:
+        used = sum(group.metadata_bytes for group in self._groups.values() if group.members)
+        if used + size_bytes > self._config.max_member_metadata_bytes:
+            _LOGGER.warning(
+                "a member is refused: subscriptions and assignments of all groups have %d bytes, "
+                "at most %d are kept",
+                used + size_bytes,
+                self._config.max_member_metadata_bytes,
+            )
+            raise GroupError(Errors.GROUP_MAX_SIZE_REACHED)
+
+    async def handle_sync_group(self, request: Request, context: RequestContext) -> Response:
+        """Answer SyncGroup, when the leader has given its assignment."""
+        has_protocol = None not in (request["protocolType"], request["protocolName"])
+        if context.version >= _SYNC_WITH_PROTOCOL and not has_protocol:
+            return {"errorCode": Errors.INCONSISTENT_GROUP_PROTOCOL}
+        try:
+            group = self._classic_group(request["groupId"])
+            self._ensure_room(sum(len(each["assignment"]) for each in request["assignments"]))
+        except GroupError as refusal:
+            return {"errorCode": refusal.error}
+        return await _answer(lambda respond: group.sync(request, respond))
+
+    def handle_heartbeat(self, request: Request, context: RequestContext) -> Response:
+        """Answer Heartbeat."""
+        try:
+            return {"errorCode": self._classic_group(request["groupId"]).heartbeat(request)}
+        except GroupError as refusal:
+            return {"errorCode": refusal.error}
+
+    def handle_leave_group(self, request: Request, context: RequestContext) -> Response:
+        """Answer LeaveGroup."""
+        has_several = context.version >= _LEAVE_OF_SEVERAL
+        one = {"memberId": request["memberId"], "groupInstanceId": None}
+        members = request["members"] if has_several else [one]
+        try:
+            answers = self._classic_group(request["groupId"]).leave(members)
+        except GroupError as refusal:
+            if refusal.error is not Errors.UNKNOWN_MEMBER_ID:
+                return {"errorCode": refusal.error}
+            answers = [
+                {
+                    "memberId": each["memberId"],
+                    "groupInstanceId": each["groupInstanceId"],
+                    "errorCode": refusal.error,
+                }
+                for each in members
+            ]
+        if has_several:
+            return {"errorCode": Errors.NONE, "members": answers}
+        return {"errorCode": answers[0]["errorCode"]}
+
+    def _classic_group(self, group_id: str) -> ClassicGroup:
+        """Return a group that has, or had, members of the classic protocol."""
+        if not group_id:
+            raise GroupError(Errors.INVALID_GROUP_ID)
+        group = self._groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise GroupError(Errors.UNKNOWN_MEMBER_ID)
+        return group
+
+    # Members of consumer groups
+
+    def handle_consumer_group_heartbeat(
+        self, request: Request, context: RequestContext
+    ) -> Response:
+        """Answer ConsumerGroupHeartbeat."""
+        try:
+            ensure_valid_heartbeat(request, context.version)
+            if request["memberEpoch"] < JOIN_EPOCH:
+                return self._consumer_group(request["groupId"]).leave(request)
+            topics = request["subscribedTopicNames"]
+            if topics is not None:
+                self._ensure_room(sum(KEPT_BYTES + len(each) for each in topics))
+            group = self._heartbeat_group(request)
+            answer = group.heartbeat(request, context)
+            self._add(group)
+        except GroupError as refusal:
+            return {"errorCode": refusal.error, "errorMessage": refusal.message}
+        return answer
+
+    def _heartbeat_group(self, request: Request) -> ConsumerGroup:
+        """Return the group of a heartbeat; a new one for its first member."""
+        group_id = request["groupId"]
+        group = self._groups.get(group_id)
+        if group is None and request["memberEpoch"] != JOIN_EPOCH:
+            raise GroupError(Errors.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
+        if isinstance(group, ConsumerGroup) or request["memberEpoch"] != JOIN_EPOCH:
+            return self._consumer_group(group_id)
+        if group is not None and not group.is_unused:
+            message = (
+                f"Cannot upgrade classic group {group_id} to consumer group because online upgrade "
+                "is disabled."
+            )
+            raise GroupError(Errors.GROUP_ID_NOT_FOUND, message)
+        return self._new_consumer_group(group_id)
+
+    def _consumer_group(self, group_id: str) -> ConsumerGroup:
+        group = self._group(group_id)
+        if not isinstance(group, ConsumerGroup):
+            message = f"Group {group_id} is not a consumer group."
+            raise GroupError(Errors.GROUP_ID_NOT_FOUND, message)
+        return group
+
+    def _group(self, group_id: str) -> Group:
+        group = self._groups.get(group_id)
+        if group is None:
+            raise GroupError(Errors.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return group
+
+    # Committed offsets
+
+    async def handle_offset_commit(self, request: Request, context: RequestContext) -> Response:
+        """Answer OffsetCommit, when the offsets are stored."""
+        names = [self._topic_name(each, context) for each in request["topics"]]
+        answers = [
+            [self._commit_error(name, partition, context) for partition in topic["partitions"]]
+            for name, topic in zip(names, request["topics"], strict=True)
+        ]
+        accepted = [
+            (name, partition)
+            for name, topic, errors in zip(names, request["topics"], answers, strict=True)
+            for partition, error in zip(topic["partitions"], errors, strict=True)
+            if name is not None and error is Errors.NONE
+        ]
+        refusal = Errors.NONE
+        try:
+            if accepted or any(Errors.OFFSET_METADATA_TOO_LARGE in errors for errors in answers):
+                self._validate_offset_commit(request, context)
+            offsets = self._stored_offsets(request["groupId"], accepted)
+            self._offsets.ensure_room(offsets, self._config.max_offsets_bytes)
+            await self._offsets.commit(offsets)
+        except GroupError as error:
+            refusal = error.error
+        knows_topic = (Errors.NONE, Errors.OFFSET_METADATA_TOO_LARGE)
+        return {
+            "topics": [
+                {
+                    "name": topic["name"],
+                    "topicId": topic["topicId"],
+                    "partitions": [
+                        {
+                            "partitionIndex": partition["partitionIndex"],
+                            "errorCode": refusal if refusal and error in knows_topic else error,
+                        }
+                        for partition, error in zip(topic["partitions"], errors, strict=True)
+                    ],
+                }
+                for topic, errors in zip(request["topics"], answers, strict=True)
+            ]
+        }
+
+    def _topic_name(self, topic: Request, context: RequestContext) -> str | None:
+        """Return the name of a requested topic; None for an id of none that is served."""
+        if context.version < _TOPIC_IDS:
+            name: str = topic["name"]
+            return name
+        return self._image.topic_name(topic["topicId"])
+
+    def _commit_error(
+        self, name: str | None, partition: Request, context: RequestContext
+    ) -> Errors:
+        if name is None:
+            return Errors.UNKNOWN_TOPIC_ID
+        if not 0 <= partition["partitionIndex"] < self._image.partition_count(name):
+            return Errors.UNKNOWN_TOPIC_OR_PARTITION
+        metadata = partition["committedMetadata"] or ""
+        if _java_length(metadata) > self._config.offset_metadata_max_bytes:
+            return Errors.OFFSET_METADATA_TOO_LARGE
+        return Errors.NONE
+
+    def _validate_offset_commit(self, request: Request, context: RequestContext) -> None:
+        """Raise `GroupError` unless the group takes the offsets of this member."""
+        group_id = request["groupId"]
+        group = self._groups.get(group_id)
+        if group is None:
+            if request["generationIdOrMemberEpoch"] >= 0:
+                is_known = context.version >= _COMMIT_OF_CONSUMER_GROUPS
+                raise GroupError(
+                    Errors.GROUP_ID_NOT_FOUND if is_known else Errors.ILLEGAL_GENERATION
+                )
+            group = self._new_classic_group(group_id)
+            self._add(group)
+        if isinstance(group, ClassicGroup):
+            group.validate_offset_commit(request)
+        else:
+            group.validate_offset_commit(request, context.version)
+
+    def _stored_offsets(
+        self, group_id: str, accepted: Iterable[tuple[str, Request]]
+    ) -> dict[CommitKey, StoredOffset | None]:
+        now_ms = self._clock.milliseconds()
+        offsets: dict[CommitKey, StoredOffset | None] = {}
+        for name, partition in accepted:
+            leader_epoch = partition["committedLeaderEpoch"]
+            offsets[CommitKey(group_id, name, partition["partitionIndex"])] = StoredOffset(
+                partition["committedOffset"],
+                None if leader_epoch < 0 else leader_epoch,
+                partition["committedMetadata"] or "",
+                now_ms,
+                self._image.topic_id(name),
+            )
+        return offsets
+
+    def handle_offset_fetch(self, request: Request, context: RequestContext) -> Response:
+        """Answer OffsetFetch, for one group or, in later versions, several."""
+        if context.version >= _FETCH_OF_SEVERAL:
+            return {
+                "groups": [
+                    self._fetched(each, context)
+                    if is_first
+                    else {"groupId": each["groupId"], "topics": [], "errorCode": _TWICE}
+                    for each, is_first in _first_times(request["groups"], lambda it: it["groupId"])
+                ]
+            }
+        answer = self._fetched({**request, "memberId": None, "memberEpoch": -1}, context)
+        if context.version >= _FETCH_WITH_ERROR or not answer["errorCode"]:
+            return answer
+        for topic in answer["topics"]:
+            for partition in topic["partitions"]:
+                partition["errorCode"] = answer["errorCode"]
+        return answer
+
+    def _fetched(self, request: Request, context: RequestContext) -> Response:
+        group_id = request["groupId"]
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            try:
+                group.validate_offset_fetch(request["memberId"], request["memberEpoch"])
+            except GroupError as refusal:
+                return {"groupId": group_id, "topics": [], "errorCode": refusal.error}
+        committed = self._offsets.of_group(group_id)
+        topics = request["topics"]
+        if topics is None:
+            topics = self._committed_topics(committed, context)
+        return {
+            "groupId": group_id,
+            "topics": [self._fetched_topic(each, committed, context) for each in topics],
+            "errorCode": Errors.NONE,
+        }
+
+    def _committed_topics(
+        self, committed: dict[tuple[str, int], StoredOffset], context: RequestContext
+    ) -> list[Request]:
+        """Return all that a group has committed, as a client would ask for it."""
+        partitions: dict[str, list[int]] = {}
+        for (topic, partition), offset in sorted(committed.items(), key=lambda each: each[0]):
+            if self._is_of_topic(offset, topic):
+                partitions.setdefault(topic, []).append(partition)
+        ids = {topic: self._image.topic_id(topic) for topic in partitions}
+        return [
+            {"name": topic, "topicId": ids[topic] or ZERO_UUID, "partitionIndexes": indexes}
+            for topic, indexes in partitions.items()
+            if context.version < _TOPIC_IDS or ids[topic] is not None
+        ]
+
+    def _fetched_topic(
+        self,
+        topic: Request,
+        committed: dict[tuple[str, int], StoredOffset],
+        context: RequestContext,
+    ) -> Response:
+        name = self._topic_name(topic, context)
+        error = Errors.UNKNOWN_TOPIC_ID if name is None else Errors.NONE
+        partitions = []
+        for index in topic["partitionIndexes"]:
+            offset = None if name is None else committed.get((name, index))
+            answer: Response = {"partitionIndex": index, "errorCode": error, **_NO_OFFSET}
+            if offset is not None and self._is_of_topic(offset, str(name)):
+                leader_epoch = -1 if offset.leader_epoch is None else offset.leader_epoch
+                answer |= {
+                    "committedOffset": offset.offset,
+                    "committedLeaderEpoch": leader_epoch,
+                    "metadata": offset.metadata,
+                }
+            partitions.append(answer)
+        # Of versions of one group, topics have no ids.
+        topic_id = topic.get("topicId", ZERO_UUID)
+        return {"name": topic["name"], "topicId": topic_id, "partitions": partitions}
+
+    def _is_of_topic(self, offset: StoredOffset, topic: str) -> bool:
+        """Whether it was committed for the topic that has the name now (KIP-848's topic ids)."""
+        current = self._image.topic_id(topic)
+        return offset.topic_id in (None, ZERO_UUID, current) or current is None
+
+    async def handle_offset_delete(self, request: Request, context: RequestContext) -> Response:
+        """Answer OffsetDelete: the offsets are forgotten here, and stay in the directory."""
+        group_id = request["groupId"]
+        try:
+            group = self._group_to_change(group_id)
+            topics = [self._deleted_topic(each, group) for each in request["topics"]]
+            await self._offsets.commit(
+                {
+                    CommitKey(group_id, topic["name"], each["partitionIndex"]): None
+                    for topic in topics
+                    for each in topic["partitions"]
+                    if not each["errorCode"]
+                    and (topic["name"], each["partitionIndex"]) in self._offsets.of_group(group_id)
+                }
+            )
+        except GroupError as refusal:
+            return {"errorCode": refusal.error, "topics": []}
+        return {"errorCode": Errors.NONE, "topics": topics}
+
+    def _group_to_change(self, group_id: str) -> Group:
+        """Return a group whose offsets may be deleted: of consumers, or without members."""
+        if not group_id:
+            raise GroupError(Errors.INVALID_GROUP_ID)
+        group = self._group(group_id)
+        if group.protocol_type != CONSUMER and not group.is_empty:
+            raise GroupError(Errors.NON_EMPTY_GROUP)
+        return group
+
+    def _empty_group(self, group_id: str) -> Group:
+        group = self._group(group_id)
+        if not group.is_empty:
+            raise GroupError(Errors.NON_EMPTY_GROUP)
+        return group
+
+    def _deleted_topic(self, topic: Request, group: Group) -> Response:
+        name = topic["name"]
+        count = self._image.partition_count(name)
+        known = Errors.NONE
+        if group.is_subscribed_to(name):
+            known = Errors.GROUP_SUBSCRIBED_TO_TOPIC
+        indexes = [each["partitionIndex"] for each in topic["partitions"]]
+        return {
+            "name": name,
+            "partitions": [
+                {
+                    "partitionIndex": index,
+                    "errorCode": known if 0 <= index < count else Errors.UNKNOWN_TOPIC_OR_PARTITION,
+                }
+                for index in indexes
+            ],
+        }
+
+    # What tools show
+
+    def handle_list_groups(self, request: Request, context: RequestContext) -> Response:
+        """Answer ListGroups."""
+        states = {each.strip().lower() for each in request["statesFilter"]}
+        kinds = {each.strip().lower() for each in request["typesFilter"]}
+        return {
+            "errorCode": Errors.NONE,
+            "groups": [
+                {
+                    "groupId": group.group_id,
+                    "protocolType": group.protocol_type or "",
+                    "groupState": group.state_name,
+                    "groupType": group.kind,
+                }
+                for group in self._groups.values()
+                if (not states or group.state_name.lower() in states)
+                and (not kinds or group.kind in kinds)
+            ],
+        }
+
+    def handle_describe_groups(self, request: Request, context: RequestContext) -> Response:
+        """Answer DescribeGroups: groups of the classic protocol."""
+        operations = _operations(request)
+        return {
+            "groups": [
+                {
+                    **(
+                        self._described(group_id, context)
+                        if is_first
+                        else {**_dead(group_id), "errorCode": _TWICE}
+                    ),
+                    "authorizedOperations": operations,
+                }
+                for group_id, is_first in _first_times(request["groups"])
+            ]
+        }
+
+    def _described(self, group_id: str, context: RequestContext) -> Response:
+        group = self._groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            return group.described()
+        none = _dead(group_id)
+        if context.version >= _DESCRIBE_WITH_ERROR:
+            what = "not found" if group is None else "is not a classic group"
+            none["errorCode"] = Errors.GROUP_ID_NOT_FOUND
+            none["errorMessage"] = f"Group {group_id} {what}."
+        return none
+
+    def handle_consumer_group_describe(self, request: Request, context: RequestContext) -> Response:
+        """Answer ConsumerGroupDescribe: groups of the consumer protocol."""
+        operations = _operations(request)
+        groups = []
+        for group_id, is_first in _first_times(request["groupIds"]):
+            try:
+                if not is_first:
+                    raise GroupError(_TWICE, "The group was asked for before.")  # noqa: TRY301
+                described = self._consumer_group(group_id).described()
+            except GroupError as refusal:
+                described = {
+                    "groupId": group_id,
+                    "errorCode": refusal.error,
+                    "errorMessage": refusal.message,
+                }
+            groups.append({**described, "authorizedOperations": operations})
+        return {"groups": groups}
+
+    async def handle_delete_groups(self, request: Request, context: RequestContext) -> Response:
+        """Answer DeleteGroups: groups are forgotten here, and stay in the directory."""
+        results = []
+        for group_id in request["groupsNames"]:
+            result: Response = {"groupId": group_id, "errorCode": Errors.NONE}
+            try:
+                group = self._empty_group(group_id)
+                places = self._offsets.of_group(group_id)
+                await self._offsets.commit({CommitKey(group_id, *each): None for each in places})
+                if group.is_empty:  # unless somebody has joined it meanwhile
+                    self._groups.pop(group_id, None)
+            except GroupError as refusal:
+                result["errorCode"] = refusal.error
+            results.append(result)
+        return {"results": results}
+
+
+def _dead(group_id: str) -> Response:
+    return {
+        "groupId": group_id,
+        "groupState": _DEAD,
+        "protocolType": "",
+        "protocolData": "",
+        "members": [],
+    }
+
+
+def _first_times(
+    asked: Iterable[_T], name_of: Callable[[_T], object] = lambda each: each
+) -> Iterator[tuple[_T, bool]]:
+    """Yield what is asked for, and whether it is for the first time.
+
+    A small request that names one large group again and again would have a huge answer.
+    """
+    seen = set()
+    for each in asked:
+        name = name_of(each)
+        yield each, name not in seen
+        seen.add(name)
+
+
+async def _answer(start: Callable[[Callable[[Response], None]], None]) -> Response:
+    """Return what is responded, now or later."""
+    future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+    def respond(answer: Response) -> None:
+        if not future.done():  # else its client is gone
+            future.set_result(answer)
+
+    start(respond)
+    return await future
+
+
+def _operations(request: Request) -> int:
+    return _GROUP_OPERATIONS if request["includeAuthorizedOperations"] else _NOT_ASKED
+
+
+def _java_length(text: str) -> int:
+    """Return the length of a string as Java counts it: in UTF-16 code units."""
+    return len(text) + sum(each > "\uffff" for each in text)

@@ -1,0 +1,250 @@
+"""`GroupCoordinatorService`: the group coordinator of a server, from its start to its end.
+
+The groups of the directory are read in the background: whoever asks for a group before waits.
+
+Source: GroupCoordinatorService (Kafka 4.4), which answers COORDINATOR_LOAD_IN_PROGRESS meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pylog.errors import (
+    InvalidConfigurationError,
+    LogStorageError,
+    UnknownTopicOrPartitionError,
+)
+from pylog.files.storage import list_directory
+from pylog.lazy_modules import LazyModule
+from pylog.server.coordinator_timer import EventLoopTimer
+from pylog.server.group_config import GroupCoordinatorConfig
+from pylog.server.group_coordinator import GroupCoordinator
+from pylog.server.metrics import Metrics
+from pylog.server.offset_metadata_manager import OffsetMetadataManager
+from pylog.server.offsets_file import OffsetsFile
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pylog.admin import consumer_groups
+    from pylog.admin.consumer_groups import GroupListing
+    from pylog.config.server_properties import ServerProperties
+    from pylog.server.protocol import Api, Handler, RequestContext
+    from pylog.server.replica_manager import ReplicaManager
+else:
+    # It brings Arrow along, which a server of other topics does without.
+    consumer_groups = LazyModule("pylog.admin.consumer_groups")
+
+_LOGGER = logging.getLogger(__name__)
+_COUNT_MS = 1_000
+_OFFSETS_DIRECTORY = "__consumer_offsets-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOptions:
+    """How groups are served.
+
+    Attributes
+    ----------
+    offsets
+        The file for what is committed; None to forget it when the server ends.
+    at_ms
+        The groups of the directory are served as they were at this instant, in ms; None for now.
+    config
+        Limits and times.
+    """
+
+    offsets: str | os.PathLike[str] | None = None
+    at_ms: int | None = None
+    config: GroupCoordinatorConfig = field(default_factory=GroupCoordinatorConfig)
+
+    def ensure_outside(self, directories: Iterable[str | os.PathLike[str]]) -> None:
+        """Raise `InvalidConfigurationError` if the file would lie in a served directory."""
+        if self.offsets is None:
+            return
+        resolved = Path(self.offsets).resolve()
+        for directory in directories:
+            if resolved.is_relative_to(Path(directory).resolve()):
+                reason = (
+                    f"the file of offsets lies in the served directory {directory}, where nothing "
+                    "is ever changed: give a file outside of it"
+                )
+                raise InvalidConfigurationError(reason, self.offsets)
+
+
+class ServedTopics:
+    """The topics that clients see, as the coordinator asks for them."""
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def topic_names(self) -> list[str]:
+        """Return the names of all topics that clients may read."""
+        return list(self._replicas.topics)
+
+    def topic_id(self, name: str) -> uuid.UUID | None:
+        """Return a topic's id; None if there is no such topic."""
+        topic = self._replicas.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        """Return a topic's name; None if there is no such topic."""
+        topic = self._replicas.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def partition_count(self, name: str) -> int:
+        """Return the number after a topic's highest partition; 0 if there is no such topic."""
+        topic = self._replicas.topics.get(name)
+        return 0 if topic is None else max(topic.partitions) + 1
+
+
+class GroupCoordinatorService:
+    """Starts and ends a `GroupCoordinator`. One thread, that of the event loop.
+
+    Parameters
+    ----------
+    paths
+        The log directories that are served.
+    replicas
+        Their partitions.
+    node
+        See `GroupCoordinator`.
+    options
+        See `GroupOptions`.
+    server_properties
+        See `pylog.groups`.
+    metrics
+        Gets the number of groups with members from time to time.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        replicas: ReplicaManager,
+        node: Callable[[RequestContext], dict[str, Any]],
+        options: GroupOptions,
+        *,
+        server_properties: ServerProperties | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._paths = paths
+        self._options = options
+        self._server_properties = server_properties
+        self._metrics = metrics or Metrics()
+        self._topics = ServedTopics(replicas)
+        self._node = node
+        self._file: OffsetsFile | None = None
+        self._timer: EventLoopTimer | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._is_loaded = asyncio.Event()
+        self._coordinator: GroupCoordinator | None = None
+
+    @property
+    def coordinator(self) -> GroupCoordinator:
+        """The coordinator, once the service has been started."""
+        if self._coordinator is None:
+            msg = "the service has not been started"
+            raise RuntimeError(msg)
+        return self._coordinator
+
+    def start(self) -> None:
+        """Open the file of offsets, and begin to read the groups of the directory.
+
+        Raises
+        ------
+        LogStorageError
+            The file cannot be used, or another server has it.
+        """
+        loop = asyncio.get_running_loop()
+        if self._options.offsets is not None:
+            self._file = OffsetsFile(self._options.offsets)
+            self._file.__enter__()
+        self._timer = EventLoopTimer(loop)
+        self._coordinator = GroupCoordinator(
+            self._topics,
+            self._timer,
+            OffsetMetadataManager(self._file),
+            self._node,
+            self._options.config,
+        )
+        self._loading = loop.create_task(self._load())
+        self._count(self._timer)
+
+    def handlers(self) -> dict[Api, Handler]:
+        """Return what answers each API, once the groups have been read."""
+        return {api: self._waiting(each) for api, each in self.coordinator.handlers().items()}
+
+    def _waiting(self, handler: Handler) -> Handler:
+        async def handle(request: dict[str, Any], context: RequestContext) -> Any:  # noqa: ANN401 - as the handler
+            await self._is_loaded.wait()
+            answer = handler(request, context)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return handle
+
+    def _count(self, timer: EventLoopTimer) -> None:
+        self._metrics.groups = self.coordinator.active_group_count
+        timer.schedule("count", _COUNT_MS, lambda: self._count(timer))
+
+    async def _load(self) -> None:
+        try:
+            self.coordinator.load(await asyncio.to_thread(self._listing))
+        finally:
+            self._is_loaded.set()
+
+    def _listing(self) -> GroupListing | None:
+        """Return the groups of the directory; None if it has none."""
+        try:
+            if not any(map(_may_have_groups, self._paths)):
+                self._say_that_there_are_none()
+                return None
+            listing = consumer_groups.groups(
+                *self._paths, at_ms=self._options.at_ms, server_properties=self._server_properties
+            )
+        except UnknownTopicOrPartitionError:
+            self._say_that_there_are_none()
+            return None
+        except LogStorageError as error:
+            message = "committed offsets cannot be read, groups begin without them: %s"
+            _LOGGER.error(message, error)  # noqa: TRY400 - where in the code is no news
+            return None
+        for damage in listing.errors:
+            _LOGGER.warning("committed offsets may be missing: %s", damage)
+        for stale in listing.stale:
+            _LOGGER.warning("committed offsets are ignored: %s", stale)
+        lost = sum(offset.offset is None for group in listing.groups for offset in group.offsets)
+        if lost:
+            _LOGGER.warning(
+                "%d committed offsets of that time have been removed by compaction since: their "
+                "partitions have none",
+                lost,
+            )
+        return listing
+
+    def _say_that_there_are_none(self) -> None:
+        level = logging.INFO if self._options.at_ms is None else logging.WARNING
+        _LOGGER.log(level, "no committed offsets are in the directory: groups begin without them")
+
+    async def close(self) -> None:
+        """Answer whoever waits, store what is to be stored, and close the file."""
+        if self._loading is not None:
+            self._loading.cancel()
+        if self._coordinator is not None:
+            await self._coordinator.close()
+        if self._timer is not None:
+            self._timer.close()
+        if self._file is not None:
+            self._file.__exit__(None, None, None)
+
+
+def _may_have_groups(path: str | os.PathLike[str]) -> bool:
+    """Whether a log directory, or directory of a partition, has committed offsets."""
+    names = [Path(path).name, *(entry.name for entry in list_directory(os.fspath(path)))]
+    return any(name.startswith(_OFFSETS_DIRECTORY) for name in names)
