@@ -29,6 +29,7 @@ class RawClient:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=SECONDS)
         self._correlation_id = 0
+        self._waiting: list[tuple[int, Api, int]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -46,14 +47,24 @@ class RawClient:
 
     def ask(self, api: Api | str, version: int, request: dict[str, Any]) -> dict[str, Any]:
         """Return the response with all fields of its schema."""
+        self.send(api, version, request)
+        return self.receive()
+
+    def send(self, api: Api | str, version: int, request: dict[str, Any]) -> None:
+        """Send a request whose response is received later."""
         api = APIS[api] if isinstance(api, str) else api
         self._correlation_id += 1
         frame = _HEADER.pack(api.key, version, self._correlation_id, 3) + b"raw"
         if version in api.request.flexible_versions:
             frame += b"\0"
         self.send_frame(frame + write_message(api.request, request, version))
+        self._waiting.append((self._correlation_id, api, version))
+
+    def receive(self) -> dict[str, Any]:
+        """Return the next response, with all fields of its schema."""
+        correlation_id, api, version = self._waiting.pop(0)
         readable = Readable(self.receive_frame())
-        assert _SIZE.unpack(readable.array(4)) == (self._correlation_id,)
+        assert _SIZE.unpack(readable.array(4)) == (correlation_id,)
         if version in api.response.flexible_versions and api.key != _API_VERSIONS:
             assert readable.array(1) == b"\0"
         response = read_message(
@@ -61,6 +72,16 @@ class RawClient:
         )
         assert readable.remaining == 0
         return response
+
+    def is_silent(self, seconds: float) -> bool:
+        """Whether nothing is received for so long."""
+        self._socket.settimeout(seconds)
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            return True
+        finally:
+            self._socket.settimeout(SECONDS)
 
     def send_frame(self, frame: bytes) -> None:
         """Send any bytes as a frame."""
