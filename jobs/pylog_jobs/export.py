@@ -1,9 +1,10 @@
-"""Records of a log directory as Parquet files, run by run: each run adds what is new.
+"""Records of a log directory as files or in a table, run by run: each run adds what is new.
 
-Lineage columns: topic, partition, offset, timestamp, timestampType; the files lie in directories by
-run, topic and day (UTC). A run is published whole, together with the offsets at which the next one
-begins, see `pylog_jobs.export_output`. A damaged partition is left out of a run, and holds up no
-other one: the run after its repair exports it.
+Lineage columns: topic, partition, offset, timestamp, timestampType; by default the rows are
+partitioned by topic and day (UTC). A run is published whole, together with the offsets at which the
+next one starts: as a directory (Parquet, CSV, JSON lines), or as a commit to a Delta or Iceberg
+table. A damaged partition is left out of a run, and holds up no other one: the run after its repair
+exports it.
 
 ``python -m pylog_jobs.export LOG_DIRECTORY OUTPUT``, or ``spark-submit``; see docs/jobs.md.
 """
@@ -11,63 +12,95 @@ other one: the run after its repair exports it.
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 import pylog
 from pylog.errors import LogStorageError
 from pylog_jobs.export_output import (
+    DEFAULT_PARTITION_BY,
     DamagedPartition,
-    ExportedFile,
     ExportedPartition,
     ExportOutput,
     ExportRun,
     find_ranges,
     read_options,
 )
+from pylog_jobs.export_tables import DeltaOutput, IcebergOutput
 from pylog_jobs.job import (
     DONE,
     FINDINGS,
     Job,
-    JobFailedError,
     Outcome,
     UsageError,
     describe,
     end_process,
 )
+from pylog_jobs.record_files import CSV, JSONL, PARQUET, RecordFiles
 from pylog_jobs.stop_request import StopRequest
 from pyspark_pylog.errors import ADVICE_ON_DAMAGE
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-    from pylog_jobs.export_output import PartitionRange
+    from pylog_jobs.export_output import Output, PartitionRange
+    from pylog_jobs.record_files import Folder, WrittenFile
 
-_SETTINGS = {
-    # Which day a record belongs to is the same on every machine.
-    "spark.sql.session.timeZone": "UTC",
-    # Records may carry any 64-bit time; Spark's other formats refuse or shift what is before 1900.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-}
+# Which day a record belongs to is the same on every machine.
+_SETTINGS = {"spark.sql.session.timeZone": "UTC"}
 _COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4", "none")
+DELTA, ICEBERG = "delta", "iceberg"
+_FORMATS = (PARQUET, DELTA, ICEBERG, CSV, JSONL)
 FAILFAST, DROPMALFORMED = _MODES = ("FAILFAST", "DROPMALFORMED")
+_COLUMNS = (
+    *("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers"),
+)
+_BY_NAME = {"topic": "topic", "partition": "partition", "date": "to_date(timestamp)"}
+"""Partition columns that need no expression."""
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.+)", re.DOTALL)
+_TYPES = {"string": pa.string(), "date": pa.date32(), "int": pa.int32(), "bigint": pa.int64()}
+"""Of partition columns: what directories, Delta and Iceberg show as the same text."""
 _CORRUPT_RECORD = "_corrupt_record"
 _ERRORS_OF_LOGS = "pylog.errors."
 
 _LOGGER = logging.getLogger("pylog_jobs.export")  # also where this is __main__
+
+
+class PartitionColumn(NamedTuple):
+    """A column whose values are the same in all rows of a file."""
+
+    name: str
+    expression: str  # SQL, of topic, partition and timestamp
+
+    @classmethod
+    def parse(cls, text: str) -> PartitionColumn:
+        """Return the column of ``NAME`` or ``NAME=EXPRESSION``; `UsageError` if senseless."""
+        if text.strip() in _BY_NAME:
+            return cls(text.strip(), _BY_NAME[text.strip()])
+        if not (match := _NAMED.fullmatch(text)):
+            msg = (
+                f"--partition-by is {text!r}, expected {', '.join(_BY_NAME)} or NAME=EXPRESSION, "
+                "such as hour=date_format(timestamp, 'yyyy-MM-dd-HH')"
+            )
+            raise UsageError(msg)
+        if match[1] in (*_COLUMNS, "batch", "run"):
+            msg = f"--partition-by {text!r}: {match[1]} is a column already; give another name"
+            raise UsageError(msg)
+        return cls(match[1], match[2].strip())
+
+    def __str__(self) -> str:
+        is_known = _BY_NAME.get(self.name) == self.expression
+        return self.name if is_known else f"{self.name}={self.expression}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +108,17 @@ class ExportParameters:
     """What to export, checked; without topics and pattern, all topics but internal ones."""
 
     paths: tuple[str, ...]
-    output: ExportOutput
+    output: Output
+    format: str = PARQUET
+    partition_by: tuple[PartitionColumn, ...] = tuple(
+        PartitionColumn(name, _BY_NAME[name]) for name in DEFAULT_PARTITION_BY
+    )
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
     isolation: str = pylog.IsolationLevel.READ_UNCOMMITTED.label
     mode: str = FAILFAST
-    compression: str = _COMPRESSIONS[0]
+    compression: str = _COMPRESSIONS[0]  # of Parquet
+    values: str = pylog.jobs.VALUE_FORMATS[0]  # in lines
     fails_on_data_loss: bool = True  # records deleted before they were exported are an error
     is_dry_run: bool = False
 
@@ -88,12 +126,8 @@ class ExportParameters:
         self, last: ExportRun | None
     ) -> tuple[list[PartitionRange], list[DamagedPartition]]:
         """Return the offsets to export after run ``last``, and the partitions to leave out."""
-        if last is not None and last.isolation != self.isolation:
-            msg = (
-                f"the runs in {self.output.path} were made with --isolation {last.isolation}; go "
-                "on with that, or export to another output"
-            )
-            raise UsageError(msg)
+        if last is not None:
+            self._ensure_same(last)
         partitions, damaged = self._read_partitions()
         if not partitions.num_rows:
             chosen_from = ", ".join(map(str, self.paths))
@@ -107,6 +141,23 @@ class ExportParameters:
             fails_on_damage=self.mode == FAILFAST,
         )
         return ranges, [*damaged, *unreadable]
+
+    def _ensure_same(self, last: ExportRun) -> None:
+        """Raise if the rows of a run after ``last`` would be of another kind."""
+        compared = [("isolation", last.isolation, self.isolation)]
+        if self.format not in (DELTA, ICEBERG):  # tables say themselves what they are
+            names = tuple(map(str, self.partition_by))
+            compared += [
+                ("format", last.format, self.format),
+                ("partition-by", " ".join(last.partition_by), " ".join(names)),
+            ]
+        for option, before, now in compared:
+            if before != now:
+                msg = (
+                    f"the runs in {self.output.name} were made with --{option} {before or 'none'}; "
+                    "continue with that, or export to another output"
+                )
+                raise UsageError(msg)
 
     def _read_partitions(self) -> tuple[pa.Table, list[DamagedPartition]]:
         """Return table ``partitions``, and what can have no row in it.
@@ -135,7 +186,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", help="a log directory, or a topic-partition directory"
     )
-    parser.add_argument("output", metavar="OUTPUT", help="the directory for the Parquet files")
+    parser.add_argument(
+        "output",
+        metavar="OUTPUT",
+        help="a directory; delta: the table's path or URI; iceberg: CATALOG.NAMESPACE.TABLE",
+    )
+    parser.add_argument(
+        "--format", choices=_FORMATS, default=PARQUET, help="of the output (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--partition-by",
+        metavar="NAME[=SQL]",
+        action="append",
+        help="topic, partition, date (of the timestamp, in UTC), or a name and an SQL expression "
+        "of topic, partition and timestamp; once for each column; none: no columns (default: "
+        "topic and date)",
+    )
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--topic", metavar="T[,T...]", help="only these topics; by default all but internal ones"
@@ -158,8 +224,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compression",
         choices=_COMPRESSIONS,
-        default=_COMPRESSIONS[0],
-        help="of the Parquet files (default: %(default)s)",
+        help=f"of Parquet files (default: {_COMPRESSIONS[0]})",
+    )
+    parser.add_argument(
+        "--values",
+        choices=pylog.jobs.VALUE_FORMATS,
+        help="how csv and jsonl have keys, values and headers: in base64, or as the text that they "
+        f"are in UTF-8 (default: {pylog.jobs.VALUE_FORMATS[0]})",
     )
     parser.add_argument(
         "--allow-data-loss",
@@ -174,19 +245,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(arguments: argparse.Namespace) -> ExportParameters:
     """Return the parameters, after a look at the directory and the output."""
     paths = tuple(pylog.jobs.absolute_location(each) for each in arguments.paths)
+    is_of_lines = arguments.format in (CSV, JSONL)
+    if arguments.compression and is_of_lines:
+        msg = f"--compression is for Parquet files, and --format is {arguments.format}"
+        raise UsageError(msg)
+    if arguments.values and not is_of_lines:
+        msg = f"--values is for csv and jsonl, and --format is {arguments.format}"
+        raise UsageError(msg)
+    given = arguments.partition_by or DEFAULT_PARTITION_BY
+    columns = () if list(given) == ["none"] else tuple(map(PartitionColumn.parse, given))
+    if len({each.name for each in columns}) < len(columns):
+        msg = f"--partition-by names a column twice: {', '.join(each.name for each in columns)}"
+        raise UsageError(msg)
+    open_output = {DELTA: DeltaOutput, ICEBERG: IcebergOutput}.get(arguments.format, ExportOutput)
     parameters = ExportParameters(
         paths=paths,
-        output=ExportOutput(arguments.output),
+        output=open_output(arguments.output),
+        format=arguments.format,
+        partition_by=columns,
         topics=tuple(arguments.topic.split(",")) if arguments.topic else None,
         pattern=arguments.pattern,
         isolation=arguments.isolation,
         mode=arguments.mode,
-        compression=arguments.compression,
+        compression=arguments.compression or _COMPRESSIONS[0],
+        values=arguments.values or pylog.jobs.VALUE_FORMATS[0],
         fails_on_data_loss=not arguments.allow_data_loss,
         is_dry_run=arguments.dry_run,
     )
     pylog.open_directory(*paths).select(topics=parameters.topics, pattern=parameters.pattern)
-    parameters.output.last_run()
+    if isinstance(parameters.output, ExportOutput):
+        parameters.output.last_run()  # a table's store or catalog may answer at the next attempt
     return parameters
 
 
@@ -195,44 +283,59 @@ def run(
 ) -> Outcome:
     """Export what is new as one run; return which it was, and how much."""
     output = parameters.output
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+    schema = output_schema(spark, parameters)
     if parameters.is_dry_run:
         last = output.last_run()
         ranges, damaged = parameters.find_ranges(last)
-        return _outcome(parameters, ranges, damaged, run=None, rows=0)
+        return _outcome(parameters, ranges, damaged, run=None)
     with output.owned():
         for name in output.remove_leftovers():
-            _LOGGER.warning("removed %s, of a run that was not published", output.path / name)
+            _LOGGER.warning("removed %s, of a run that was not published", name)
         last = output.last_run()
         number = 0 if last is None else last.number + 1
         ranges, damaged = parameters.find_ranges(last)
-        staging = output.new_staging(number)
+        if not any(each.offsets for each in ranges):
+            return _nothing_new(parameters, ranges, damaged)
+        output.prepare(schema, [each.name for each in parameters.partition_by])
+        folder = output.new_folder(number)
         try:
-            rows = _write(spark, parameters, ranges, staging)
+            files = _write(spark, parameters, ranges, schema, folder)
         except (PySparkException, Py4JJavaError) as error:
             found = _find_damage(spark, parameters, ranges, error)
             places = {(each.topic, each.partition) for each in found}
             ranges = [each for each in ranges if (each.topic, each.partition) not in places]
             damaged = [*damaged, *found]
-            output.remove_leftovers()
-            staging = output.new_staging(number)
-            rows = _write(spark, parameters, ranges, staging)
-        if rows is None:
-            _LOGGER.info("nothing is new" if not damaged else "nothing new can be exported")
-            return _outcome(parameters, ranges, damaged, run=None, rows=0)
+            folder.remove()
+            if not any(each.offsets for each in ranges):
+                return _nothing_new(parameters, ranges, damaged)
+            folder = output.new_folder(number)
+            files = _write(spark, parameters, ranges, schema, folder)
         (stop or StopRequest()).ensure_not_requested()
-        files = _files_of(staging)
-        _ensure_all_rows_are_there(rows, files, staging)
         exported = {} if last is None else dict(last.partitions)
         for each in ranges:
             exported[each.topic, each.partition] = ExportedPartition(each.end, each.topic_id)
-        published = output.publish(
-            staging,
-            ExportRun(
-                number=number, isolation=parameters.isolation, partitions=exported, files=files
-            ),
+        of_run = ExportRun(
+            number=number,
+            isolation=parameters.isolation,
+            partitions=exported,
+            format=parameters.format,
+            partition_by=tuple(map(str, parameters.partition_by)),
         )
+        published = output.publish(folder, of_run, files)
+        rows = sum(each.rows for each in files)
         _LOGGER.info("published %s: %d rows in %d files", published, rows, len(files))
-    return _outcome(parameters, ranges, damaged, run=number, rows=rows, files=files)
+    return _outcome(parameters, ranges, damaged, run=number, files=files)
+
+
+def _nothing_new(
+    parameters: ExportParameters,
+    ranges: Sequence[PartitionRange],
+    damaged: Sequence[DamagedPartition],
+) -> Outcome:
+    _LOGGER.info("nothing is new" if not damaged else "nothing new can be exported")
+    return _outcome(parameters, ranges, damaged, run=None)
 
 
 def _outcome(
@@ -241,8 +344,7 @@ def _outcome(
     damaged: Sequence[DamagedPartition],
     *,
     run: int | None,
-    rows: int,
-    files: Sequence[ExportedFile] = (),
+    files: Sequence[WrittenFile] = (),
 ) -> Outcome:
     new = [each for each in ranges if each.offsets]
     for each in ranges:
@@ -265,13 +367,14 @@ def _outcome(
         FINDINGS if damaged else DONE,
         {
             "paths": [str(path) for path in parameters.paths],
-            "output": str(parameters.output.path),
+            "output": parameters.output.name,
+            "format": parameters.format,
             "dryRun": parameters.is_dry_run,
             "run": run,
             "partitions": len(new),
             "offsets": sum(each.offsets for each in new),
             "offsetsLost": sum(each.missing for each in ranges),
-            "rows": rows,
+            "rows": sum(each.rows for each in files),
             "files": len(files),
             "sizeInBytes": sum(each.bytes for each in files),
             "damagedPartitions": [asdict(bad) for bad in damaged],
@@ -332,63 +435,71 @@ def _short(text: str) -> str:
 def read_ranges(
     spark: SparkSession, parameters: ExportParameters, ranges: Sequence[PartitionRange]
 ) -> DataFrame:
-    """Return the records of the ranges, with the day of each, in the order of the files."""
+    """Return the records of the ranges with their partition columns, in the order of the files."""
     loaded = _load(
         spark,
         parameters,
         ranges,
         mode=parameters.mode,
         includeHeaders="true",
+        includeBatchMetadata=str(parameters.format == JSONL).lower(),  # lines have parts of it
         failOnDataLoss=str(parameters.fails_on_data_loss).lower(),
     )
-    frame = loaded.withColumn("date", sf.to_date("timestamp"))
-    # By the directories first, as Spark would sort anyway; then so that a file's statistics of
-    # offsets leave out what a query does not want.
-    return frame.sortWithinPartitions("topic", "date", "partition", "offset")
+    # By partition columns, so that a task writes one file at a time; then so that a file's
+    # statistics of offsets leave out what a query does not want.
+    columns = {each.name: sf.expr(each.expression) for each in parameters.partition_by}
+    return loaded.withColumns(columns).sortWithinPartitions(
+        *columns, "topic", "partition", "offset"
+    )
+
+
+def output_schema(spark: SparkSession, parameters: ExportParameters) -> pa.Schema:
+    """Return the columns of a record and those of ``--partition-by``, whose SQL is checked."""
+    places = spark.createDataFrame([], "topic string, partition int, timestamp timestamp")
+    schema = pylog.record_schema(_COLUMNS)
+    for column in parameters.partition_by:
+        about = f"--partition-by {column}"
+        try:
+            [field] = places.select(sf.expr(column.expression)).schema
+        except (PySparkException, ValueError) as error:
+            msg = f"{about}: {describe(error)} (it may use topic, partition and timestamp)"
+            raise UsageError(msg) from error
+        kind = field.dataType.simpleString()
+        if kind not in _TYPES:
+            msg = (
+                f"{about} has type {kind.upper()}, expected one of {', '.join(_TYPES).upper()}; "
+                f"write CAST({column.expression} AS STRING)"
+            )
+            raise UsageError(msg)
+        if column.name not in schema.names:
+            schema = schema.append(pa.field(column.name, _TYPES[kind]))
+    return schema
 
 
 def _write(
     spark: SparkSession,
     parameters: ExportParameters,
     ranges: Sequence[PartitionRange],
-    staging: Path,
-) -> int | None:
-    """Write Parquet files to ``staging``; return how many rows, None where there is nothing new."""
-    if not any(each.offsets for each in ranges):
-        return None
-    for name, value in _SETTINGS.items():
-        spark.conf.set(name, value)
-    observation = Observation("export")
-    counted = read_ranges(spark, parameters, ranges).observe(
-        observation, sf.count(sf.lit(1)).alias("rows")
+    schema: pa.Schema,
+    folder: Folder,
+) -> list[WrittenFile]:
+    """Have the tasks write files to ``folder``; return them."""
+    names = tuple(each.name for each in parameters.partition_by)
+    if parameters.format == JSONL:  # lines are those of the command line
+        schema = pylog.record_schema(pylog.jobs.LineFormat.json().columns)
+        at = schema.get_field_index("timestamp")
+        schema = schema.set(at, pa.field("timestamp", pa.timestamp("ms", "UTC")))
+    elif not parameters.output.keeps_partition_columns:
+        schema = pa.schema([field for field in schema if field.name not in names])
+    files = RecordFiles(
+        folder=folder,
+        schema=schema,
+        partition_by=names,
+        format=parameters.format if parameters.format in (CSV, JSONL) else PARQUET,
+        compression=parameters.compression,
+        values=parameters.values,
     )
-    writer = counted.write.partitionBy("topic", "date").option(
-        "compression", parameters.compression
-    )
-    writer.parquet(f"file://{staging}")  # Hadoop takes "%20" for what it says
-    return int(observation.get["rows"])
-
-
-def _files_of(staging: Path) -> list[ExportedFile]:
-    return [
-        ExportedFile(
-            str(path.relative_to(staging)), pq.read_metadata(path).num_rows, path.stat().st_size
-        )
-        for path in sorted(staging.rglob("*.parquet"))
-        if not path.name.startswith((".", "_"))
-    ]
-
-
-def _ensure_all_rows_are_there(rows: int, files: Sequence[ExportedFile], staging: Path) -> None:
-    """Return if the driver sees each row that a task wrote, and none twice."""
-    found = sum(each.rows for each in files)
-    if found != rows or not staging.is_dir():
-        msg = (
-            f"the tasks wrote {rows} rows to {staging}, and the driver sees {found} there; the "
-            "output has to be on a file system that driver and executors share. Nothing was "
-            "published"
-        )
-        raise JobFailedError(msg)
+    return files.write(read_ranges(spark, parameters, ranges))
 
 
 JOB = Job("export", __doc__, add_arguments, prepare, run)

@@ -1,13 +1,15 @@
-"""The output of ``export``: a directory of runs, each published by one rename.
+"""Where ``export`` writes: what every output has, and a directory of runs.
+
+Each run is published by one rename.
 
 ======================================  =====================================================
 name                                    what
 ======================================  =====================================================
-``run=7/topic=orders/date=2026-11-22/`` Parquet files, seen by all who read the directory
+``run=7/topic=orders/date=2026-11-22/`` files, seen by all who read the directory
 ``run=7/_export.json``                  up to where each partition has been exported, and the
                                         files of the run; passed over by Spark, as is every
                                         name that begins with an underscore
-``_staging-7-3f2a…/``                   a run that is being written
+``_staging-7-3f2a…/``                   files of tasks, or a run that is put together of those
 ``_export.lock``                        locked by the process that exports
 ======================================  =====================================================
 
@@ -24,8 +26,9 @@ any point after it                     finds the run published, with its rows an
 
 The rename of a directory is atomic on local file systems and on NFS, and rows and offsets are in
 the one directory: no reader sees a part of a run, and no record is lost or exported twice. All
-files are synced before it. A staging directory has a name that is never used again, so executors
-that outlive their driver write to where nobody looks. Object stores have no such rename, so that
+files are synced before it. Staging directories have names that are never used again, and the driver
+moves the files of successful tasks into one where no task writes: executors that outlive their
+driver, and second attempts of a task, write to where nobody looks. Object stores have no such rename, so that
 the output cannot be there.
 """
 
@@ -39,15 +42,17 @@ import shutil
 import socket
 import uuid
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pylog
 from pylog_jobs.job import JobFailedError, UsageError
+from pylog_jobs.record_files import PARQUET, Folder, WrittenFile, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -57,6 +62,7 @@ _LOCK = "_export.lock"
 _STAGING = "_staging-"
 _RUN = re.compile(r"run=(0|[1-9]\d*)")
 
+DEFAULT_PARTITION_BY = ("topic", "date")
 READ_COMMITTED = pylog.IsolationLevel.READ_COMMITTED.label
 
 
@@ -70,7 +76,7 @@ class ExportedPartition:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One Parquet file of a run."""
+    """One file of a run."""
 
     path: str  # below the directory of the run
     rows: int
@@ -85,6 +91,8 @@ class ExportRun:
     isolation: str  # of all runs of this output
     partitions: Mapping[tuple[str, int], ExportedPartition]  # of this run and earlier ones
     files: Sequence[ExportedFile] = ()  # of this run alone
+    format: str = PARQUET  # this and the next: of all runs, where the output keeps them
+    partition_by: Sequence[str] = DEFAULT_PARTITION_BY
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -96,6 +104,8 @@ class ExportRun:
                 "version": _VERSION,
                 "run": self.number,
                 "isolation": self.isolation,
+                "format": self.format,
+                "partition_by": list(self.partition_by),
                 "rows": sum(each.rows for each in self.files),
                 "partitions": topics,
                 "files": [asdict(each) for each in self.files],
@@ -119,20 +129,51 @@ class ExportRun:
                 for partition, exported in partitions.items()
             },
             files=[ExportedFile(**each) for each in values["files"]],
+            format=str(values.get("format", PARQUET)),
+            partition_by=tuple(map(str, values.get("partition_by", DEFAULT_PARTITION_BY))),
         )
+
+
+class Output(Protocol):
+    """What every output can do; the order of the methods is that of a run."""
+
+    name: str  # for messages
+    keeps_partition_columns: bool  # whether files have the columns that they are partitioned by
+
+    def owned(self) -> AbstractContextManager[None]:
+        """Have no other process export to it, where it cannot tell at `publish`."""
+
+    def remove_leftovers(self) -> list[str]:
+        """Remove what runs left that were not published, where it can be told from other files."""
+
+    def last_run(self) -> ExportRun | None:
+        """Return the newest published run; None if there is none."""
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> None:
+        """Have a place for rows of ``schema``; `UsageError` where there is one for other rows."""
+
+    def new_folder(self, number: int) -> Folder:
+        """Return where the tasks of a run write: nobody else did or will."""
+
+    def publish(self, folder: Folder, run: ExportRun, files: Sequence[WrittenFile]) -> str:
+        """Have readers see the files, and the next run its offsets, at once; return what to log."""
 
 
 class ExportOutput:
     """The directory that holds the runs."""
 
+    keeps_partition_columns = False
+
     def __init__(self, path: str) -> None:
         if "://" in path:
             msg = (
                 f"the output {path!r} is a URI; a run is published by the rename of a directory, "
-                "so it has to be a directory of a file system that driver and executors share"
+                "so it has to be a directory of a file system that driver and executors share; "
+                "--format delta and iceberg need no rename"
             )
             raise UsageError(msg)
         self.path = Path(path).absolute()
+        self.name = str(self.path)
         if self.path.exists() and not self.path.is_dir():
             msg = f"the output {self.path} is not a directory"
             raise UsageError(msg)
@@ -187,18 +228,49 @@ class ExportOutput:
             shutil.rmtree(self.path / name, ignore_errors=True)
         return leftovers
 
-    def new_staging(self, number: int) -> Path:
-        """Return a directory for a run; it does not exist, and never did."""
-        return self.path / f"{_STAGING}{number}-{uuid.uuid4().hex}"
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> None:
+        """Do nothing: directories say what is in them."""
 
-    def publish(self, staging: Path, run: ExportRun) -> Path:
-        """Publish a run that has been written to ``staging``; return its directory."""
-        (staging / _MANIFEST).write_text(run.to_json(), "utf-8")
+    def new_folder(self, number: int) -> Folder:
+        """Return a directory for the tasks of a run; it does not exist, and never did."""
+        return Folder(str(self._new_staging(number)))
+
+    def publish(self, folder: Folder, run: ExportRun, files: Sequence[WrittenFile]) -> str:
+        """Publish a run whose files have been written to ``folder``; return its directory."""
+        self._ensure_all_are_here(files)
+        staging = self._new_staging(run.number)
+        staging.mkdir()
+        listed = []
+        for each in files:
+            within = Path(*(_directory_name(*value) for value in each.partition.items()))
+            place = within / Path(each.path).name
+            (staging / within).mkdir(parents=True, exist_ok=True)
+            Path(each.path).rename(staging / place)
+            listed.append(ExportedFile(str(place), each.rows, each.bytes))
+        (staging / _MANIFEST).write_text(replace(run, files=listed).to_json(), "utf-8")
         _sync_tree(staging)
         published = self.path / f"run={run.number}"
         staging.rename(published)
-        _sync(self.path)
-        return published
+        sync(self.path)
+        folder.remove()
+        return str(published)
+
+    def _new_staging(self, number: int) -> Path:
+        return self.path / f"{_STAGING}{number}-{uuid.uuid4().hex}"
+
+    def _ensure_all_are_here(self, files: Sequence[WrittenFile]) -> None:
+        """Return if the driver sees each file as the task wrote it."""
+        for each in files:
+            path = Path(each.path)
+            found = path.stat().st_size if path.is_file() else None
+            if found != each.bytes:
+                what = "does not see it" if found is None else f"sees {found}"
+                msg = (
+                    f"a task wrote {each.bytes} bytes to {path}, and the driver {what}; the "
+                    "output has to be on a file system that driver and executors share. Nothing "
+                    "was published"
+                )
+                raise JobFailedError(msg)
 
     def _names(self) -> list[str]:
         return [each.name for each in self.path.iterdir()] if self.path.is_dir() else []
@@ -209,20 +281,23 @@ def _is_ours(name: str) -> bool:
     return name.startswith(("_", ".")) or _RUN.fullmatch(name) is not None
 
 
+_ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+"""What Spark escapes in names of directories: ``ExternalCatalogUtils.escapePathName`` (4.1)."""
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def _directory_name(name: str, value: str | None) -> str:
+    """Return ``name=value`` as Spark and Hive write it."""
+    text = _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value) if value else _NULL
+    return f"{name}={text}"
+
+
 def _sync_tree(top: Path) -> None:
     """Have all files and directories on disk."""
     for folder, _, names in os.walk(top):
         for name in names:
-            _sync(Path(folder, name))
-        _sync(Path(folder))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            sync(Path(folder, name))
+        sync(Path(folder))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ _PUBLIC = LazyNames(
             "ends_within_bytes",
             "PlannedBytes",
         ),
+        "pylog.record_export": ("open_sink",),
         "pylog.record_lines.line_format": (
             "LineFormat",
             "VALUE_FORMATS",

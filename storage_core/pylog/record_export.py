@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,6 +103,9 @@ def export(
         known = ", ".join(SUFFIXES)
         msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {known}"
         raise ValueError(msg)
+    if compression not in COMPRESSIONS:
+        msg = f"compression is {compression!r}, expected one of {', '.join(COMPRESSIONS)}"
+        raise ValueError(msg)
     if scan.limit is not None and TOPIC_FIELD in path:
         msg = f"a scan with a limit is written to one file, without {TOPIC_FIELD} in its name"
         raise ValueError(msg)
@@ -192,28 +195,28 @@ def _sync_directory(path: Path) -> None:
 
 @contextmanager
 def open_sink(
-    suffix: str, path: str, schema: pa.Schema, values: str, compression: str
+    suffix: str, to: str | pa.NativeFile, schema: pa.Schema, values: str, compression: str
 ) -> Iterator[Write]:
-    """Give what writes record batches to a file, which is complete after the context."""
+    """Give what writes record batches to a file, which is complete after the context.
+
+    A batch has records of one partition. ``to`` is a path, or a stream, which stays open.
+    """
     if values not in VALUE_FORMATS:
         msg = f"values is {values!r}, expected one of {', '.join(VALUE_FORMATS)}"
         raise ValueError(msg)
-    if compression not in COMPRESSIONS:
-        msg = f"compression is {compression!r}, expected one of {', '.join(COMPRESSIONS)}"
-        raise ValueError(msg)
     match suffix:
         case ".parquet":
-            with parquet.ParquetWriter(path, schema, compression=compression) as writer:
+            with parquet.ParquetWriter(to, schema, compression=compression) as writer:
                 groups = _RowGroups(writer)
                 yield groups.write
                 groups.flush()
         case ".arrow":
             codec = None if compression == "none" else compression
             options = pa.ipc.IpcWriteOptions(compression=codec)
-            with pa.ipc.new_file(path, schema, options=options) as writer:
+            with pa.ipc.new_file(to, schema, options=options) as writer:
                 yield writer.write_batch
         case ".csv":
-            with csv.CSVWriter(path, _csv_schema(schema)) as writer:
+            with csv.CSVWriter(to, _csv_schema(schema)) as writer:
                 yield lambda batch: writer.write_batch(_csv_batch(batch, values))
         case _:
             lines = LineFormat.json(values)
@@ -223,7 +226,8 @@ def open_sink(
             if schema.field("timestamp").type.unit != "ms":
                 msg = "JSON lines have timestamps in milliseconds; scan with timestamp_unit='ms'"
                 raise ValueError(msg)
-            with Path(path).open("wb") as file:
+            with ExitStack() as stack:
+                file = stack.enter_context(Path(to).open("wb")) if isinstance(to, str) else to
                 yield lambda batch: _write_lines(file.write, lines, batch)
 
 
