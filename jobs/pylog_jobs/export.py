@@ -15,6 +15,7 @@ import logging
 import re
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from pylog_jobs.export_output import (
     read_options,
 )
 from pylog_jobs.export_tables import DeltaOutput, IcebergOutput
+from pylog_jobs.hand_over import by_topic, write_hand_over
 from pylog_jobs.job import (
     DONE,
     FINDINGS,
@@ -119,6 +121,7 @@ class ExportParameters:
     mode: str = FAILFAST
     compression: str = _COMPRESSIONS[0]  # of Parquet
     values: str = pylog.jobs.VALUE_FORMATS[0]  # in lines
+    hand_over: Path | None = None  # the directory that gets the offsets
     fails_on_data_loss: bool = True  # records deleted before they were exported are an error
     is_dry_run: bool = False
 
@@ -233,6 +236,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"are in UTF-8 (default: {pylog.jobs.VALUE_FORMATS[0]})",
     )
     parser.add_argument(
+        "--hand-over",
+        metavar="DIRECTORY",
+        type=Path,
+        help="write to this directory at which offsets a consumer, Kafka Connect or Spark continues "
+        "from the broker, so that nothing is missing and nothing there twice",
+    )
+    parser.add_argument(
         "--allow-data-loss",
         action="store_true",
         help="go on where records were deleted before they were exported",
@@ -269,6 +279,7 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
         mode=arguments.mode,
         compression=arguments.compression or _COMPRESSIONS[0],
         values=arguments.values or pylog.jobs.VALUE_FORMATS[0],
+        hand_over=arguments.hand_over,
         fails_on_data_loss=not arguments.allow_data_loss,
         is_dry_run=arguments.dry_run,
     )
@@ -363,23 +374,42 @@ def _outcome(
             "DROPMALFORMED exports what is intact of it",
             *(bad.topic, bad.partition, bad.error),
         )
-    return Outcome(
-        FINDINGS if damaged else DONE,
-        {
-            "paths": [str(path) for path in parameters.paths],
-            "output": parameters.output.name,
-            "format": parameters.format,
-            "dryRun": parameters.is_dry_run,
-            "run": run,
-            "partitions": len(new),
-            "offsets": sum(each.offsets for each in new),
-            "offsetsLost": sum(each.missing for each in ranges),
-            "rows": sum(each.rows for each in files),
-            "files": len(files),
-            "sizeInBytes": sum(each.bytes for each in files),
-            "damagedPartitions": [asdict(bad) for bad in damaged],
-        },
-    )
+    summary: dict[str, object] = {
+        "paths": [str(path) for path in parameters.paths],
+        "output": parameters.output.name,
+        "format": parameters.format,
+        "dryRun": parameters.is_dry_run,
+        "run": run,
+        "partitions": len(new),
+        "offsets": sum(each.offsets for each in new),
+        "offsetsLost": sum(each.missing for each in ranges),
+        "rows": sum(each.rows for each in files),
+        "files": len(files),
+        "sizeInBytes": sum(each.bytes for each in files),
+        "damagedPartitions": [asdict(bad) for bad in damaged],
+    }
+    if parameters.hand_over is not None:
+        summary["handOver"] = _hand_over(parameters, parameters.hand_over, ranges, damaged)
+    return Outcome(FINDINGS if damaged else DONE, summary)
+
+
+def _hand_over(
+    parameters: ExportParameters,
+    directory: Path,
+    ranges: Sequence[PartitionRange],
+    damaged: Sequence[DamagedPartition],
+) -> dict[str, object] | None:
+    """Write where others continue; return what the summary says of it."""
+    offsets = {(each.topic, each.partition): each.end for each in ranges}
+    if damaged:
+        _LOGGER.error(
+            "no offsets are handed over to %s, since not all partitions are exported", directory
+        )
+        return None
+    files = [] if parameters.is_dry_run else write_hand_over(directory, offsets)
+    for each in files:
+        _LOGGER.info("wrote %s: continue from there, and export these topics no more", each)
+    return {"offsets": by_topic(offsets), "files": files}
 
 
 def _load(

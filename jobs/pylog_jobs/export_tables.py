@@ -57,6 +57,9 @@ if TYPE_CHECKING:
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, whose texts end in Z
 _PROPERTY = "pylog.export"
 _ISOLATIONS = [each.label for each in pylog.IsolationLevel]
+_FORMAT_VERSION = 2
+"""Of an Iceberg table: the first one whose snapshots have sequence numbers."""
+_SEQUENCE = "sequence_number"
 _COMMITS = 5
 _OTHER_RUN = "another run has exported to it meanwhile; run again"
 
@@ -347,8 +350,8 @@ class IcebergOutput(_Table):
         except self._exceptions.NoSuchTableError:
             self._table = None
             return None
-        text = _state_of(self._table)
         try:
+            text = _state_of(self._table)
             return None if text is None else ExportRun.from_json(text)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             msg = (
@@ -361,6 +364,12 @@ class IcebergOutput(_Table):
         """Create the table, or make sure that it takes such rows."""
         if self._table is None:
             self._table = self._create(schema, partition_by)
+        if self._table.format_version < _FORMAT_VERSION:
+            msg = (
+                f"{self.name} has format version {self._table.format_version}, expected "
+                f"{_FORMAT_VERSION} or later; upgrade it, or export to another table"
+            )
+            raise UsageError(msg)
         found = self._table.schema()
         names = [
             found.find_field(field.source_id).name if isinstance(field.transform, self._identity) else str(field)
@@ -394,7 +403,7 @@ class IcebergOutput(_Table):
 
         Where only others than an export have committed meanwhile, it is tried again.
         """
-        state = json.dumps(json.loads(run.to_json()), separators=(",", ":"))
+        state = {**json.loads(run.to_json()), "folder": Path(folder.path).name}
         paths = [each.path for each in files]
         for attempt in range(_COMMITS):
             table = self._loaded()
@@ -402,16 +411,17 @@ class IcebergOutput(_Table):
             table.metadata.properties["commit.retry.num-retries"] = "0"
             try:
                 with table.transaction() as transaction:
-                    transaction.set_properties({_PROPERTY: state})
+                    number = table.metadata.last_sequence_number + 1
+                    text = json.dumps({**state, _SEQUENCE: number}, separators=(",", ":"))
+                    transaction.set_properties({_PROPERTY: text})
                     transaction.add_files(
-                        paths,
-                        snapshot_properties={_PROPERTY: state},
-                        check_duplicate_files=False,
+                        paths, snapshot_properties={_PROPERTY: text}, check_duplicate_files=False
                     )
                 break
             except self._exceptions.CommitFailedException as error:
                 found = self.last_run()
-                if found is not None and found.to_json() == run.to_json():
+                text = _state_of(self._loaded())
+                if text is not None and json.loads(text).get("folder") == state["folder"]:
                     break  # the answer to a commit was lost
                 if (-1 if found is None else found.number) != run.number - 1:
                     msg = f"{self.name}: {_OTHER_RUN}"
@@ -439,13 +449,15 @@ def _iceberg_filesystem(
 
 def _state_of(table: Table) -> str | None:
     """Return what the last run that is part of the table says of itself."""
-    snapshot = table.current_snapshot()
+    oldest = snapshot = table.current_snapshot()
     while snapshot is not None:
         if snapshot.summary is not None and snapshot.summary[_PROPERTY]:
             return str(snapshot.summary[_PROPERTY])
-        if snapshot.parent_snapshot_id is None:
-            return None  # none of its snapshots is of an export: it was rolled back, or is new
-        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id)
-        if snapshot is None:  # expired
-            return table.properties.get(_PROPERTY)
-    return None
+        oldest, parent = snapshot, snapshot.parent_snapshot_id
+        snapshot = None if parent is None else table.snapshot_by_id(parent)
+    text = table.properties.get(_PROPERTY)
+    if text is None or oldest is None:
+        return None
+    # Either the table was rolled back to a time before the run, or the run's snapshot has expired.
+    is_expired = (oldest.sequence_number or 0) > int(json.loads(text)[_SEQUENCE])
+    return text if is_expired else None

@@ -17,10 +17,12 @@ from tests.support.golden import Holds, golden_partitions, read_expected
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from pylog_jobs.record_files import Folder, WrittenFile
     from tests.support.golden import GoldenRoot
 
 pytestmark = NEEDS_SPARK
@@ -168,9 +170,9 @@ class FailingOutput(ExportOutput):
         super().__init__(path)
         self._is_after = is_after
 
-    def publish(self, staging: Path, run: ExportRun) -> Path:
+    def publish(self, folder: Folder, run: ExportRun, files: Sequence[WrittenFile]) -> str:
         if self._is_after:
-            super().publish(staging, run)
+            super().publish(folder, run, files)
         raise KeyboardInterrupt
 
 
@@ -197,22 +199,12 @@ def test_a_run_that_is_broken_off_at_its_rename_is_there_whole_or_not_at_all(
     assert [each for each in output.iterdir() if each.name.startswith("_staging")] == []
 
 
-def test_a_driver_that_does_not_see_the_files_publishes_nothing(
-    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(tmp_path / "logs", range(5))
-    monkeypatch.setattr(export, "_files_of", lambda staging: [])
-    with pytest.raises(JobFailedError, match=r"wrote 5 rows .* the driver sees 0 there"):
-        export.run(session, parameters(tmp_path / "logs", tmp_path / "out"))
-    assert ExportOutput(str(tmp_path / "out")).last_run() is None
-
-
 def test_another_isolation_level_in_the_same_output_is_refused(
     session: SparkSession, tmp_path: Path
 ) -> None:
     append(tmp_path / "logs", range(5))
     export.run(session, parameters(tmp_path / "logs", tmp_path / "out"))
-    with pytest.raises(UsageError, match="were made with --isolation read_uncommitted; go on with"):
+    with pytest.raises(UsageError, match="were made with --isolation read_uncommitted; continue with"):
         export.run(
             session,
             parameters(tmp_path / "logs", tmp_path / "out", isolation="read_committed"),

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pylog_jobs.export_output import ExportedFile, ExportedPartition, ExportOutput, ExportRun
 from pylog_jobs.job import JobFailedError, UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pylog_jobs.record_files import Folder, WrittenFile
 
 PARTITIONS = {
     ("orders", 0): ExportedPartition(12, "RVsaA6ukRsm1uW_Met5mHQ"),
@@ -26,12 +24,20 @@ def export_run(number: int) -> ExportRun:
     return ExportRun(number=number, isolation="read_committed", partitions=PARTITIONS, files=files)
 
 
-def stage(output: ExportOutput, number: int) -> Path:
-    staging = output.new_staging(number)
-    folder = staging / "topic=orders" / "date=2026-11-22"
-    folder.mkdir(parents=True)
-    (folder / "part-0.parquet").write_bytes(b"PAR1")
-    return staging
+def staged(output: ExportOutput, number: int, **partition: str | None) -> tuple[Folder, WrittenFile]:
+    """Write what a task would, and one more file, of an attempt that failed."""
+    folder = output.new_folder(number)
+    Path(folder.path).mkdir(parents=True)
+    path = Path(folder.path) / "part-0.parquet"
+    path.write_bytes(b"PAR1")
+    path.with_name("part-1.parquet").write_bytes(b"PAR1")
+    of_file = partition or {"topic": "orders", "date": "2026-11-22"}
+    return folder, WrittenFile(str(path), 12, 4, of_file)
+
+
+def publish(output: ExportOutput, number: int, **partition: str | None) -> Path:
+    folder, file = staged(output, number, **partition)
+    return Path(output.publish(folder, export_run(number), [file]))
 
 
 def test_a_run_is_found_as_it_was_published(tmp_path: Path) -> None:
@@ -39,7 +45,7 @@ def test_a_run_is_found_as_it_was_published(tmp_path: Path) -> None:
     assert output.last_run() is None
     with output.owned():
         for number in range(11):  # run=10 comes after run=9, not after run=1
-            published = output.publish(stage(output, number), export_run(number))
+            published = publish(output, number)
     assert published == tmp_path / "out" / "run=10"
     assert ExportOutput(str(tmp_path / "out")).last_run() == export_run(10)
     assert json.loads((published / "_export.json").read_text())["rows"] == 12
@@ -58,34 +64,68 @@ def test_rows_and_offsets_appear_in_one_rename(
 
     monkeypatch.setattr(os, "fsync", look)
     with output.owned():
-        staging = stage(output, 0)
-        output.publish(staging, export_run(0))
+        folder, file = staged(output, 0)
+        output.publish(folder, export_run(0), [file])
     *before, last = seen
     # Two files and three directories are synced while nobody can see them, then the rename is.
-    assert before == [["_export.lock", staging.name]] * 5
-    assert last == ["_export.lock", "run=0"]
+    of_tasks = Path(folder.path).name
+    assert len(before) == 5
+    assert all(
+        name.startswith(("_export.lock", "_staging-0-")) for names in before for name in names
+    )
+    assert last == sorted(["_export.lock", of_tasks, "run=0"])
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["_export.lock", "run=0"]
+
+
+def test_a_file_that_no_successful_task_wrote_is_in_no_run(tmp_path: Path) -> None:
+    published = publish(ExportOutput(str(tmp_path)), 0)
+    assert [each.name for each in published.rglob("*.parquet")] == ["part-0.parquet"]
+
+
+def test_directories_have_names_that_spark_reads_as_the_values(tmp_path: Path) -> None:
+    values = {"a": "x/y=z%:é", "b": None, "c": ""}
+    published = publish(ExportOutput(str(tmp_path)), 0, **values)
+    [file] = published.rglob("*.parquet")
+    null = "__HIVE_DEFAULT_PARTITION__"
+    assert str(file.parent.relative_to(published)) == f"a=x%2Fy%3Dz%25%3Aé/b={null}/c={null}"
+
+
+@pytest.mark.parametrize("content", [None, b"PAR"])
+def test_a_driver_that_does_not_see_what_a_task_wrote_publishes_nothing(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    output = ExportOutput(str(tmp_path))
+    folder, file = staged(output, 0)
+    if content is None:
+        Path(file.path).unlink()
+    else:
+        Path(file.path).write_bytes(content)
+    what = "does not see it" if content is None else "sees 3"
+    with pytest.raises(JobFailedError, match=rf"wrote 4 bytes to .*, and the driver {what};"):
+        output.publish(folder, export_run(0), [file])
+    assert output.last_run() is None
 
 
 def test_what_a_crash_leaves_is_removed_and_its_name_is_not_used_again(tmp_path: Path) -> None:
     output = ExportOutput(str(tmp_path / "out"))
-    staging = stage(output, 0)
+    folder, _ = staged(output, 0)
     with output.owned():
         assert output.last_run() is None
-        assert output.remove_leftovers() == [staging.name]
-        assert not staging.exists()
-        assert output.new_staging(0) != staging
+        assert output.remove_leftovers() == [Path(folder.path).name]
+        assert not Path(folder.path).exists()
+        assert output.new_folder(0) != folder
 
 
 def test_a_run_that_somebody_else_has_published_is_not_replaced(tmp_path: Path) -> None:
     output = ExportOutput(str(tmp_path / "out"))
-    output.publish(stage(output, 0), export_run(0))
+    publish(output, 0)
     with pytest.raises(OSError, match="not empty"):
-        output.publish(stage(output, 0), export_run(0))
+        publish(output, 0)
 
 
 def test_names_of_what_is_not_published_begin_with_an_underscore(tmp_path: Path) -> None:
     # And hold no "=", or Spark would not pass over them.
-    name = ExportOutput(str(tmp_path)).new_staging(3).name
+    name = Path(ExportOutput(str(tmp_path)).new_folder(3).path).name
     assert name.startswith("_")
     assert "=" not in name
 
@@ -156,6 +196,17 @@ def test_a_run_without_offsets_stops_the_job(tmp_path: Path) -> None:
     (tmp_path / "run=3").mkdir()
     with pytest.raises(UsageError, match=r"run=3/_export\.json does not say .*No such file"):
         ExportOutput(str(tmp_path)).last_run()
+
+
+def test_a_manifest_of_a_version_before_formats_is_of_parquet_by_topic_and_day(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run=0").mkdir()
+    text = '{"version":1,"run":0,"isolation":"read_committed","partitions":{},"files":[]}'
+    (tmp_path / "run=0" / "_export.json").write_text(text)
+    run = ExportOutput(str(tmp_path)).last_run()
+    assert run is not None
+    assert (run.format, run.partition_by) == ("parquet", ("topic", "date"))
 
 
 def test_offsets_of_another_run_stop_the_job(tmp_path: Path) -> None:
