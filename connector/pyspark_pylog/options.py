@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 RECORDS = "records"
 """The value of option ``table`` that stands for the records, and not for a metadata table."""
+OF_KEYS = "latest"
+"""The table of the last record of each key, which may be that of an earlier time."""
 RECORD_FILTER, RECORD_COUNTS = "recordFilter", "recordCounts"
 """What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
 CLIENT_PREFIX = "kafka."
@@ -79,11 +81,12 @@ _REFUSED_OF_CLIENT = {
 
 
 class Of(enum.Flag):
-    """Where an option is allowed: a batch or a stream of records, a metadata table."""
+    """Where an option is allowed: a batch or a stream of records, a metadata table, ``latest``."""
 
     BATCH = enum.auto()
     STREAM = enum.auto()
     TABLE = enum.auto()
+    LATEST = enum.auto()
     RECORDS = BATCH | STREAM
     ALL = RECORDS | TABLE
 
@@ -126,11 +129,11 @@ class ReadOptions:
     assign: Mapping[str, tuple[int, ...]] | None = _option(values.assignment, of=Of.ALL)
     subscribe_pattern: str | None = _option(values.pattern, of=Of.ALL)
     starting_offsets: OffsetSpecs | None = _option(values.offsets)
-    ending_offsets: OffsetSpecs | None = _option(values.offsets, of=Of.BATCH)
+    ending_offsets: OffsetSpecs | None = _option(values.offsets, of=Of.BATCH | Of.LATEST)
     starting_timestamp: int | None = _option(values.timestamp)
-    ending_timestamp: int | None = _option(values.timestamp, of=Of.BATCH)
+    ending_timestamp: int | None = _option(values.timestamp, of=Of.BATCH | Of.LATEST)
     starting_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps)
-    ending_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps, of=Of.BATCH)
+    ending_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps, of=Of.BATCH | Of.LATEST)
     starting_offsets_by_timestamp_strategy: str = _option(values.one_of("error", LATEST), "error")
     fail_on_data_loss: bool = _option(values.boolean, default=True)
     isolation_level: IsolationLevel | None = _option(values.isolation_level)
@@ -442,6 +445,8 @@ def _check_takers(lower: Mapping[str, str], *, is_stream: bool) -> None:
         raise ValueError(msg)
     # Of records all are taken: those for streams alone are without effect in a batch.
     taker = Of.STREAM if is_stream else Of.RECORDS if table == RECORDS else Of.TABLE
+    if table == OF_KEYS:
+        taker |= Of.LATEST
     refused = [row.name for row in _READ if row.name.lower() in lower and not taker & row.of]
     if refused and is_stream:
         msg = (
@@ -450,8 +455,9 @@ def _check_takers(lower: Mapping[str, str], *, is_stream: bool) -> None:
         )
         raise ValueError(msg)
     if refused:
+        about = "the last records of keys" if table == OF_KEYS else "whole logs"
         msg = (
-            f"table {table!r} is about whole logs and takes no option {', '.join(refused)}; "
+            f"table {table!r} is about {about} and takes no option {', '.join(refused)}; "
             "choose logs by subscribe, assign or subscribePattern, and rows by WHERE"
         )
         raise ValueError(msg)

@@ -67,6 +67,7 @@ class PylogTableReader(DataSourceReader):
             views = directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
+            pylog.jobs.check_specs(options.ending, [view.topic_partition for view in views])
         warn_if_no_topic_matches(directory, options.subscribe_pattern)
         if options.mode.skips_damage:
             views = [view.refreshed(DamageReport()) for view in views]
@@ -87,6 +88,7 @@ class PylogTableReader(DataSourceReader):
             table = pylog.jobs.metadata_table(
                 options.table,
                 check_keys=options.check_keys,
+                end=options.ending,
                 max_decompressed_bytes=options.max_decompressed_bytes,
             )
             if isinstance(partition, DirectoriesPartition):

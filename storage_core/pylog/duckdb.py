@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from pylog.positions import LATEST
 from pylog.pushdown.comparison import missing_package
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
 from pylog.reading.log_directory import LogDirectory, opened
@@ -105,7 +106,7 @@ def register(
         `pylog.read_table`, in each query of the view.
     **arguments
         Those of `pylog.scan`. Topics, partitions, ``mode`` and ``leave_page_cache`` hold for
-        the metadata tables, too. By default ``records`` has all columns but ``batch``.
+        the metadata tables, too, and ``end`` for ``latest``. By default ``records`` has all columns but ``batch``.
 
     Returns
     -------
@@ -140,7 +141,10 @@ def _register(
     views = table_views(path, **{name: arguments[name] for name in _OF_TABLES if name in arguments})
     most = arguments.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
     for table in tables_with_options(
-        check_crc=check_crc, check_keys=check_keys, max_decompressed_bytes=most
+        check_crc=check_crc,
+        check_keys=check_keys,
+        end=arguments.get("end", LATEST),
+        max_decompressed_bytes=most,
     ):
         connection.register(table.name, TableDataset(table, path, views, errors))
     return records

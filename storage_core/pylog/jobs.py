@@ -31,6 +31,7 @@ _PUBLIC = LazyNames(
         "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location",),
         "pylog.native.kernel": ("KeptCode",),
+        "pylog.positions": ("check_specs",),
         "pylog.pushdown.comparison": (
             "Comparison",
             "to_record_filter",

@@ -15,6 +15,7 @@ from pylog.files.staged_files import StagedRecords as StagedRecords
 from pylog.kernel_compilation import compile_kernels as compile_kernels
 from pylog.locations import absolute_location as absolute_location
 from pylog.native.kernel import KeptCode as KeptCode
+from pylog.positions import check_specs as check_specs
 from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
 from pylog.reading.log_directory import choose_partitions as choose_partitions

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.pushdown.comparison import missing_package, to_record_filter
 from pylog.reading.scan import scan as scan_records
+from pylog.tables.tables import metadata_table, read_table
 
 try:
     import polars as pl
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.scan import Scan
 
-__all__ = ["scan"]
+__all__ = ["scan", "table"]
 
 
 def scan(
@@ -78,6 +79,43 @@ def scan(
     records = scan_records(path, **arguments)
     empty = pl.DataFrame(records.schema.empty_table())
     return register_io_source(_Source(records, empty), schema=empty.schema)
+
+
+def table(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    name: str,
+    **arguments: Any,  # noqa: ANN401 - of `pylog.read_table`
+) -> pl.LazyFrame:
+    """Return a metadata table, such as ``latest``, as a lazy frame that is read when collected.
+
+    Parameters
+    ----------
+    path, name, **arguments
+        As for `pylog.read_table`.
+
+    Returns
+    -------
+    polars.LazyFrame
+        Read anew by each query.
+
+    Examples
+    --------
+    >>> pylog.polars.table("/mnt/kafka-logs", "latest", topics="accounts").select("key").collect()
+    """
+    empty = pl.DataFrame(metadata_table(name).schema.empty_table())
+
+    def read(
+        columns: list[str] | None,
+        predicate: pl.Expr | None,
+        row_count: int | None,
+        _batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        rows = pl.DataFrame(read_table(path, name, **arguments))
+        rows = rows.head(row_count) if row_count is not None else rows
+        rows = rows if predicate is None else rows.filter(predicate)
+        yield rows if columns is None else rows.select(columns)
+
+    return register_io_source(read, schema=empty.schema)
 
 
 class _Source:

@@ -83,6 +83,11 @@ class OffsetMap:
             self.latest_offset = int(offsets[rows[count - 1]])
         return int(count)
 
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Return the offsets of all keys, sorted."""
+        found: npt.NDArray[np.int64] = np.sort(self._table[self._table[:, -1] != 0, -1] - 1)
+        return found
+
     def are_latest(
         self,
         offsets: npt.NDArray[np.int64],

@@ -29,6 +29,7 @@ _TYPES = {
     "timestamp": TIMESTAMP,
     "list<int32>": pa.list_(pa.int32()),
     "list<string>": pa.list_(pa.string()),
+    "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     "index_state": pa.struct(
         [("state", pa.string()), ("entries", pa.int64()), ("reason", pa.string())]
     ),

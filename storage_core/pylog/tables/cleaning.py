@@ -1,9 +1,7 @@
 """Table ``cleaning``: what a cleaner and retention would take away, by their own rules.
 
 Live records, which a cleaning of the whole log keeps, are found by their keys. The log is read
-twice: first every key's last offset goes into an offset map, then each record is held against
-it. Where the map has no room for all keys, that is done for a share of the keys at a time, chosen
-by their hash, so that memory is bounded whatever the log holds.
+twice, see `pylog.tables.key_search`: then each record is held against the last offset of its key.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
-from pylog.cleaner.keyed_records import KeyedRecordReader
-from pylog.cleaner.offset_map import HashKey, OffsetMap
 from pylog.columnar.rows import TableText
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.errors import CorruptCheckpointError
@@ -27,14 +23,11 @@ from pylog.log.retention import RetentionParams, RetentionReason, deletable_segm
 from pylog.reading.damage import Attempts
 from pylog.reading.headers import SegmentHeaders
 from pylog.reading.offset_resolution import dated_segments
-from pylog.reading.transactions import (
-    AbortedTransactions,
-    find_aborted_transactions,
-    find_last_stable_offset,
-)
+from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.record.batch_writer import MAX_INT64
 from pylog.scheduling.clock import SystemClock
+from pylog.tables.key_search import MAP_BYTES, KeySearch
 from pylog.tables.metadata_table import table_of_rows
 from pylog.writing.cluster_configs import only_replica_rule
 
@@ -46,7 +39,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.config import LogConfig
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import Window
+    from pylog.record.batch_scan import BatchHeaders
 
 
 _TEXT = TableText.of_partitions("""\
@@ -266,11 +259,6 @@ def find_config(view: LogView) -> LogConfig | None:
         raise CorruptCheckpointError(reason, path) from error
 
 
-_MAP_BYTES = 128 << 20
-"""As much as a broker's ``log.cleaner.dedupe.buffer.size``: room for five million keys."""
-_LOAD_FACTOR = 0.9
-
-
 @dataclass(slots=True)
 class LiveRecords:
     """What of one segment is live; None where headers and records do not tell."""
@@ -296,91 +284,56 @@ def _sum(left: int | None, right: int | None) -> int | None:
 
 
 def find_live_records(
-    view: LogView, *, stable_offset: int | None = None, map_bytes: int = _MAP_BYTES
+    view: LogView, *, stable_offset: int | None = None, map_bytes: int = MAP_BYTES
 ) -> list[LiveRecords]:
     """Return for every segment what is live in it."""
-    search = _Search(view, stable_offset, map_bytes)
+    end = find_last_stable_offset(view) if stable_offset is None else stable_offset
+    search = KeySearch(view, view.log_start_offset, end, map_bytes)
     shares = 1
-    while (found := search.run(shares)) is None:
+    while (found := _live_records(search, view, end, shares)) is None:
         shares *= 2
     return found
 
 
-class _Search:
-    """One look at all keys of a log; one thread."""
-
-    def __init__(self, view: LogView, stable_offset: int | None, map_bytes: int) -> None:
-        self._view = view
-        self._map = OffsetMap(map_bytes, _LOAD_FACTOR)
-        self._start = view.log_start_offset
-        self._end = find_last_stable_offset(view) if stable_offset is None else stable_offset
-        aborted = find_aborted_transactions(view, self._start, self._end)
-        self._aborted = AbortedTransactions(aborted)
-        self._reader = KeyedRecordReader()
-
-    def run(self, shares: int) -> list[LiveRecords] | None:
-        """Return what is live; None if the map has no room for a share of the keys."""
-        found = [LiveRecords() for _ in self._view.segments]
-        # One hash key for the whole run: the hash says which share a key belongs to.
-        hash_key = HashKey.random()
-        for share in range(shares):
-            self._map.clear()
-            if not self._fill(hash_key, share, shares):
-                return None
-            self._judge(found, hash_key, share, shares)
-        return found
-
-    def _fill(self, hash_key: HashKey, share: int, shares: int) -> bool:
-        for index in range(len(self._view.segments)):
-            for window, batches in self._windows(index, None):
-                for records in self._read(window, batches, hash_key):
-                    rows = self._rows(records, share, shares)
-                    if self._map.put(records.hashes, records.offsets, rows) < rows.size:
-                        return False
-        return True
-
-    def _judge(self, found: list[LiveRecords], hash_key: HashKey, share: int, shares: int) -> None:
+def _live_records(
+    search: KeySearch, view: LogView, end: int, shares: int
+) -> list[LiveRecords] | None:
+    """Return what is live; None if the map has no room for a share of the keys."""
+    found = [LiveRecords() for _ in view.segments]
+    for share in range(shares):
+        if not search.fill(share, shares):
+            return None
         for index, live in enumerate(found):
-            whole = live if share == 0 else None
-            for window, batches in self._windows(index, whole):
-                for records in self._read(window, batches, hash_key):
-                    rows = self._rows(records, share, shares)
-                    last = self._map.find(records.hashes, rows)
-                    kept = rows[last == records.offsets[rows]]
-                    live.live_bytes += float(_shares_of_bytes(records)[kept].sum())
-                    live.live_records = _sum(live.live_records, kept.size)
-                    if share == 0:
-                        live.records = _sum(live.records, records.offsets.size)
+            for window in search.windows(index):
+                is_gone, is_kept = _decided(search, window.headers, end)
+                if share == 0:
+                    for mask, are_live in ((is_gone, False), (is_kept, True)):
+                        sizes, counts = window.headers.sizes_bytes, window.headers.record_counts
+                        live.add_batches(sizes[mask], counts[mask], are_live=are_live)
+                for records in search.read(window, np.flatnonzero(~is_gone & ~is_kept)):
+                    _judge(live, search, records, share, shares)
+    return found
 
-    def _windows(
-        self, index: int, whole: LiveRecords | None
-    ) -> Iterator[tuple[Window, npt.NDArray[np.int64]]]:
-        """Yield the windows of a segment, and which of their batches have records to judge."""
-        for window in SegmentHeaders(self._view, index, verifies_checksums=True):
-            headers = window.headers
-            is_gone = (headers.last_offsets < self._start) | self._aborted.mask(headers)
-            is_kept = (
-                headers.is_control
-                | (headers.last_offsets >= self._end)
-                | (headers.record_counts == 0)
-            ) & ~is_gone
-            if whole is not None:
-                for mask, are_live in ((is_gone, False), (is_kept, True)):
-                    sizes, counts = headers.sizes_bytes[mask], headers.record_counts[mask]
-                    whole.add_batches(sizes, counts, are_live=are_live)
-            yield window, np.flatnonzero(~is_gone & ~is_kept)
 
-    def _read(
-        self, window: Window, batches: npt.NDArray[np.int64], hash_key: HashKey
-    ) -> Iterator[KeyedRecords]:
-        return self._reader.read(window, batches, hash_key, range(self._start, self._end))
+def _decided(
+    search: KeySearch, headers: BatchHeaders, end: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which batches no consumer gets, and which of the others a cleaning leaves alone."""
+    is_gone = search.are_gone(headers)
+    is_kept = headers.is_control | (headers.last_offsets >= end) | (headers.record_counts == 0)
+    return is_gone, is_kept & ~is_gone
 
-    def _rows(self, records: KeyedRecords, share: int, shares: int) -> npt.NDArray[np.int64]:
-        """Return the rows of records that are served and whose keys are of a share."""
-        chosen = records.has_key & (records.offsets >= self._start)
-        if shares > 1:
-            chosen &= records.hashes[:, 1].view(np.uint64) % np.uint64(shares) == share
-        return np.flatnonzero(chosen)
+
+def _judge(
+    live: LiveRecords, search: KeySearch, records: KeyedRecords, share: int, shares: int
+) -> None:
+    rows = search.rows(records, share, shares)
+    last = search.map.find(records.hashes, rows)
+    kept = rows[last == records.offsets[rows]]
+    live.live_bytes += float(_shares_of_bytes(records)[kept].sum())
+    live.live_records = _sum(live.live_records, kept.size)
+    if share == 0:
+        live.records = _sum(live.records, records.offsets.size)
 
 
 def _shares_of_bytes(records: KeyedRecords) -> npt.NDArray[np.float64]:

@@ -14,6 +14,7 @@ TABLE_NAMES = (
     "leader_epochs",
     "cleaning",
     "findings",
+    "latest",
 )
 """What `pylog.read_table` and Spark's option ``table`` take."""
 

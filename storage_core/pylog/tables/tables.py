@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.locations import in_store
+from pylog.positions import LATEST as LOG_END
+from pylog.positions import check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -16,6 +18,7 @@ from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
 from pylog.tables.index_entries import INDEX_ENTRIES
+from pylog.tables.latest import LATEST
 from pylog.tables.log_tables import (
     FINDINGS_TABLE,
     LEADER_EPOCHS,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
+    from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.tables.metadata_table import MetadataTable
 
@@ -47,6 +51,7 @@ METADATA_TABLES = (
     LEADER_EPOCHS,
     CLEANING,
     FINDINGS_TABLE,
+    LATEST,
 )
 _BY_NAME = {table.name: table for table in METADATA_TABLES}
 
@@ -56,6 +61,7 @@ def metadata_table(
     *,
     check_crc: bool = False,
     check_keys: bool = False,
+    end: OffsetSpecs = LOG_END,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> MetadataTable:
     """Return the table of that name.
@@ -68,8 +74,11 @@ def metadata_table(
         Whether ``batches`` says which checksums are right.
     check_keys
         Whether ``cleaning`` reads all records, to say which are live.
+    end
+        Of which offset or time ``latest`` shows the state.
     max_decompressed_bytes
-        For ``findings``, which decodes records: as of `pylog.reading.reader.TaskReader`.
+        For ``findings`` and ``latest``, which decode records: as of
+        `pylog.reading.reader.TaskReader`.
 
     Raises
     ------
@@ -80,13 +89,13 @@ def metadata_table(
     if name not in _BY_NAME:
         raise ValueError(unknown_table(name))
     table = _BY_NAME[name]
-    checks = {"check_crc": check_crc, "check_keys": check_keys}
-    for option in (each for each, is_asked in checks.items() if is_asked):
-        if option not in table.options:
+    given = {"check_crc": check_crc, "check_keys": check_keys, "end": end}
+    for option, value in given.items():
+        if value not in (False, LOG_END) and option not in table.options:
             owner = next(each for each in METADATA_TABLES if option in each.options)
             msg = f"{option} is for table {owner.name!r}, table {name!r} {owner.options[option]}"
             raise ValueError(msg)
-    return table.with_options({**checks, "max_decompressed_bytes": max_decompressed_bytes})
+    return table.with_options({**given, "max_decompressed_bytes": max_decompressed_bytes})
 
 
 def tables_with_options(**options: object) -> list[MetadataTable]:
@@ -138,16 +147,17 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     pattern: str | None = None,
     check_crc: bool = False,
     check_keys: bool = False,
+    end: OffsetSpecs = LOG_END,
     mode: str | ReadMode = ReadMode.FAILFAST,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     leave_page_cache: bool = False,
     filesystem: object | None = None,
     storage_options: Mapping[str, object] | None = None,
 ) -> pa.Table:
-    """Return a table about the structure of the logs under ``path``.
+    """Return a table about the logs under ``path``.
 
-    Made of batch headers and side files; only "findings" decodes records, and "cleaning" where keys
-    are asked for. Partitions are read side by side, by as many threads as there are processors, or
+    Made of batch headers and side files; only "findings" and "latest" decode records, and
+    "cleaning" where keys are asked for. Partitions are read side by side, by as many threads as there are processors, or
     as the environment variable ``PYLOG_NUM_THREADS`` says.
 
     Parameters
@@ -157,7 +167,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         returned. Never written to or locked, nor read through a mapping.
     table
         "partitions", "segments", "batches", "index_entries", "transactions", "producers",
-        "leader_epochs", "cleaning" or "findings"; docs/table-columns.md has their columns.
+        "leader_epochs", "cleaning", "findings" or "latest"; docs/table-columns.md has their
+        columns.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
         names. By default all topics but internal ones, which must be named: ``topics`` may be the
@@ -167,6 +178,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     check_keys
         Whether table "cleaning" reads all records, twice, and so says how much of a compacted topic
         is live; up to 128 MiB for each partition that is being read.
+    end
+        Of which offset or time table "latest" shows the state: as of `scan`.
     mode
         "FAILFAST": damage to a log is an error. "DROPMALFORMED", "PERMISSIVE": batches that are
         damaged, also those of a wrong checksum, and what cannot be read at all are left out and
@@ -174,8 +187,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         partition's row of table "partitions"; and what is wrong with a side file is a value in a
         row of the table that is about it.
     max_decompressed_bytes
-        Most bytes that the records of one batch may have, decompressed; in table "findings", the
-        one that decodes them, a batch that has more is a row.
+        Most bytes that the records of one batch may have, decompressed. In table "findings", a
+        batch that has more is a row; in "latest" it is damage.
     leave_page_cache
         As for `scan`. Whole batches are read, where otherwise headers would do.
     filesystem, storage_options
@@ -204,6 +217,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         table,
         check_crc=check_crc,
         check_keys=check_keys,
+        end=end,
         max_decompressed_bytes=max_decompressed_bytes,
     )
     directory = opened(in_store(path, filesystem, storage_options))
@@ -215,6 +229,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         mode=mode,
         leave_page_cache=leave_page_cache,
     )
+    check_specs(end, [view.topic_partition for view in views])
     return pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
 
 

@@ -100,9 +100,10 @@ def sql(
 
     DuckDB runs the query (pip install 'pyspark-pylog[duckdb]'). There are views with the names
     records, partitions, segments, batches, index_entries, transactions, producers, leader_epochs,
-    cleaning and findings. records has topic, partition, "offset", timestamp, timestampType, key,
-    value and headers; docs/sql.md tells of the others. Options choose what is in them; offsets,
-    times and --isolation are about records alone.
+    cleaning, findings and latest. records has topic, partition, "offset", timestamp, timestampType,
+    key, value and headers, and so has latest, for the last record of each key; docs/sql.md tells
+    of the others. Options choose what is in them; offsets, times and --isolation are about records
+    alone, but for --end-offset and --end-timestamp, which also say of when latest shows the state.
 
     Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps
     and keys those that WHERE compares with constants; and nothing after LIMIT. count(*) reads batch
