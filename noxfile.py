@@ -43,6 +43,7 @@ TESTS = (
     "tests/e2e/test_cli.py",
     "tests/e2e/test_demo.py",
 )
+AIRFLOW = ("apache-airflow-core>=3", "apache-airflow-providers-standard")
 DISTRIBUTIONS = Path("build/test-matrix")
 
 
@@ -73,4 +74,14 @@ def installed(session: nox.Session, versions: str) -> None:
         *("python", "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"),
         *(session.posargs or TESTS),
         env={"PYTHONPATH": None, "NUMBA_CACHE_DIR": None, "HYPOTHESIS_PROFILE": "fast"},
+    )
+
+
+@nox.session(python=PYTHONS[1])
+def airflow(session: nox.Session) -> None:
+    """Run the DAG of jobs/schedulers in Airflow."""
+    session.install(*AIRFLOW, "pytest", "pytest-benchmark")
+    session.run(
+        *("python", "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider", "--noconftest"),
+        "tests/unit/jobs/test_airflow_dag.py",
     )

@@ -6,6 +6,7 @@ columns, so nothing is shared with another use. Spark evaluates the predicates a
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import functions as sf
@@ -14,8 +15,9 @@ from pyspark.sql.types import StructType
 from pylog import RecordFilter
 from pylog.jobs import absolute_location, to_record_filter
 from pyspark_pylog.batch_reader import COUNT
+from pyspark_pylog.explanation import lines_of_read
 from pyspark_pylog.option_values import format_record_filter
-from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS
+from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS, ReadOptions
 from pyspark_pylog.spark_workarounds import classic_plan, connect_plan
 from pyspark_pylog.spark_workarounds.worker_python import WorkerPythonCheck, is_classic
 
@@ -34,11 +36,16 @@ if TYPE_CHECKING:
         def find_columns(self, frame: DataFrame, known: Sequence[str]) -> list[str] | None: ...
 
 
+_OF_DATAFRAMES = ("_jdf", "_plan", "_session")
+"""What DataFrames ask others for that they are joined with: of a JVM, of a client of Connect."""
+
+
 class PylogTable:
     """The description of a read. It is immutable: every method returns a new one.
 
     It has every method of a DataFrame: ``count()``, ``show()``, ``groupBy()`` … act on the
-    DataFrame that it describes.
+    DataFrame that it describes, and other DataFrames take it for one: ``orders.join(table, "key")``.
+    ``table.key`` and ``table["key"]`` are the columns of that name, wherever they are used.
     """
 
     def __init__(
@@ -90,31 +97,64 @@ class PylogTable:
         """Return the DataFrame of all columns."""
         return self._dataframe(())
 
+    def explain(
+        self,
+        extended: bool | str | None = None,  # noqa: FBT001 - as of DataFrame.explain
+        mode: str | None = None,
+    ) -> None:
+        """Print what is read, and then Spark's plan, as ``DataFrame.explain`` does.
+
+        That is: paths, topics, offsets and bytes of each partition, and the predicates that leave
+        out some of them. Nothing is read for it but what planning needs. A client of Spark Connect
+        does not see the directories, and prints the predicates alone.
+        """
+        pushed = self._pushed(self._load({}))
+        names = self.to_df().columns
+        if is_classic(self._spark):
+            given = {name: str(value) for name, value in {**self._options, **pushed}.items()}
+            path = self._path if isinstance(self._path, str) else json.dumps(list(self._path))
+            given["path" if isinstance(self._path, str) else "paths"] = path
+            lines = list(lines_of_read(ReadOptions.parse(given), names))
+        else:
+            lines = ["== pylog ==", f"pushed:     {pushed.get(RECORD_FILTER, 'nothing')}"]
+        print("\n".join([*lines, ""]))  # noqa: T201 - as DataFrame.explain does
+        self.to_df().explain(extended, mode)
+
+    def __getitem__(self, name: Any) -> Any:  # noqa: ANN401 - as of DataFrame
+        if isinstance(name, str):
+            return sf.col(name)
+        return self.to_df()[name]
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a DataFrame has
-        if name.startswith("_"):
+        if name.startswith("_") and name not in _OF_DATAFRAMES:
             raise AttributeError(name)
-        return getattr(self.to_df(), name)
+        frame = self.to_df()
+        if not hasattr(type(frame), name) and name in frame.columns:
+            return sf.col(name)
+        return getattr(frame, name)
 
     def _dataframe(self, columns: Sequence[Column | str]) -> DataFrame:
         """Return the DataFrame, whose load has what is found in a plan of all rows."""
         plan: _Plan = classic_plan if is_classic(self._spark) else connect_plan
         whole = self._load({})
         plain = self._finish(whole, columns)
-        pushed: dict[str, str] = {}
-        where = to_record_filter(plan.find_comparisons(self._finish(whole, ())))
-        is_narrowed = where != RecordFilter()
-        if is_narrowed:
-            pushed[RECORD_FILTER] = format_record_filter(where)
+        pushed = self._pushed(whole)
         names = None
         if columns and "columns" not in map(str.lower, self._options):
             names = plan.find_columns(plain, whole.columns)
-        if not is_narrowed and not names:
+        if not pushed and not names:
             return plain
         # With a schema, Spark need not ask for one again.
         schema = whole.schema
         if names:
             schema = StructType([schema[name] for name in names])
         return self._finish(self._load(pushed, schema), columns)
+
+    def _pushed(self, whole: DataFrame) -> dict[str, str]:
+        """Return the option that has what the conditions say of places, times and keys."""
+        plan: _Plan = classic_plan if is_classic(self._spark) else connect_plan
+        where = to_record_filter(plan.find_comparisons(self._finish(whole, ())))
+        return {} if where == RecordFilter() else {RECORD_FILTER: format_record_filter(where)}
 
     def _load(self, pushed: dict[str, str], schema: StructType | None = None) -> DataFrame:
         reader = self._spark.read.format("pylog").options(**self._options, **pushed)

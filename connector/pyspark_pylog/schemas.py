@@ -72,6 +72,7 @@ _NEVER_NULL = frozenset({"topic", "partition"})
 """In tables that have no rows about log directories."""
 _SIMPLE: dict[str, DataType] = {
     "string": StringType(),
+    "binary": BinaryType(),
     "int32": IntegerType(),
     "int64": LongType(),
     "bool": BooleanType(),

@@ -59,7 +59,10 @@ _PUBLIC = LazyNames(
             "json_name",
             "JSON_SCHEMA_VERSION",
         ),
-        "pylog.text.words": ("printable",),
+        "pylog.text.words": (
+            "format_bytes",
+            "printable",
+        ),
         "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.record_removal": (

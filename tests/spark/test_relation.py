@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import TYPE_CHECKING
 
@@ -270,3 +271,51 @@ def test_a_count_of_predicates_reads_what_they_name(
     late = orders.where("offset >= 5 AND partition = 0")
     assert late.count() == load(spark, logs).where("offset >= 5 AND partition = 0").count()
     assert sorted(columns_of(late.select(F.lit(1)))) == ["offset", "partition"]
+
+
+def test_a_table_is_used_wherever_a_dataframe_is(
+    spark: SparkSession, orders: PylogTable, logs: Path
+) -> None:
+    whole = load(spark, logs)
+    count = whole.where("key = 'k1'").count()
+    assert 0 < count < whole.count()
+    places = ["topic", "partition", "offset"]
+    for part in (orders.where(orders.key == b"k1"), orders.filter(orders["key"] == b"k1")):
+        assert options_of(part.to_df())["recordFilter"] == '{"keys": ["azE="]}'
+        assert whole.join(part, places).count() == count
+        assert part.join(orders, places).count() == count
+        assert whole.union(part).count() == whole.count() + count
+        assert whole.exceptAll(part).count() == whole.count() - count
+        assert part.join(F.broadcast(orders.to_df()), places, "left_anti").isEmpty()
+        assert part.groupBy(part.key).count().collect() == [(b"k1", count)]
+        assert part.orderBy(part["offset"].desc()).select(part.partition).first() is not None
+
+
+def test_explain_says_what_is_read(
+    orders: PylogTable, logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = orders.where("topic = 'orders' and partition = 1 and offset between 3 and 7")
+    part.explain()
+    ours, _, plan = capsys.readouterr().out.partition("\n\n")
+    lines = [line.partition(":")[::2] for line in ours.splitlines()[1:]]
+    found = {name: text.strip() for name, text in lines}
+    assert found["path"] == str(logs)
+    assert found["topics"] == "orders (1)"
+    assert found["range"].startswith("orders-1 offsets [3, 8), ")
+    assert json.loads(found["pushed"]) == {
+        **{"topics": ["orders"], "partitions": [1]},
+        **{"min_offset": 3, "max_offset": 7},
+    }
+    size = int(found["to read"].partition("(")[2].partition(" bytes")[0])
+    [task] = tasks_of(part.to_df())
+    assert 0 < size == task.size_bytes
+    assert "Physical Plan" in plan
+
+
+def test_explain_of_a_table_names_its_topics(
+    spark: SparkSession, logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table(spark, str(logs), table="latest", subscribe="orders").explain()
+    printed = capsys.readouterr().out
+    assert "table:      latest, of whole logs; no predicate is pushed" in printed
+    assert "topics:     orders (" in printed
