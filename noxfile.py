@@ -82,6 +82,16 @@ def airflow(session: nox.Session) -> None:
     """Run the DAG of jobs/schedulers in Airflow."""
     session.install(*AIRFLOW, "pytest", "pytest-benchmark")
     session.run(
-        *("python", "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider", "--noconftest"),
+        *(
+            "python",
+            "-m",
+            "pytest",
+            "-q",
+            "-W",
+            "default",
+            "-p",
+            "no:cacheprovider",
+            "--noconftest",
+        ),
         "tests/unit/jobs/test_airflow_dag.py",
     )

@@ -31,7 +31,9 @@ def lines_of_read(options: ReadOptions, columns: Sequence[str]) -> Iterator[str]
     pushed = "nothing" if options.where is None else format_record_filter(options.where)
     yield f"pushed:     {pushed}"
     partitions = PylogBatchReader(options, read_schema(options)).partitions()
-    tasks = [each for group in partitions if isinstance(group, TaskPartition) for each in group.tasks]
+    tasks = [
+        each for group in partitions if isinstance(group, TaskPartition) for each in group.tasks
+    ]
     ranges: dict[tuple[str, int], tuple[int, int, int]] = {}
     for task in tasks:
         place = task.topic_partition.topic, task.topic_partition.partition
@@ -42,13 +44,14 @@ def lines_of_read(options: ReadOptions, columns: Sequence[str]) -> Iterator[str]
             size + task.size_bytes,
         )
     yield f"topics:     {_topics(list(ranges))}"
-    for place, (start, end, size) in list(sorted(ranges.items()))[:_MOST_RANGES]:
+    for place, (start, end, size) in sorted(ranges.items())[:_MOST_RANGES]:
         name = f"{place[0]}-{place[1]}"
         yield f"range:      {name} offsets [{start}, {end}), {pylog.jobs.format_bytes(size, ' ')}"
     if len(ranges) > _MOST_RANGES:
         yield f"            and {len(ranges) - _MOST_RANGES} more"
     whole = sum(size for _, _, size in ranges.values())
-    yield f"to read:    {pylog.jobs.format_bytes(whole, ' ')} ({whole} bytes) in {len(partitions)} Spark tasks"
+    shown = pylog.jobs.format_bytes(whole, " ")
+    yield f"to read:    {shown} ({whole} bytes) in {len(partitions)} Spark tasks"
 
 
 def _lines_of_logs(options: ReadOptions) -> Iterator[str]:

@@ -133,7 +133,9 @@ class ReadOptions:
     starting_timestamp: int | None = _option(values.timestamp)
     ending_timestamp: int | None = _option(values.timestamp, of=Of.BATCH | Of.LATEST)
     starting_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps)
-    ending_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps, of=Of.BATCH | Of.LATEST)
+    ending_offsets_by_timestamp: Mapping[Any, int] | None = _option(
+        values.timestamps, of=Of.BATCH | Of.LATEST
+    )
     starting_offsets_by_timestamp_strategy: str = _option(values.one_of("error", LATEST), "error")
     fail_on_data_loss: bool = _option(values.boolean, default=True)
     isolation_level: IsolationLevel | None = _option(values.isolation_level)

@@ -44,7 +44,7 @@ class PylogTable:
     """The description of a read. It is immutable: every method returns a new one.
 
     It has every method of a DataFrame: ``count()``, ``show()``, ``groupBy()`` … act on the
-    DataFrame that it describes, and other DataFrames take it for one: ``orders.join(table, "key")``.
+    DataFrame that it describes, and others take it for one: ``orders.join(table, "key")``.
     ``table.key`` and ``table["key"]`` are the columns of that name, wherever they are used.
     """
 

@@ -51,9 +51,9 @@ from pyspark_pylog.errors import ADVICE_ON_DAMAGE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from pylog_jobs.export_output import Output, PartitionRange
     from pylog_jobs.record_files import Folder, WrittenFile
@@ -239,8 +239,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hand-over",
         metavar="DIRECTORY",
         type=Path,
-        help="write to this directory at which offsets a consumer, Kafka Connect or Spark continues "
-        "from the broker, so that nothing is missing and nothing there twice",
+        help="write to this directory at which offsets a consumer, Kafka Connect or Spark "
+        "continues from the broker, so that nothing is missing and nothing there twice",
     )
     parser.add_argument(
         "--allow-data-loss",
@@ -267,7 +267,8 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
     if len({each.name for each in columns}) < len(columns):
         msg = f"--partition-by names a column twice: {', '.join(each.name for each in columns)}"
         raise UsageError(msg)
-    open_output = {DELTA: DeltaOutput, ICEBERG: IcebergOutput}.get(arguments.format, ExportOutput)
+    outputs: dict[str, Callable[[str], Output]] = {DELTA: DeltaOutput, ICEBERG: IcebergOutput}
+    open_output = outputs.get(arguments.format, ExportOutput)
     parameters = ExportParameters(
         paths=paths,
         output=open_output(arguments.output),

@@ -28,8 +28,8 @@ The rename of a directory is atomic on local file systems and on NFS, and rows a
 the one directory: no reader sees a part of a run, and no record is lost or exported twice. All
 files are synced before it. Staging directories have names that are never used again, and the driver
 moves the files of successful tasks into one where no task writes: executors that outlive their
-driver, and second attempts of a task, write to where nobody looks. Object stores have no such rename, so that
-the output cannot be there.
+driver, and second attempts of a task, write to where nobody looks. Object stores have no such
+rename, so that the output cannot be there.
 """
 
 from __future__ import annotations

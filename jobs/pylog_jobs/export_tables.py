@@ -40,7 +40,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 import pylog
-from pylog_jobs.export_output import ExportedPartition, ExportRun
+from pylog_jobs.export_output import ExportedPartition, ExportRun, Output
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import Folder, sync
 
@@ -71,10 +71,9 @@ def _missing(package: str, extra: str) -> UsageError:
     )
 
 
-class _Table:
+class _Table(Output):
     """What both kinds of table have in common."""
 
-    name: str
     keeps_partition_columns = False
 
     def owned(self) -> AbstractContextManager[None]:
@@ -109,8 +108,8 @@ class _Table:
                 raise UsageError(msg)
         if list(partition_by) != list(found_by):
             msg = (
-                f"{self.name} is partitioned by {', '.join(found_by) or 'nothing'}, and the rows by "
-                f"{', '.join(partition_by) or 'nothing'}; continue with --partition-by of the "
+                f"{self.name} is partitioned by {', '.join(found_by) or 'nothing'}, and the rows "
+                f"by {', '.join(partition_by) or 'nothing'}; continue with --partition-by of the "
                 "table, or export to another one"
             )
             raise UsageError(msg)
@@ -193,6 +192,7 @@ class DeltaOutput(_Table):
         from deltalake.transaction import (  # noqa: PLC0415 - an extra
             AddAction,
             CommitProperties,
+            RemoveAction,
             Transaction,
         )
 
@@ -201,7 +201,7 @@ class DeltaOutput(_Table):
             msg = f"{self.name} was not prepared"
             raise RuntimeError(msg)
         now_ms = int(time.time() * 1000)
-        actions = [
+        actions: list[AddAction | RemoveAction] = [
             AddAction(
                 f"{Path(folder.path).name}/{Path(each.path).name}",
                 each.bytes,
@@ -250,7 +250,7 @@ def _delta_statistics(file: WrittenFile) -> str:
     }
     times = file.bounds.get("timestamp")
     if times is not None:
-        if _FIRST_US <= times[0] and times[1] < _END_US:
+        if times[0] >= _FIRST_US and times[1] < _END_US:
             bounds["timestamp"] = [
                 (_EPOCH + dt.timedelta(microseconds=each)).isoformat(timespec="milliseconds") + "Z"
                 for each in times
@@ -326,7 +326,7 @@ class IcebergOutput(_Table):
             raise _missing("pyiceberg", "iceberg") from error
         self.name = name
         of_catalog, *identifier = name.split(".")
-        if len(identifier) < 2 or not all(identifier):  # noqa: PLR2004 - namespace and table
+        if len(identifier) < 2 or not all(identifier):
             msg = f"the output is {name!r}, expected CATALOG.NAMESPACE.TABLE for --format iceberg"
             raise UsageError(msg)
         self._identifier = tuple(identifier)
@@ -372,7 +372,9 @@ class IcebergOutput(_Table):
             raise UsageError(msg)
         found = self._table.schema()
         names = [
-            found.find_field(field.source_id).name if isinstance(field.transform, self._identity) else str(field)
+            found.find_field(field.source_id).name
+            if isinstance(field.transform, self._identity)
+            else str(field)
             for field in self._table.spec().fields
         ]
         self._ensure_fits(schema, partition_by, found.as_arrow(), names)
@@ -411,8 +413,9 @@ class IcebergOutput(_Table):
             table.metadata.properties["commit.retry.num-retries"] = "0"
             try:
                 with table.transaction() as transaction:
-                    number = table.metadata.last_sequence_number + 1
-                    text = json.dumps({**state, _SEQUENCE: number}, separators=(",", ":"))
+                    metadata: Any = table.metadata  # of version 2 at least, see `prepare`
+                    sequence_number = metadata.last_sequence_number + 1
+                    text = json.dumps({**state, _SEQUENCE: sequence_number}, separators=(",", ":"))
                     transaction.set_properties({_PROPERTY: text})
                     transaction.add_files(
                         paths, snapshot_properties={_PROPERTY: text}, check_duplicate_files=False
@@ -420,8 +423,7 @@ class IcebergOutput(_Table):
                 break
             except self._exceptions.CommitFailedException as error:
                 found = self.last_run()
-                text = _state_of(self._loaded())
-                if text is not None and json.loads(text).get("folder") == state["folder"]:
+                if json.loads(_state_of(self._loaded()) or "{}").get("folder") == state["folder"]:
                     break  # the answer to a commit was lost
                 if (-1 if found is None else found.number) != run.number - 1:
                     msg = f"{self.name}: {_OTHER_RUN}"
@@ -439,9 +441,7 @@ class IcebergOutput(_Table):
         return self._table
 
 
-def _iceberg_filesystem(
-    properties: Mapping[str, str], scheme: str, netloc: str
-) -> fs.FileSystem:
+def _iceberg_filesystem(properties: dict[str, Any], scheme: str, netloc: str) -> fs.FileSystem:
     from pyiceberg.io.pyarrow import PyArrowFileIO  # noqa: PLC0415 - an extra
 
     return PyArrowFileIO(properties).fs_by_scheme(scheme, netloc)

@@ -5,7 +5,7 @@
                               ``kafka-consumer-groups --reset-offsets --from-file`` reads them
 ``connect-offsets.json``      the body of Kafka Connect's ``PATCH /connectors/NAME/offsets``, for a
                               sink connector (KIP-875)
-``spark-offsets.json``        the value of ``startingOffsets`` of Spark's sources ``kafka``, ``pylog``
+``spark-offsets.json``        the value of ``startingOffsets`` for Spark's ``kafka`` and ``pylog``
 ============================  ====================================================================
 
 An offset is that of the next record: the first one that has not been exported.
@@ -16,13 +16,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog_jobs.record_files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 def write_hand_over(directory: Path, offsets: Mapping[tuple[str, int], int]) -> list[str]:

@@ -209,9 +209,10 @@ def _parts(
     while start < batch.num_rows:
         values = values_at(start)
         rest = range(start, batch.num_rows)
-        end = start + bisect_right(rest, 0, key=lambda row: int(values_at(row) != values))  # noqa: B023 - called here
-        yield tuple(None if each is None else str(each) for each in values), batch.slice(
-            start, end - start
+        end = start + bisect_right(rest, 0, key=lambda row: int(values_at(row) != values))
+        yield (
+            tuple(None if each is None else str(each) for each in values),
+            batch.slice(start, end - start),
         )
         start = end
 

@@ -1,7 +1,7 @@
 """Runs a job, and again where that may help, for schedulers that do not look at exit statuses.
 
-``run_job.py ingest --config orders.toml``: status 3 is tried again, three times, five minutes apart;
-any other one ends the run at once. The attempts share the process, and so a cluster's Spark.
+``run_job.py ingest --config orders.toml``: status 3 is tried again, three times, five minutes
+apart; any other one ends the run at once. The attempts share the process, and so a cluster's Spark.
 """
 
 from __future__ import annotations

@@ -106,7 +106,8 @@ def register(
         `pylog.read_table`, in each query of the view.
     **arguments
         Those of `pylog.scan`. Topics, partitions, ``mode`` and ``leave_page_cache`` hold for
-        the metadata tables, too, and ``end`` for ``latest``. By default ``records`` has all columns but ``batch``.
+        the metadata tables, too, and ``end`` for ``latest``. By default ``records`` has all columns
+        but ``batch``.
 
     Returns
     -------

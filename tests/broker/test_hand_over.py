@@ -47,12 +47,12 @@ def rest_of(broker: KafkaBroker, group: str, count: int) -> list[int]:
         }
     )
     consumer.subscribe(["orders"])
-    found = []
+    found: list[int] = []
     while len(found) < count:
         message = consumer.poll(30)
         assert message is not None
         assert message.error() is None, message.error()
-        found.append(int(message.value()))
+        found.append(int(message.value() or b""))
     consumer.close()
     return found
 

@@ -40,7 +40,7 @@ def _assigned(ends: dict[tuple[str, int], int]) -> dict[str, list[int]]:
     return found
 
 
-def _specs(ends: dict[tuple[str, int], int]) -> dict[pylog.TopicPartition, int]:
+def _specs(ends: dict[tuple[str, int], int]) -> pylog.OffsetSpecs:
     return {pylog.TopicPartition(*place): end for place, end in ends.items()}
 
 

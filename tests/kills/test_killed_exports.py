@@ -18,15 +18,17 @@ from tests.spark.test_export_formats import (
     ICEBERG,
     TABLES,
     append,
+    catalog,
     catalog_variables,
     numbers,
 )
-from tests.spark.test_export_formats import catalog as catalog  # a fixture
 from tests.spark.test_job_processes import environment, python
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+__all__ = ["catalog"]  # a fixture
 
 pytestmark = [
     *NEEDS_SPARK,

@@ -25,7 +25,11 @@ SOURCE = {"version": "3.0.0.Final", "connector": "postgresql", "name": "pg", "ls
 
 
 def event(
-    op: str, before: dict[str, Any] | None, after: dict[str, Any] | None, *, has_schema: bool = False
+    op: str,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    *,
+    has_schema: bool = False,
 ) -> bytes:
     change = {"before": before, "after": after, "source": SOURCE, "op": op, "ts_ms": 1559033904863}
     whole = {"schema": {"type": "struct", "name": "Envelope"}, "payload": change}

@@ -7,7 +7,6 @@ import base64
 import csv
 import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -113,9 +113,7 @@ def lines_of(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
                 "timestamp": at_ms,
                 "key": _base64(row["key"]),
                 "value": _base64(row["value"]),
-                "headers": [
-                    [each["key"], _base64(each["value"])] for each in row["headers"] or []
-                ],
+                "headers": [[each["key"], _base64(each["value"])] for each in row["headers"] or []],
             }
         return
     for path in sorted((folder / kind).rglob(f"*.{kind}")):
@@ -133,7 +131,9 @@ def _base64(value: bytes | None) -> str | None:
 
 
 @pytest.mark.parametrize("kind", [*TABLES, "jsonl", "csv"])
-@pytest.mark.parametrize("isolation", ["committed", pytest.param("uncommitted", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "isolation", ["committed", pytest.param("uncommitted", marks=pytest.mark.thorough)]
+)
 def test_a_broker_s_directory_is_exported_as_kafka_reads_it(
     session: SparkSession, golden_root: GoldenRoot, tmp_path: Path, isolation: str, kind: str
 ) -> None:
@@ -257,7 +257,7 @@ def test_an_export_that_is_broken_off_at_any_step_loses_and_doubles_nothing(
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_of_two_runs_at_a_time_one_is_told_to_run_again(
-    session: SparkSession, tmp_path: Path, kind: str
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     append(tmp_path / "logs", range(10))
     export.run(session, prepared(tmp_path / "logs", kind))
@@ -269,14 +269,14 @@ def test_of_two_runs_at_a_time_one_is_told_to_run_again(
         export.run(session, prepared(tmp_path / "logs", kind))
         return publish(*given)
 
-    slow.output.publish = overtaken  # type: ignore[method-assign]
+    monkeypatch.setattr(slow.output, "publish", overtaken)
     with pytest.raises(JobFailedError, match="another run has exported to it meanwhile; run again"):
         export.run(session, slow)
     assert numbers(tmp_path, kind) == list(range(16))
 
 
 def test_who_else_commits_to_an_iceberg_table_meanwhile_is_waited_for(
-    session: SparkSession, tmp_path: Path
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(tmp_path / "logs", range(10))
     export.run(session, prepared(tmp_path / "logs", "iceberg"))
@@ -289,7 +289,7 @@ def test_who_else_commits_to_an_iceberg_table_meanwhile_is_waited_for(
         table.append(table.scan(limit=1).to_arrow())
         return publish(*given)
 
-    slow.output.publish = overtaken  # type: ignore[method-assign]
+    monkeypatch.setattr(slow.output, "publish", overtaken)
     assert export.run(session, slow).summary["rows"] == 6
     assert len(numbers(tmp_path, "iceberg")) == 16 + 1
     append(tmp_path / "logs", range(16, 18))  # behind a snapshot of somebody else's
@@ -393,7 +393,10 @@ def test_partitions_that_make_no_sense_are_refused_before_spark_starts(
     [
         ("k=CAST(key AS STRING)", "it may use topic, partition and timestamp"),
         ("x=nope(", "Syntax error|PARSE"),
-        ("t=timestamp", r"has type TIMESTAMP, expected one of STRING, DATE, INT, BIGINT; write CAST"),
+        (
+            "t=timestamp",
+            r"has type TIMESTAMP, expected one of STRING, DATE, INT, BIGINT; write CAST",
+        ),
     ],
 )
 def test_expressions_that_make_no_sense_are_refused(

@@ -204,7 +204,9 @@ def test_another_isolation_level_in_the_same_output_is_refused(
 ) -> None:
     append(tmp_path / "logs", range(5))
     export.run(session, parameters(tmp_path / "logs", tmp_path / "out"))
-    with pytest.raises(UsageError, match="were made with --isolation read_uncommitted; continue with"):
+    with pytest.raises(
+        UsageError, match="were made with --isolation read_uncommitted; continue with"
+    ):
         export.run(
             session,
             parameters(tmp_path / "logs", tmp_path / "out", isolation="read_committed"),

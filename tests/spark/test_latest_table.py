@@ -32,12 +32,16 @@ def test_spark_has_the_state_at_an_offset_or_a_time(
     records = written(tmp_path)
     frame = spark.read.format("pylog").option("table", "latest").option(option, value)
     rows = frame.load(str(tmp_path)).select("key", "offset", "value").collect()
-    assert {bytes(row.key): (row.offset, bytes(row.value)) for row in rows} == expected(records, end)
+    assert {bytes(row.key): (row.offset, bytes(row.value)) for row in rows} == expected(
+        records, end
+    )
 
 
 def test_starting_offsets_make_no_sense(spark: SparkSession, tmp_path: Path) -> None:
     written(tmp_path)
-    frame = spark.read.format("pylog").option("table", "latest").option("startingOffsets", "earliest")
+    frame = (
+        spark.read.format("pylog").option("table", "latest").option("startingOffsets", "earliest")
+    )
     message = "table 'latest' is about the last records of keys and takes no option startingOffsets"
     with pytest.raises(Exception, match=message):
         frame.load(str(tmp_path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import Window
@@ -280,6 +280,7 @@ def test_a_table_is_used_wherever_a_dataframe_is(
     count = whole.where("key = 'k1'").count()
     assert 0 < count < whole.count()
     places = ["topic", "partition", "offset"]
+    part: Any
     for part in (orders.where(orders.key == b"k1"), orders.filter(orders["key"] == b"k1")):
         assert options_of(part.to_df())["recordFilter"] == '{"keys": ["azE="]}'
         assert whole.join(part, places).count() == count
@@ -303,8 +304,10 @@ def test_explain_says_what_is_read(
     assert found["topics"] == "orders (1)"
     assert found["range"].startswith("orders-1 offsets [3, 8), ")
     assert json.loads(found["pushed"]) == {
-        **{"topics": ["orders"], "partitions": [1]},
-        **{"min_offset": 3, "max_offset": 7},
+        "topics": ["orders"],
+        "partitions": [1],
+        "min_offset": 3,
+        "max_offset": 7,
     }
     size = int(found["to read"].partition("(")[2].partition(" bytes")[0])
     [task] = tasks_of(part.to_df())

@@ -44,8 +44,9 @@ headers       headers   null where there are none
 
 A key whose last record is a tombstone (its value is null) has no row, and a record without a key
 has none: a cleaner removes both. Aborted records do not count, nor does what follows the first open
-transaction. ``end`` (Spark: ``endingOffsets``, ``endingTimestamp``; ``pylog sql``: ``--end-offset``,
-``--end-timestamp``) shows the state at an offset or a time: records from there on do not count.
+transaction. ``end`` (Spark: ``endingOffsets``, ``endingTimestamp``; ``pylog sql``:
+``--end-offset``, ``--end-timestamp``) shows the state at an offset or a time: records from there on
+do not count.
 
 The same key may be in several partitions where a producer chose partitions by something else.
 Whether the topic is configured to be compacted makes no difference. Each partition is read twice,

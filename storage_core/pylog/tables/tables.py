@@ -157,8 +157,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     """Return a table about the logs under ``path``.
 
     Made of batch headers and side files; only "findings" and "latest" decode records, and
-    "cleaning" where keys are asked for. Partitions are read side by side, by as many threads as there are processors, or
-    as the environment variable ``PYLOG_NUM_THREADS`` says.
+    "cleaning" where keys are asked for. Partitions are read side by side, by as many threads as
+    there are processors, or as the environment variable ``PYLOG_NUM_THREADS`` says.
 
     Parameters
     ----------

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,9 +45,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
         }
     )
-    from airflow.utils.db import initdb  # noqa: PLC0415 - it looks at the environment
-
-    initdb()
+    for command in (["db", "migrate"], ["dags", "reserialize"]):
+        subprocess.run([sys.executable, "-m", "airflow", *command], check=True, timeout=300)
     return folder
 
 
@@ -54,7 +55,7 @@ def dag(home: Path) -> object:
     from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415 - as above
 
     (home / "calls").write_text("")
-    bag = DagBag(str(SCHEDULERS / "airflow_dag.py"), include_examples=False)
+    bag = DagBag(str(SCHEDULERS / "airflow_dag.py"))
     assert bag.import_errors == {}
     return bag.dags["pylog_orders"]
 

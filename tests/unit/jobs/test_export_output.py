@@ -24,7 +24,9 @@ def export_run(number: int) -> ExportRun:
     return ExportRun(number=number, isolation="read_committed", partitions=PARTITIONS, files=files)
 
 
-def staged(output: ExportOutput, number: int, **partition: str | None) -> tuple[Folder, WrittenFile]:
+def staged(
+    output: ExportOutput, number: int, **partition: str | None
+) -> tuple[Folder, WrittenFile]:
     """Write what a task would, and one more file, of an attempt that failed."""
     folder = output.new_folder(number)
     Path(folder.path).mkdir(parents=True)

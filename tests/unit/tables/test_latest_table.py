@@ -57,9 +57,7 @@ def written(directory: Path) -> list[tuple[bytes | None, bytes | None]]:
 
 def expected(records: list[tuple[bytes | None, bytes | None]], end: int = RECORDS) -> Rows:
     last = {key: (offset, value) for offset, (key, value) in enumerate(records[:end]) if key}
-    return {
-        key: (offset, value) for key, (offset, value) in last.items() if value is not None
-    }
+    return {key: (offset, value) for key, (offset, value) in last.items() if value is not None}
 
 
 def rows(table: pa.Table) -> Rows:
@@ -69,9 +67,7 @@ def rows(table: pa.Table) -> Rows:
 
 
 @pytest.mark.parametrize("end", [0, 1, 2, 777, 1_500, RECORDS])
-def test_the_state_at_any_offset_is_that_of_the_records_before_it(
-    tmp_path: Path, end: int
-) -> None:
+def test_the_state_at_any_offset_is_that_of_the_records_before_it(tmp_path: Path, end: int) -> None:
     records = written(tmp_path)
     table = pylog.read_table(tmp_path, "latest", end=end)
     assert rows(table) == expected(records, end)
@@ -127,7 +123,10 @@ def test_aborted_and_open_transactions_do_not_count(tmp_path: Path) -> None:
 
 def test_old_formats_are_cut_inside_of_a_wrapper(tmp_path: Path) -> None:
     inner = [Stored(offset, 1, b"key", b"%d" % offset) for offset in range(4)]
-    write_partition(tmp_path, {0: [wrapper(inner, magic=1, codec="gzip"), message(Stored(4, 1, b"key", b"4"), magic=1)]})
+    write_partition(
+        tmp_path,
+        {0: [wrapper(inner, magic=1, codec="gzip"), message(Stored(4, 1, b"key", b"4"), magic=1)]},
+    )
     assert rows(pylog.read_table(tmp_path, "latest", end=2)) == {b"key": (1, b"1")}
     assert rows(pylog.read_table(tmp_path, "latest")) == {b"key": (4, b"4")}
 
