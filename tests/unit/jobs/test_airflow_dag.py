@@ -10,12 +10,21 @@ import os
 import stat
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.importorskip("airflow")
-pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("default")]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("airflow") is None, reason="Airflow is not installed"),
+    pytest.mark.thorough,
+    pytest.mark.filterwarnings("default"),
+]
 
 SCHEDULERS = Path(__file__).parents[3] / "jobs" / "schedulers"
 DAY = "2026-11-22"
@@ -29,25 +38,26 @@ exit $(cat "$PYLOG_HOME/status")
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a PYLOG_HOME, and an Airflow with a database of its own."""
-    folder = tmp_path_factory.mktemp("home")
-    program = folder / ".venv" / "bin" / "python"
-    program.parent.mkdir(parents=True)
-    program.write_text(PROGRAM)
-    program.chmod(program.stat().st_mode | stat.S_IEXEC)
-    os.environ.update(
-        {
-            "PYLOG_HOME": str(folder),
-            "AIRFLOW_HOME": str(folder / "airflow"),
-            "AIRFLOW__CORE__DAGS_FOLDER": str(SCHEDULERS),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
-        }
-    )
-    for command in (["db", "migrate"], ["dags", "reserialize"]):
-        subprocess.run([sys.executable, "-m", "airflow", *command], check=True, timeout=300)
-    return folder
+def home() -> Iterator[Path]:
+    """Give a PYLOG_HOME, and an Airflow with a database of its own: it must not be imported yet."""
+    assert "airflow" not in sys.modules
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / ".venv" / "bin" / "python"
+        program.parent.mkdir(parents=True)
+        program.write_text(PROGRAM)
+        program.chmod(program.stat().st_mode | stat.S_IEXEC)
+        os.environ.update(
+            {
+                "PYLOG_HOME": str(folder),
+                "AIRFLOW_HOME": str(folder / "airflow"),
+                "AIRFLOW__CORE__DAGS_FOLDER": str(SCHEDULERS),
+                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            }
+        )
+        command = [sys.executable, "-m", "airflow", "db", "migrate"]
+        subprocess.run(command, check=True, timeout=300)
+        yield folder
 
 
 @pytest.fixture
