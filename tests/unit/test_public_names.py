@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
     "CleanedGroup",
+    "open_sink",
     "StagedCleaning",
     "CleaningTask",
     "KeptCode",
