@@ -406,6 +406,7 @@ class IcebergOutput(_Table):
         Where only others than an export have committed meanwhile, it is tried again.
         """
         state = {**json.loads(run.to_json()), "folder": Path(folder.path).name}
+        del state["rows"]  # of files, which the snapshot has itself
         paths = [each.path for each in files]
         for attempt in range(_COMMITS):
             table = self._loaded()

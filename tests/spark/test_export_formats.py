@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import polars
 import pyarrow as pa
 import pytest
 
@@ -177,6 +178,7 @@ def test_each_run_adds_what_is_new_and_nothing_new_commits_nothing(
     assert numbers(tmp_path, kind) == list(range(90))
     if kind == "delta":
         assert deltalake.DeltaTable(str(tmp_path / "delta")).version() == 2
+        assert polars.read_delta(str(tmp_path / "delta")).height == 90
     else:
         table = pyiceberg_catalog.load_catalog("lake").load_table("kafka.records")
         assert len(table.snapshots()) == 2
