@@ -99,13 +99,8 @@ def export(
         msg = f"{path!r} is not a local path: export writes local files"
         raise ValueError(msg)
     suffix = Path(path).suffix
-    if suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {known}"
-        raise ValueError(msg)
-    if compression not in COMPRESSIONS:
-        msg = f"compression is {compression!r}, expected one of {', '.join(COMPRESSIONS)}"
-        raise ValueError(msg)
+    _ensure_known(f"{path!r} ends in {suffix or 'nothing'}", suffix, SUFFIXES)
+    _ensure_known(f"compression is {compression!r}", compression, COMPRESSIONS)
     if scan.limit is not None and TOPIC_FIELD in path:
         msg = f"a scan with a limit is written to one file, without {TOPIC_FIELD} in its name"
         raise ValueError(msg)
@@ -141,6 +136,12 @@ def _batches(scan: Scan, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
         return
     for task in tasks:
         yield from scan.reader_of(task).record_batches()
+
+
+def _ensure_known(what: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        msg = f"{what}, expected one of {', '.join(known)}"
+        raise ValueError(msg)
 
 
 def _ensure_directory(path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spark"]
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.thorough]
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 JAVA = Path(__file__).parent / "java"

@@ -230,10 +230,18 @@ def _steps(kind: str) -> list[tuple[object, str]]:
     ]
 
 
+_COMMITS = {"delta": [2], "iceberg": [3]}
+"""Which of the steps publish."""
+
+
 @pytest.mark.parametrize(
     ("kind", "step", "is_after"),
     [
-        (kind, step, is_after)
+        # After the commit and before everything else is where most would go wrong.
+        pytest.param(
+            *(kind, step, is_after),
+            marks=pytest.mark.thorough if is_after and step not in _COMMITS[kind] else (),
+        )
         for kind in TABLES
         for step in range(4 if kind == "delta" else 5)
         for is_after in (False, True)
