@@ -10,35 +10,54 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 import pylog
+from pylog_jobs.bookmark import next_bookmark
+from pylog_jobs.checks import RowChecks
+from pylog_jobs.config_file import ConfigFile
+from pylog_jobs.incremental import last_run, next_piece
 from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP, read_ingest_config
-from pylog_jobs.job import DONE, Job, Outcome, UsageError, describe, end_process
+from pylog_jobs.job import (
+    DONE,
+    Job,
+    JobFailedError,
+    Outcome,
+    UsageError,
+    describe,
+    end_process,
+    say_in_ui,
+    status_of,
+)
+from pylog_jobs.job_report import dataset_of
 from pylog_jobs.record_frame import to_records
+from pylog_jobs.record_write import RecordWrite
+from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text, windows_of
 from pylog_jobs.source_frame import MissingInputError, read_source
-from pylog_jobs.stop_request import StopRequest
+from pylog_jobs.stop_request import StoppedError, StopRequest
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from pylog_jobs.incremental import LastRun, Piece
     from pylog_jobs.ingest_config import IngestConfig
 
 _FIRST_ROWS = 5
 _LOGGER = logging.getLogger("pylog_jobs.ingest")  # also where this is __main__
 
 ROWS_WRITTEN = "ingest"
-"""The name of the observation whose ``rows`` are counted."""
+"""The name of the observation whose ``rows`` are counted, of a stream."""
 _POLL_SECONDS = 0.5
+_MOST_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +66,18 @@ class IngestParameters:
 
     config: IngestConfig
     is_dry_run: bool = False
+    is_full: bool = False
+    backfill: tuple[IngestConfig, ...] = ()  # one for each window, in place of the configuration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this job."""
     parser.add_argument("--config", metavar="FILE", required=True, help="a TOML file")
+    add_window_arguments(parser)
     parser.add_argument(
-        "--date",
-        metavar="YYYY-MM-DD",
-        type=dt.date.fromisoformat,
-        help="what {date} in the configuration stands for (default: today, UTC)",
+        "--full",
+        action="store_true",
+        help="of an incremental ingest: read everything again, and replace what the topic has",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="write nothing; show the plan and the first rows"
@@ -65,47 +86,215 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> IngestParameters:
     """Return the parameters, checked as far as that can be done without Spark."""
-    date = arguments.date or dt.datetime.now(dt.UTC).date()
-    config = read_ingest_config(arguments.config, date)
-    if config.target.job_id is not None:
-        config.target.write_job().is_committed()  # raises if it was something else
-    return IngestParameters(config=config, is_dry_run=arguments.dry_run)
+    file = ConfigFile(arguments.config, arguments.secrets)
+    windows = windows_of(arguments)
+    configs = [read_ingest_config(file, each) for each in windows]
+    if arguments.backfill is not None:
+        _check_backfill(configs)
+    for config in configs:
+        _check_against_ledger(config, is_full=arguments.full)
+    return IngestParameters(
+        config=configs[0],
+        is_dry_run=arguments.dry_run,
+        is_full=arguments.full,
+        backfill=tuple(configs) if arguments.backfill is not None else (),
+    )
+
+
+def _check_backfill(configs: list[IngestConfig]) -> None:
+    first = configs[0]
+    if first.trigger.is_stream or first.incremental is not None:
+        msg = "--backfill is for windows; what has a bookmark or a checkpoint reads on by itself"
+        raise UsageError(msg)
+    if first.target.job_id is None:
+        msg = "[target]: job_id is missing: --backfill looks in the ledger which windows there are"
+        raise UsageError(msg)
+    windows: dict[str | None, RunWindow] = {}
+    for config in configs:
+        job_id = config.target.job_id
+        if job_id in windows:
+            msg = (
+                f"[target]: job_id is {job_id!r} for the window {windows[job_id]} and for "
+                f"{config.window}; write {{start}} in it, or {{hour}}, or give longer windows"
+            )
+            raise UsageError(msg)
+        windows[job_id] = config.window
+
+
+def _check_against_ledger(config: IngestConfig, *, is_full: bool) -> None:
+    """Raise if the job was something else when the log directory took it."""
+    if is_full and config.incremental is None:
+        msg = "--full belongs to an ingest with [incremental]"
+        raise UsageError(msg)
+    if is_full and config.target.topic is None:
+        msg = "--full needs a topic in [target], whose records it replaces"
+        raise UsageError(msg)
+    if config.incremental is not None:
+        last_run(config, is_full=is_full)
+    elif config.target.job_id is not None:
+        config.target.write_job().is_committed()
 
 
 def run(
     spark: SparkSession, parameters: IngestParameters, stop: StopRequest | None = None
 ) -> Outcome:
     """Ingest; return how many rows were written."""
-    config = parameters.config
     stop = stop or StopRequest()
+    if parameters.backfill:
+        return _backfill(spark, parameters, stop)
+    return _run_window(spark, parameters, stop)
+
+
+def _backfill(spark: SparkSession, parameters: IngestParameters, stop: StopRequest) -> Outcome:
+    """Run the windows that are missing, up to the first that fails."""
+    done: list[dict[str, object]] = []
+    rows = 0
+    first = parameters.backfill[0]
+    about = {**_about(first), "jobId": None, "windows": done}
+    for config in parameters.backfill:
+        window = {**_shown_window(config.window), "jobId": config.target.job_id}
+        stop.ensure_not_requested()
+        try:
+            outcome = _run_window(spark, replace(parameters, config=config, backfill=()), stop)
+        except StoppedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as at the end of every job
+            text = describe(error)
+            _LOGGER.error("window %s: %s", config.window, text)  # noqa: TRY400 - one line
+            done.append({**window, "error": text})
+            return Outcome(status_of(error), {**about, "rows": rows, "error": text})
+        done.append({**window, **_of_window(outcome)})
+        written = outcome.summary.get("rows", 0)
+        rows += written if isinstance(written, int) else 0
+        if outcome.summary.get("inputMissing"):
+            _LOGGER.info("window %s has no input yet", config.window)
+    return Outcome(DONE, {**about, "rows": rows}, _reads(first))
+
+
+def _of_window(outcome: Outcome) -> dict[str, object]:
+    names = ("rows", "alreadyCommitted", "inputMissing", "dryRun")
+    return {name: outcome.summary[name] for name in names if name in outcome.summary}
+
+
+def _run_window(spark: SparkSession, parameters: IngestParameters, stop: StopRequest) -> Outcome:
+    config = parameters.config
     try:
         if parameters.is_dry_run:
-            return _show(spark, config)
+            return _show(spark, config, is_full=parameters.is_full)
         if config.trigger.is_stream:
             return _ingest_stream(spark, config, stop)
-        return _ingest_batch(spark, config)
+        if config.incremental is not None:
+            return _ingest_next(spark, config, stop, is_full=parameters.is_full)
+        return _ingest_batch(spark, config, stop)
     except MissingInputError as error:
         if config.source.on_missing == FAIL:
             raise UsageError(str(error)) from error
         if config.source.on_missing != SKIP:
             raise
         _LOGGER.info("%s; nothing is written, and a later run may", error)
-        return Outcome(DONE, {**_about(config), "inputMissing": True, "rows": 0})
+        return Outcome(DONE, {**_about(config), "inputMissing": True, "rows": 0}, _reads(config))
 
 
-def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
-    target = config.target
-    if target.job_id is not None and target.write_job().is_committed():
-        _LOGGER.info("job %s has been committed before; nothing is written", target.job_id)
-        return Outcome(DONE, {**_about(config), "alreadyCommitted": True, "rows": 0})
-    records = to_records(read_source(spark, config.source, is_stream=False), config.record)
-    observation = Observation(ROWS_WRITTEN)
-    counted = records.observe(observation, sf.count(sf.lit(1)).alias("rows"))
-    writer = counted.write.format("pylog").mode("append").options(**target.write_options())
-    writer.save(target.directory)
-    rows = int(observation.get["rows"])
-    _LOGGER.info("wrote %d rows to %s", rows, target.directory)
-    return Outcome(DONE, {**_about(config), "alreadyCommitted": False, "rows": rows})
+def _ingest_batch(spark: SparkSession, config: IngestConfig, stop: StopRequest) -> Outcome:
+    job_id = config.target.job_id
+    write = RecordWrite(config.target, job_id or str(uuid.uuid4()))
+    rows = None
+    if not write.is_committed:
+        source = read_source(spark, config.source, is_stream=False)
+        rows = _write(config, write, source, stop)
+    if rows is None:
+        _LOGGER.info("job %s has been committed before; nothing is written", job_id)
+    about = {**_about(config), "alreadyCommitted": rows is None, "rows": rows or 0}
+    return Outcome(DONE, about, _reads(config))
+
+
+def _write(
+    config: IngestConfig,
+    write: RecordWrite,
+    rows: DataFrame,
+    stop: StopRequest,
+    piece: Piece | None = None,
+) -> int | None:
+    """Stage rows, check them, commit them; return how many, None if that was done before."""
+    checks = RowChecks(config.checks)
+    carried = () if piece is None else piece.carried
+    records = to_records(checks.observed(rows), config.record, carried)
+    columns = [each for each in records.columns if each not in carried]
+    place = f"{config.target.topic or 'topics'} in {config.target.directory}"
+    say_in_ui(rows.sparkSession, f"stage rows for {place}")
+    try:
+        staged = write.stage(
+            records, columns, piece.read_range.remember_from if piece is not None else None
+        )
+        stop.ensure_not_requested()
+        checks.ensure_passed(staged.rows)
+        bookmark = None
+        if piece is not None:
+            if not staged.rows and not piece.read_range.is_new:
+                write.abort()
+                return 0
+            bookmark = next_bookmark(piece.read_range, staged, piece.about).to_text()
+        is_written = write.commit(staged, bookmark)
+    except BaseException:
+        write.abort()
+        raise
+    if is_written:
+        _LOGGER.info("wrote %d rows to %s", staged.rows, config.target.directory)
+    return staged.rows if is_written else None
+
+
+def _ingest_next(
+    spark: SparkSession, config: IngestConfig, stop: StopRequest, *, is_full: bool
+) -> Outcome:
+    """Read on from the bookmark; from the first row if all is to be read again."""
+    about: dict[str, object] = {**_about(config), "full": is_full}
+    for _ in range(_MOST_TRIES):
+        last = last_run(config, is_full=is_full)
+        _remove_replaced(config, last)
+        piece = next_piece(spark, config, last.bookmark)
+        if piece is None:
+            _LOGGER.info("there is nothing new")
+            return Outcome(DONE, {**about, "window": None, "rows": 0}, _reads(config))
+        _LOGGER.info("reading from %(from)s to %(to)s", piece.shown)
+        if is_full:
+            piece = piece._replace(about=replace(piece.about, replaces=_end_offsets(config)))
+        write = RecordWrite(config.target, str(config.target.job_id), last.number + 1)
+        rows = _write(config, write, piece.rows, stop, piece)
+        if rows is not None:
+            _remove_replaced(config, last_run(config, is_full=False))
+            return Outcome(DONE, {**about, "window": piece.shown, "rows": rows}, _reads(config))
+        # Another run, or the completion of one that was killed, was first: go on after it.
+        _LOGGER.info("run %d has been committed meanwhile", last.number + 1)
+    msg = f"other runs of job {config.target.job_id!r} commit meanwhile: let one run at a time"
+    raise JobFailedError(msg)
+
+
+def _end_offsets(config: IngestConfig) -> dict[int, int]:
+    """Return where the partitions of the topic end now; what comes later is not replaced."""
+    try:
+        directory = pylog.open_directory(config.target.directory)
+    except pylog.LogStorageError:
+        return {}  # there is none yet
+    topic = str(config.target.topic)
+    views = directory.topics.get(topic, [])
+    return {view.topic_partition.partition: view.log_end_offset for view in views}
+
+
+def _remove_replaced(config: IngestConfig, last: LastRun) -> None:
+    """Remove the records that a run with ``--full`` has replaced; again, if it was killed."""
+    replaced = {} if last.bookmark is None else last.bookmark.replaces
+    offsets = {
+        (str(config.target.topic), number): offset for number, offset in replaced.items() if offset
+    }
+    if not offsets:
+        return
+    try:
+        moved = pylog.delete_records(config.target.directory, offsets)
+    except pylog.errors.PolicyViolationError:
+        _LOGGER.info("older records of %s go when it is compacted", config.target.topic)
+        return
+    if any(each.before != each.after for each in moved.values()):
+        _LOGGER.info("records before those of the last --full are removed")
 
 
 def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest) -> Outcome:
@@ -123,14 +312,25 @@ def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest)
         writer = writer.trigger(availableNow=True)
     ingest = StreamIngest(stop)
     ingest.run(lambda: writer.start(config.target.directory))
-    return Outcome(DONE, {**_about(config), "batches": ingest.batches, "rows": ingest.rows})
+    about = {**_about(config), "batches": ingest.batches, "rows": ingest.rows}
+    return Outcome(DONE, about, _reads(config))
 
 
-def _show(spark: SparkSession, config: IngestConfig) -> Outcome:
+def _show(spark: SparkSession, config: IngestConfig, *, is_full: bool) -> Outcome:
     """Log what would be done, with the first rows, and return both."""
-    rows = read_source(spark, config.source, is_stream=config.trigger.is_stream)
-    records = to_records(rows, config.record)
     about = _about(config)
+    if config.incremental is not None:
+        last = last_run(config, is_full=is_full).bookmark
+        piece = next_piece(spark, config, last)
+        about["window"] = None if piece is None else piece.shown
+        if piece is None:
+            _LOGGER.info("plan: there is nothing new")
+            return Outcome(DONE, {"dryRun": True, "plan": about, "firstRows": []})
+        rows, first = piece.rows.drop(*piece.carried), piece.rows.drop(*piece.carried)
+    else:
+        rows = read_source(spark, config.source, is_stream=config.trigger.is_stream)
+        first = None
+    records = to_records(rows, config.record)
     plan = {
         **about,
         "options": config.target.write_options(),
@@ -139,20 +339,31 @@ def _show(spark: SparkSession, config: IngestConfig) -> Outcome:
     }
     for name, value in plan.items():
         _LOGGER.info("plan: %s: %s", name, value)
-    first = _first_rows(spark, config)
-    for row in first:
+    shown = _first_rows(spark, config, first)
+    for row in shown:
         _LOGGER.info("row: %s", row)
-    return Outcome(DONE, {"dryRun": True, "plan": plan, "firstRows": first})
+    return Outcome(DONE, {"dryRun": True, "plan": plan, "firstRows": shown})
 
 
 def _about(config: IngestConfig) -> dict[str, object]:
+    is_of_window = config.incremental is None and not config.trigger.is_stream
     return {
-        "source": config.source.format or "sql",
+        "source": config.shown_source,
         "directory": config.target.directory,
         "topic": config.target.topic,
         "trigger": config.trigger.kind,
         **({"jobId": config.target.job_id} if config.trigger.kind == BATCH else {}),
+        **({"window": _shown_window(config.window)} if is_of_window else {}),
     }
+
+
+def _shown_window(window: RunWindow) -> dict[str, str]:
+    return {"start": instant_text(window.start), "end": instant_text(window.end)}
+
+
+def _reads(config: IngestConfig) -> tuple[str, str]:
+    source = config.source
+    return dataset_of(config.shown_source, source.path, source.options)
 
 
 def _exists(config: IngestConfig) -> bool | None:
@@ -165,10 +376,13 @@ def _exists(config: IngestConfig) -> bool | None:
         return False  # there is no log directory yet
 
 
-def _first_rows(spark: SparkSession, config: IngestConfig) -> list[dict[str, object]]:
+def _first_rows(
+    spark: SparkSession, config: IngestConfig, rows: DataFrame | None
+) -> list[dict[str, object]]:
     """Return the first records, as text where it is text; of a stream, what it would begin with."""
     try:
-        rows = read_source(spark, config.source, is_stream=False)
+        if rows is None:
+            rows = read_source(spark, config.source, is_stream=False)
         records = to_records(rows, config.record).limit(_FIRST_ROWS)
         return [
             {name: _json_value(value) for name, value in row.asDict(recursive=True).items()}

@@ -1,218 +1,43 @@
 """The configuration of ``ingest``, read from TOML and checked before Spark starts.
 
 Each key of the file is a field of a dataclass below, which names how its value is read.
-``docs/jobs.md`` has the table of all keys. Errors name file, table and key:
-
-``ingest.toml: [target] has no key 'topc'; did you mean 'topic'? The keys are: directory, topic, …``
+``docs/jobs.md`` has the table of all keys.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
-import tomllib
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pylog
-from pylog_jobs.job import UsageError
+from pylog_jobs.config_file import (
+    ConfigFile,
+    ConfigTable,
+    config_key,
+    config_keys,
+    placeholders_of,
+    read_table,
+)
+from pylog_jobs.run_window import BOOKMARK_NAMES, DATE, HOUR, START, WINDOW_NAMES, RunWindow
+from pylog_jobs.secret_values import (
+    has_reference,
+    options_without_credentials,
+    without_credentials,
+)
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 BATCH, AVAILABLE_NOW, INTERVAL = TRIGGERS = ("batch", "available_now", "interval")
 JSON, AVRO = VALUE_FORMATS = ("json", "avro")
 RETRY, SKIP, FAIL = ON_MISSING = ("retry", "skip", "fail")
-DATE = "{date}"
-"""Stands for the day of the schedule, as 2026-11-22."""
+DELTA, ICEBERG = VERSIONED_FORMATS = ("delta", "iceberg")
 
-_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
-_CREDENTIAL = re.compile("user|password|secret|token|credential|access.?key", re.IGNORECASE)
-_DURATION = re.compile(r"[1-9]\d* (?:milliseconds?|seconds?|minutes?|hours?)")
+_DISTANCE = re.compile(r"(\d+) ?(s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)")
 _CODECS = tuple(codec.label for codec in pylog.CompressionType)
-_TYPES = {str: "a string", bool: "true or false", int: "a whole number", dict: "a table"}
-
-_T = TypeVar("_T")
-
-
-class ConfigTable:
-    """One table, such as ``[target]``, of the file that ``place`` names.
-
-    A key that is not among ``keys`` is an error, which names the nearest one.
-    """
-
-    def __init__(self, values: Mapping[str, object], keys: Sequence[str], place: str) -> None:
-        self._values = values
-        self._place = place
-        for name in values:
-            if name not in keys:
-                near = difflib.get_close_matches(name.lower(), keys, n=1, cutoff=0.5)
-                hint = f"; did you mean {near[0]!r}?" if near else "."
-                msg = f"{place} has no key {name!r}{hint} The keys are: {', '.join(keys)}"
-                raise UsageError(msg)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
-
-    def error(self, key: str, what: str) -> UsageError:
-        """Return the error that ``key`` ``what``."""
-        return UsageError(f"{self._place}: {key} {what}")
-
-    def table(self, key: str, keys: Sequence[str]) -> ConfigTable:
-        """Return the table ``[key]``; one without keys if it is not there."""
-        values = self._values.get(key, {})
-        place = f"{self._place}: [{key}]"
-        if not isinstance(values, dict):
-            raise self._wrong_type(key, values, dict)
-        return ConfigTable(values, keys, place)
-
-    def is_table(self, key: str) -> bool:
-        """Whether the key is there and has a table for a value."""
-        return isinstance(self._values.get(key), dict)
-
-    def text(self, key: str) -> str | None:
-        """Return a string, None if the key is not there; an empty one is an error."""
-        value = self._values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self._wrong_type(key, value, str)
-        if not value.strip():
-            raise self.error(key, "is empty; leave it out if there is none")
-        return value
-
-    def required_text(self, key: str) -> str:
-        """Return a string that must be there."""
-        value = self.text(key)
-        if value is None:
-            raise self.error(key, "is missing")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of strings, or one string, as a tuple; an empty one without the key."""
-        value = self._values.get(key, [])
-        listed = value if isinstance(value, list) else [value]
-        if not all(isinstance(each, str) and each.strip() for each in listed):
-            raise self.error(key, f"is {value!r}, expected a string or a list of strings")
-        return tuple(listed)
-
-    def boolean(self, key: str) -> bool | None:
-        """Return true or false, None if the key is not there."""
-        value = self._values.get(key)
-        if value is None or isinstance(value, bool):
-            return value
-        raise self._wrong_type(key, value, bool)
-
-    def integer(self, key: str, *, at_least: int | None = None) -> int | None:
-        """Return a whole number, None if the key is not there."""
-        value = self._values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self._wrong_type(key, value, int)
-        if at_least is not None and value < at_least:
-            raise self.error(key, f"is {value}, expected at least {at_least}")
-        return value
-
-    def choice(self, key: str, choices: Sequence[str]) -> str | None:
-        """Return one of ``choices``, None if the key is not there."""
-        value = self.text(key)
-        if value is None or value in choices:
-            return value
-        near = difflib.get_close_matches(value.lower(), choices, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise self.error(key, f"is {value!r}, expected one of {', '.join(choices)}{hint}")
-
-    def options(self, key: str) -> dict[str, str]:
-        """Return a table of names and values as strings, empty if the key is not there.
-
-        A name with dots may be quoted or not: TOML makes tables in tables of ``retention.ms = 1``.
-        """
-        values = self._values.get(key, {})
-        if not isinstance(values, dict):
-            raise self._wrong_type(key, values, dict)
-        return dict(self._flattened(key, values, ""))
-
-    def only_one(self, keys: Iterable[str]) -> str | None:
-        """Return which of the keys is there, None if none is; an error if several are."""
-        given = [key for key in keys if key in self]
-        if len(given) > 1:
-            msg = f"{self._place}: give only one of {' and '.join(given)}"
-            raise UsageError(msg)
-        return given[0] if given else None
-
-    def checked(self, call: Callable[[], _T], key: str | None = None) -> _T:
-        """Return what ``call`` does; a ``ValueError`` of it becomes one of this table, or key."""
-        try:
-            return call()
-        except ValueError as error:
-            place = self._place if key is None else f"{self._place}: {key}"
-            msg = f"{place}: {error}"
-            raise UsageError(msg) from error
-
-    def _flattened(
-        self, key: str, values: Mapping[str, object], prefix: str
-    ) -> Iterable[tuple[str, str]]:
-        for name, value in values.items():
-            whole = f"{prefix}{name}"
-            if isinstance(value, dict):
-                yield from self._flattened(key, value, f"{whole}.")
-            elif isinstance(value, bool):
-                yield whole, str(value).lower()
-            elif isinstance(value, (str, int, float)):
-                yield whole, str(value)
-            else:
-                raise self.error(
-                    f"{key}.{whole}", f"is {value!r}, expected a string, number or true or false"
-                )
-
-    def _wrong_type(self, key: str, value: object, expected: type) -> UsageError:
-        return self.error(key, f"is {value!r}, expected {_TYPES[expected]}")
-
-    def duration(self, key: str) -> str | None:
-        """Return a duration as Spark reads it, None if the key is not there."""
-        value = self.text(key)
-        if value is not None and not _DURATION.fullmatch(value):
-            raise self.error(
-                key, f'is {value!r}, expected a duration such as "30 seconds" or "5 minutes"'
-            )
-        return value
-
-
-def _toml(path: str) -> dict[str, Any]:
-    try:
-        with Path(path).open("rb") as file:
-            return tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path} is not TOML: {error}"
-        raise UsageError(msg) from error
-
-
-def _replaced(value: Any, placeholder: str, text: str) -> Any:  # noqa: ANN401 - any value of TOML
-    """Return a value with ``text`` wherever it has the placeholder."""
-    if isinstance(value, str):
-        return value.replace(placeholder, text)
-    if isinstance(value, dict):
-        return {name: _replaced(each, placeholder, text) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_replaced(each, placeholder, text) for each in value]
-    return value
-
-
-def _key(read: Callable[[ConfigTable, str], object], default: object = None) -> Any:  # noqa: ANN401 - as of `dataclasses.field`
-    """Return a dataclass field that is a key of the file."""
-    metadata = {"read": read}
-    if isinstance(default, dict):
-        return field(default_factory=dict, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-def _keys(table: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(table) if "read" in each.metadata)
 
 
 def _choice(*known: str) -> Callable[[ConfigTable, str], str | None]:
@@ -221,6 +46,10 @@ def _choice(*known: str) -> Callable[[ConfigTable, str], str | None]:
 
 def _positive(table: ConfigTable, key: str) -> int | None:
     return table.integer(key, at_least=1)
+
+
+def _count(table: ConfigTable, key: str) -> int | None:
+    return table.integer(key, at_least=0)
 
 
 def _headers(table: ConfigTable, key: str) -> str | Mapping[str, str] | None:
@@ -232,16 +61,31 @@ def _location(table: ConfigTable, key: str) -> str:
     return table.checked(lambda: str(pylog.jobs.absolute_location(text)), key)
 
 
+def _distance(table: ConfigTable, key: str) -> int | None:
+    """Return a distance in ids, or in microseconds where a unit of time is given."""
+    text = table.number_or_text(key)
+    if text is None:
+        return None
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    match = _DISTANCE.fullmatch(text)
+    if match is None:
+        raise table.error(
+            key, f'is {text!r}, expected a duration such as "2 hours", or a number of ids'
+        )
+    return pylog.jobs.parse_duration(match[1] + match[2][0]) * 1_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where rows come from: a Spark source, or a query, or a query over the source."""
 
-    format: str | None = _key(ConfigTable.text)
-    path: tuple[str, ...] = _key(ConfigTable.texts, ())
-    schema: str | None = _key(ConfigTable.text)
-    options: Mapping[str, str] = _key(ConfigTable.options, {})
-    sql: str | None = _key(ConfigTable.text)  # reads the source as ``source``
-    on_missing: str = _key(lambda table, key: table.choice(key, ON_MISSING) or RETRY, RETRY)
+    format: str | None = config_key(ConfigTable.text)
+    path: tuple[str, ...] = config_key(ConfigTable.texts, ())
+    schema: str | None = config_key(ConfigTable.text)
+    options: Mapping[str, str] = config_key(ConfigTable.options, {})
+    sql: str | None = config_key(ConfigTable.text)  # reads the source as ``source``
+    on_missing: str = config_key(lambda table, key: table.choice(key, ON_MISSING) or RETRY, RETRY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,33 +95,33 @@ class RecordExpressions:
     The value is an expression, or with ``value_format`` the row, or ``value_columns`` of it.
     """
 
-    key: str | None = _key(ConfigTable.text)
-    value: str | None = _key(ConfigTable.text)
-    value_format: str | None = _key(_choice(*VALUE_FORMATS))
-    value_columns: tuple[str, ...] = _key(ConfigTable.texts, ())
-    avro_schema: str | None = _key(ConfigTable.text)  # None: it follows from the columns
-    headers: str | Mapping[str, str] | None = _key(_headers)  # of all, or one by each name
-    timestamp: str | None = _key(ConfigTable.text)
-    topic: str | None = _key(ConfigTable.text)
-    partition: str | None = _key(ConfigTable.text)
+    key: str | None = config_key(ConfigTable.text)
+    value: str | None = config_key(ConfigTable.text)
+    value_format: str | None = config_key(_choice(*VALUE_FORMATS))
+    value_columns: tuple[str, ...] = config_key(ConfigTable.texts, ())
+    avro_schema: str | None = config_key(ConfigTable.text)  # None: it follows from the columns
+    headers: str | Mapping[str, str] | None = config_key(_headers)  # of all, or one by each name
+    timestamp: str | None = config_key(ConfigTable.text)
+    topic: str | None = config_key(ConfigTable.text)
+    partition: str | None = config_key(ConfigTable.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The log directory, and how it is written."""
 
-    directory: str = _key(_location)
-    topic: str | None = _key(ConfigTable.text)
-    partitions: int | None = _key(_positive)
-    create_topic: bool | None = _key(ConfigTable.boolean)
-    partitioner: str | None = _key(ConfigTable.text)
-    compression: str | None = _key(_choice(*_CODECS))
-    level: int | None = _key(ConfigTable.integer)
-    batch_size_bytes: int | None = _key(_positive)
-    commit_timeout: str | None = _key(ConfigTable.duration)
-    recover_as_broker: bool | None = _key(ConfigTable.boolean)
-    properties: Mapping[str, str] = _key(ConfigTable.options, {})
-    job_id: str | None = _key(ConfigTable.text)
+    directory: str = config_key(_location)
+    topic: str | None = config_key(ConfigTable.text)
+    partitions: int | None = config_key(_positive)
+    create_topic: bool | None = config_key(ConfigTable.boolean)
+    partitioner: str | None = config_key(ConfigTable.text)
+    compression: str | None = config_key(_choice(*_CODECS))
+    level: int | None = config_key(ConfigTable.integer)
+    batch_size_bytes: int | None = config_key(_positive)
+    commit_timeout: str | None = config_key(ConfigTable.duration)
+    recover_as_broker: bool | None = config_key(ConfigTable.boolean)
+    properties: Mapping[str, str] = config_key(ConfigTable.options, {})
+    job_id: str | None = config_key(ConfigTable.text)
     fingerprint: str | None = None  # of a batch with a job id
 
     def write_options(self) -> dict[str, str]:
@@ -318,9 +162,9 @@ class Target:
 class Trigger:
     """When rows are read: once, or as a stream."""
 
-    kind: str = _key(lambda table, key: table.choice(key, TRIGGERS) or BATCH, BATCH)
-    interval: str | None = _key(ConfigTable.duration)  # None: micro-batches follow at once
-    checkpoint: str | None = _key(ConfigTable.text)
+    kind: str = config_key(lambda table, key: table.choice(key, TRIGGERS) or BATCH, BATCH)
+    interval: str | None = config_key(ConfigTable.duration)  # None: micro-batches follow at once
+    checkpoint: str | None = config_key(ConfigTable.text)
 
     @property
     def is_stream(self) -> bool:
@@ -329,63 +173,131 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Incremental:
+    """How far a source has been read, and how far a run reads it.
+
+    Positions are those of a column, or, without one, the versions of a Delta or Iceberg table.
+    """
+
+    column: str | None = config_key(ConfigTable.text)
+    initial: str | None = config_key(ConfigTable.number_or_text)  # None: from the first row
+    lag: int | None = config_key(_distance)  # of microseconds, or ids
+    upper: str | None = config_key(ConfigTable.number_or_text)
+    key: tuple[str, ...] = config_key(ConfigTable.texts, ())  # None: the whole row
+
+    @property
+    def is_by_version(self) -> bool:
+        """Whether positions are versions of a table."""
+        return self.column is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """What the rows of a run have to be like; otherwise none of them is published."""
+
+    min_rows: int | None = config_key(_count)
+    max_rows: int | None = config_key(_count)
+    not_null: tuple[str, ...] = config_key(ConfigTable.texts, ())
+    unique: tuple[str, ...] = config_key(ConfigTable.texts, ())
+    conditions: tuple[str, ...] = config_key(ConfigTable.texts, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IngestConfig:
-    """What one call of ``ingest`` does."""
+    """What one run of ``ingest`` does."""
 
     source: Source
     record: RecordExpressions
     target: Target
     trigger: Trigger
+    incremental: Incremental | None
+    checks: Checks
+    window: RunWindow
+
+    @property
+    def shown_source(self) -> str:
+        """Where rows come from, as summaries name it."""
+        return self.source.format or "sql"
 
 
-TABLES = {
-    "source": _keys(Source),
-    "record": _keys(RecordExpressions),
-    "target": _keys(Target),
-    "trigger": _keys(Trigger),
+_KINDS: dict[str, type] = {
+    "source": Source,
+    "record": RecordExpressions,
+    "target": Target,
+    "trigger": Trigger,
+    "incremental": Incremental,
+    "checks": Checks,
 }
+TABLES = {name: config_keys(kind) for name, kind in _KINDS.items()}
+_JOB_ID = ("target", "job_id")
+_IN_PLANS = (("source", "sql"), ("source", "schema"), ("incremental", "column"))
+"""What Spark shows in plans, beside all of [record] and [checks]."""
 
 
-def read_ingest_config(path: str, date: dt.date) -> IngestConfig:
-    """Return the configuration in a file, every value checked; ``date`` is for ``{date}``."""
-    values = _toml(path)
-    whole = ConfigTable(_replaced(values, DATE, date.isoformat()), tuple(TABLES), path)
+def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
+    """Return the configuration of one run, every value checked."""
+    parameters = window.values()
+    used = file.placeholders(but=_JOB_ID)
+    found = file.for_run(parameters)
+    whole = ConfigTable(found.values, tuple(TABLES), file.path)
     tables = {name: whole.table(name, keys) for name, keys in TABLES.items()}
-    trigger = _read(Trigger, tables["trigger"])
+    trigger = read_table(Trigger, tables["trigger"])
     _check_trigger(tables["trigger"], trigger)
     target = _target(tables["target"], trigger)
-    _check_days(tables["target"], values, target)
+    target = _with_window(tables["target"], file, target, window, used)
     source = _source(tables["source"], trigger)
-    record = _read(RecordExpressions, tables["record"])
+    record = read_table(RecordExpressions, tables["record"])
     _check_record(tables["record"], record, target)
+    _check_secrets(file, found.shown)
+    incremental = _incremental(tables["incremental"], source, target, trigger, used)
+    checks = read_table(Checks, tables["checks"])
+    if checks != Checks() and trigger.is_stream:
+        raise tables["checks"].refusal('is for kind = "batch"')
     if target.job_id is not None:
-        target = replace(target, fingerprint=_fingerprint(source, record, target))
-    return IngestConfig(source=source, record=record, target=target, trigger=trigger)
-
-
-def _read(kind: type[_T], table: ConfigTable) -> _T:
-    of_kind: Any = kind
-    return kind(
-        **{
-            each.name: each.metadata["read"](table, each.name)
-            for each in fields(of_kind)
-            if each.name in _keys(of_kind)
-        }
+        shown = ConfigTable(found.shown["source"], TABLES["source"], file.path)
+        fingerprint = _fingerprint(read_table(Source, shown), record, target, incremental)
+        target = replace(target, fingerprint=fingerprint)
+    return IngestConfig(
+        source=source,
+        record=record,
+        target=target,
+        trigger=trigger,
+        incremental=incremental,
+        checks=checks,
+        window=window,
     )
 
 
-def _fingerprint(source: Source, record: RecordExpressions, target: Target) -> str:
+def _check_secrets(file: ConfigFile, shown: Mapping[str, Any]) -> None:
+    """Raise if a secret would be shown in a plan of Spark, or be written to the topic."""
+    for table, values in shown.items():
+        for key, value in values.items() if isinstance(values, dict) else ():
+            is_shown = table in ("record", "checks") or (table, key) in _IN_PLANS
+            if is_shown and has_reference(value):
+                place = ConfigTable({}, (), f"{file.path}: [{table}]")
+                raise place.error(
+                    key, "has a secret, which Spark would show in its plans; give it in an option"
+                )
+
+
+def _fingerprint(
+    source: Source,
+    record: RecordExpressions,
+    target: Target,
+    incremental: Incremental | None,
+) -> str:
     """Return a hash of where rows come from, and where they go; a password may change meanwhile."""
-    options = {
-        name: value for name, value in source.options.items() if not _CREDENTIAL.search(name)
-    }
-    of_source = [source.format, source.path, source.schema, sorted(options.items()), source.sql]
-    told = json.dumps([of_source, target.topic, record.topic])
-    return hashlib.sha256(told.encode()).hexdigest()
+    options = options_without_credentials(source.options)
+    paths = [without_credentials(each) for each in source.path]
+    of_source = [source.format, paths, source.schema, sorted(options.items()), source.sql]
+    told: list[object] = [of_source, target.topic, record.topic]
+    if incremental is not None:
+        told.append([incremental.column])
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def _source(table: ConfigTable, trigger: Trigger) -> Source:
-    source = _read(Source, table)
+    source = read_table(Source, table)
     if source.format is None:
         if source.sql is None:
             raise table.error("format", "is missing; give a format, a query (sql), or both")
@@ -415,34 +327,95 @@ def _check_record(table: ConfigTable, record: RecordExpressions, target: Target)
 
 
 def _target(table: ConfigTable, trigger: Trigger) -> Target:
-    target = _read(Target, table)
-    if target.job_id is not None:
-        if trigger.is_stream:
-            raise table.error(
-                "job_id", 'is for kind = "batch"; a stream is known by its checkpoint'
-            )
-        unknown = _PLACEHOLDER.search(target.job_id)
-        if unknown:
-            raise table.error("job_id", f"has {unknown[0]!r}; the one placeholder is {DATE}")
+    target = read_table(Target, table)
+    if target.job_id is not None and trigger.is_stream:
+        raise table.error("job_id", 'is for kind = "batch"; a stream is known by its checkpoint')
     table.checked(lambda: pylog.LogConfig.from_properties(target.properties), "properties")
     table.checked(target.write_job)  # which checks the rest
     return target
 
 
-def _check_days(table: ConfigTable, values: Mapping[str, Any], target: Target) -> None:
-    """Raise if all days have one job id, and something else depends on the day."""
-    job_id = target.job_id
-    if (
-        job_id is None
-        or DATE in values["target"]["job_id"]
-        or DATE not in json.dumps(values, default=str)
-    ):
-        return
-    raise table.error(
-        "job_id",
-        f"is {job_id!r} on every day, and {DATE} stands elsewhere in the file: the second day "
-        f"would be taken for the first one again; write {f'{job_id}-{DATE}'!r}",
-    )
+def _with_window(
+    table: ConfigTable, file: ConfigFile, target: Target, window: RunWindow, used: set[str]
+) -> Target:
+    """Return the target whose job id is that of the window alone.
+
+    What the file depends on, and the id does not name, is added to the id: no window is ever taken
+    for another one.
+    """
+    values = window.values()
+    given = file.raw.get("target", {}).get("job_id", "")
+    named = placeholders_of(given) if isinstance(given, str) else []
+    if window.is_day and HOUR in {*used, *named}:
+        raise table.error(
+            "job_id" if HOUR in named else "{hour}", "needs an hour; give --start and --end"
+        )
+    for name in window.parameters:
+        if name not in used and name not in named:
+            raise table.error(f"--param {name}", f"has no {{{name}}} in the file to stand for")
+    if target.job_id is None:
+        return target
+    known = ", ".join(f"{{{each}}}" for each in WINDOW_NAMES)
+    for name in named:
+        if name not in values:
+            raise table.error(
+                "job_id",
+                f"has '{{{name}}}'; the placeholders are {known} and the names of --param",
+            )
+    needed = sorted(used & values.keys())
+    if needed and not named:
+        proposal = f"{target.job_id}-{{{needed[0]}}}"
+        raise table.error(
+            "job_id",
+            f"is {target.job_id!r} in every run, and {{{needed[0]}}} stands elsewhere in the file: "
+            f"the second run would be taken for the first one again; write {proposal!r}",
+        )
+    implied = {DATE, HOUR} if START in named else set()
+    more = [name for name in needed if name not in {*named, *implied}]
+    job_id = target.job_id + "".join(f" {name}={values[name]}" for name in more)
+    return replace(target, job_id=job_id)
+
+
+def _incremental(
+    table: ConfigTable, source: Source, target: Target, trigger: Trigger, used: set[str]
+) -> Incremental | None:
+    """Return how a source is read a piece at a time; None if it is not."""
+    texts = [source.sql or "", *source.options.values()]
+    in_source = {name for text in texts for name in placeholders_of(text)} & {*BOOKMARK_NAMES}
+    if not table.is_given:
+        if in_source:
+            raise table.error("column", f"is missing, and {{{min(in_source)}}} stands in [source]")
+        return None
+    found = read_table(Incremental, table)
+    if trigger.is_stream:
+        raise table.refusal('is for kind = "batch"; a stream has its checkpoint')
+    if target.job_id is None:
+        raise table.error("job_id", "of [target] is missing: the bookmark is kept under it")
+    of_windows = (used | {*placeholders_of(target.job_id)}) & {*WINDOW_NAMES}
+    if of_windows:
+        raise table.refusal(
+            f"reads on from its bookmark, and {{{min(of_windows)}}} stands in the file; use "
+            "{from} and {to}, or leave [incremental] out and give each window its job_id"
+        )
+    _check_positions(table, found, source)
+    return found
+
+
+def _check_positions(table: ConfigTable, found: Incremental, source: Source) -> None:
+    if found.is_by_version:
+        if (source.format or "").lower() not in VERSIONED_FORMATS:
+            raise table.error(
+                "column", "is missing; only delta and iceberg tables have versions to go by"
+            )
+        for key in ("lag", "upper", "key"):
+            if key in table:
+                raise table.error(key, "belongs to a column, and there is none")
+    elif found.lag is None:
+        raise table.error(
+            "lag",
+            "is missing: how late may rows come? A row whose column is that far behind the newest "
+            'one is still read; write "0s" if none is ever late',
+        )
 
 
 def _check_trigger(table: ConfigTable, trigger: Trigger) -> None:

@@ -13,6 +13,7 @@ Exit statuses are the same for every job, and those of the command line where bo
 2     wrong usage or configuration, or a path that cannot be read or holds no log: another attempt
       would end in the same way
 3     the job failed: another attempt may succeed
+4     ``ingest``: a check of the rows failed, and nothing was published
 130   stopped by Ctrl-C
 143   stopped by SIGTERM
 ====  ============================================================================================
@@ -26,12 +27,15 @@ import json
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 import time
+import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -39,6 +43,8 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 import pylog
 from pylog.errors import LogStorageError
 from pylog_jobs.java_home import JavaNotFoundError
+from pylog_jobs.job_report import Lineage, write_metrics
+from pylog_jobs.secret_values import SecretValues
 from pylog_jobs.session import spark_session
 from pylog_jobs.stop_request import StoppableWork, StoppedError
 
@@ -53,13 +59,23 @@ DONE = 0
 FINDINGS = 1
 UNUSABLE = 2
 FAILED = 3
+REJECTED = 4
 OF_SIGNALS = 128
 """Added to a signal's number: what a shell reports of a program that the signal ended."""
-STATUS_NAMES = {DONE: "done", FINDINGS: "findings", UNUSABLE: "unusable", FAILED: "failed"}
+STATUS_NAMES = {
+    DONE: "done",
+    FINDINGS: "findings",
+    UNUSABLE: "unusable",
+    FAILED: "failed",
+    REJECTED: "rejected",
+}
 """What key ``status`` of a summary says."""
 STOPPED_NAME = "stopped"
 """The same for a job that a signal ended."""
 
+_MOST_OF_DESCRIPTION = 200
+_REDACTED = ("spark.sql.redaction.string.regex", "spark.sql.redaction.options.regex")
+"""Spark's settings of what it leaves out of plans, and of options and settings that it shows."""
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+[.;]?.*$", re.DOTALL)
 _STACK = re.compile(r"\n+(?:\s+at |Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
@@ -114,10 +130,10 @@ def _of_spark(text: str) -> str:
 
 
 @contextmanager
-def logging_of(job: str) -> Iterator[None]:
+def logging_of(job: str, secrets: SecretValues) -> Iterator[None]:
     """Have what the job, the library and the data source log written to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine(job))
+    handler.setFormatter(_OneLine(job, secrets))
     levels = {}
     for name in _OURS:
         logger = logging.getLogger(name)
@@ -137,18 +153,20 @@ class _OneLine(logging.Formatter):
 
     converter = staticmethod(time.gmtime)
 
-    def __init__(self, job: str) -> None:
+    def __init__(self, job: str, secrets: SecretValues) -> None:
+        self._secrets = secrets
         super().__init__(
             f"%(asctime)s %(levelname)s {job}: %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"
         )
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; a traceback, of ``--debug`` alone, follows it."""
-        record.message = _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], record.getMessage())
+        text = self._secrets.hide(record.getMessage())
+        record.message = _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
         record.asctime = self.formatTime(record, self.datefmt)
         line = self.formatMessage(record)
         if record.exc_info:
-            line = f"{line}\n{self.formatException(record.exc_info)}"
+            line = f"{line}\n{self._secrets.hide(self.formatException(record.exc_info))}"
         return line
 
 
@@ -160,11 +178,44 @@ class JobFailedError(RuntimeError):
     """The job cannot do what it was asked to; another attempt may."""
 
 
+class CheckFailedError(RuntimeError):
+    """The rows are not as the configuration says that they have to be; nothing is published."""
+
+
 class Outcome(NamedTuple):
     """The exit status of a job, and what its JSON says besides job, status and times."""
 
     status: int
     summary: Mapping[str, object]
+    reads: tuple[str, str] | None = None  # namespace and name of a data set that is no log
+
+
+class _Reports:
+    """Who else is told of a run."""
+
+    metrics_file: str | None = None
+    lineage: Lineage | None = None
+
+    def begin(self, job: str, arguments: argparse.Namespace) -> None:
+        """Check where to, and say that the run has begun."""
+        path = arguments.metrics_file
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            msg = f"--metrics-file {path}: there is no such folder"
+            raise UsageError(msg)
+        self.metrics_file = path
+        if arguments.lineage is not None:
+            self.lineage = Lineage(arguments.lineage, job)
+            self.lineage.start()
+
+    def end(self, summary: Mapping[str, Any], reads: tuple[str, str] | None) -> None:
+        """Say how it has ended; what cannot be told does not change the job's own end."""
+        if self.metrics_file is not None:
+            try:
+                write_metrics(self.metrics_file, summary, dt.datetime.now(dt.UTC))
+            except OSError as error:
+                _LOGGER.warning("no metrics were written: %s", describe(error))
+        if self.lineage is not None:
+            self.lineage.end(summary, reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,25 +239,30 @@ class Job(Generic[_P]):
         began = dt.datetime.now(dt.UTC)
         clock = time.monotonic()
         is_debug = "--debug" in given
-        with logging_of(self.name):
-            outcome = self._outcome(given, is_debug=is_debug)
-        summary = {
-            "schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION,
-            "job": self.name,
-            "status": STATUS_NAMES.get(outcome.status, STOPPED_NAME),
-            "exitStatus": outcome.status,
-            "started": f"{began:%Y-%m-%dT%H:%M:%SZ}",
-            "seconds": round(time.monotonic() - clock, 3),
-            **outcome.summary,
-        }
+        secrets, reports = SecretValues(), _Reports()
+        with logging_of(self.name, secrets):
+            outcome = self._outcome(given, secrets, reports, is_debug=is_debug)
+            summary: dict[str, Any] = {
+                "schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION,
+                "job": self.name,
+                "status": STATUS_NAMES.get(outcome.status, STOPPED_NAME),
+                "exitStatus": outcome.status,
+                "started": f"{began:%Y-%m-%dT%H:%M:%SZ}",
+                "seconds": round(time.monotonic() - clock, 3),
+                **secrets.hide(dict(outcome.summary)),
+            }
+            reports.end(summary, secrets.hide(outcome.reads))
         sys.stdout.write(json.dumps(summary) + "\n")
         sys.stdout.flush()
         return outcome.status
 
-    def _outcome(self, arguments: list[str], *, is_debug: bool) -> Outcome:
+    def _outcome(
+        self, arguments: list[str], secrets: SecretValues, reports: _Reports, *, is_debug: bool
+    ) -> Outcome:
         """Return the outcome; every error becomes one, with a log line."""
         try:
-            parsed = self._parser().parse_args(arguments)
+            parsed = self._parser().parse_args(arguments, argparse.Namespace(secrets=secrets))
+            reports.begin(self.name, parsed)
             parameters = self.prepare(parsed)
         except (ValueError, LogStorageError, OSError) as error:
             return self._failure(error, UNUSABLE, is_debug=is_debug)
@@ -214,7 +270,8 @@ class Job(Generic[_P]):
             stopped = StoppedError(signal.SIGINT)
             return self._failure(stopped, status_of(stopped), is_debug=is_debug)
         try:
-            return StoppableWork(lambda stop: self._run(parameters, stop)).run()
+            work = StoppableWork(lambda stop: self._run(parameters, stop, arguments, secrets))
+            return work.run()
         except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
             return self._failure(error, status_of(error), is_debug=is_debug)
 
@@ -234,23 +291,56 @@ class Job(Generic[_P]):
         parser.add_argument(
             "--debug", action="store_true", help="log Python's traceback with an error"
         )
+        parser.add_argument(
+            "--metrics-file",
+            metavar="FILE",
+            help="at the end, replace this file by metrics for Prometheus's textfile collector",
+        )
+        parser.add_argument(
+            "--lineage",
+            metavar="NAMESPACE",
+            help="send OpenLineage events of the job under this namespace (needs extra `lineage`)",
+        )
         return parser
 
-    def _run(self, parameters: _P, stop: StopRequest) -> Outcome:
+    def _run(
+        self, parameters: _P, stop: StopRequest, arguments: list[str], secrets: SecretValues
+    ) -> Outcome:
         spark = spark_session(f"pylog {self.name}", master=None)
         stop.cancel = spark.sparkContext.cancelAllJobs
         try:
             stop.ensure_not_requested()
+            keep_secrets(spark, secrets)
+            call = secrets.hide(shlex.join([f"pylog {self.name}", *arguments]).replace("'", "", 2))
+            spark.sparkContext.setJobGroup(
+                f"pylog-{self.name}-{uuid.uuid4()}", call[:_MOST_OF_DESCRIPTION]
+            )
             return self.run(spark, parameters, stop)
         finally:
             stop.cancel = None
             spark.stop()
 
 
+def keep_secrets(spark: SparkSession, secrets: SecretValues) -> None:
+    """Have Spark leave secrets out of plans, and of the settings and options that it shows."""
+    if secrets:
+        for name in _REDACTED:
+            before = spark.conf.get(name, None)
+            parts = [each for each in (before, secrets.pattern()) if each]
+            spark.conf.set(name, "|".join(parts))
+
+
+def say_in_ui(spark: SparkSession, text: str) -> None:
+    """Have Spark's UI say what the next jobs of this thread are for."""
+    spark.sparkContext.setLocalProperty("spark.job.description", text)
+
+
 def status_of(error: Exception) -> int:
     """Return the exit status of a job whose work ended with ``error``."""
     if isinstance(error, StoppedError):
         return OF_SIGNALS + error.signal
+    if isinstance(error, CheckFailedError):
+        return REJECTED
     if isinstance(error, (UsageError, JavaNotFoundError)) or is_of_analysis(error):
         return UNUSABLE
     return FAILED

@@ -22,6 +22,8 @@ from pylog_jobs.ingest_config import AVRO
 from pylog_jobs.job import UsageError, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame
 
     from pylog_jobs.ingest_config import RecordExpressions
@@ -37,8 +39,13 @@ _TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
 _HEADERS_TYPE = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
-def to_records(rows: DataFrame, expressions: RecordExpressions) -> DataFrame:
-    """Return a DataFrame of the parts of the records, those that the configuration gives."""
+def to_records(
+    rows: DataFrame, expressions: RecordExpressions, carried: Sequence[str] = ()
+) -> DataFrame:
+    """Return a DataFrame of the parts of the records, those that the configuration gives.
+
+    Columns that are ``carried`` follow them as they are, and are no part of a whole row.
+    """
     parts: dict[str, Column] = {}
     for name in ("key", "topic", "partition", "timestamp"):
         text = getattr(expressions, name)
@@ -47,10 +54,11 @@ def to_records(rows: DataFrame, expressions: RecordExpressions) -> DataFrame:
     if expressions.value is not None:
         parts["value"] = _checked(rows, "value", expressions.value)
     else:
-        parts["value"] = _whole_row(rows, expressions)
+        columns = [each for each in rows.columns if each not in carried]
+        parts["value"] = _whole_row(rows, columns, expressions)
     if expressions.headers is not None:
         parts["headers"] = _headers(rows, expressions.headers)
-    return rows.select(*(column.alias(name) for name, column in parts.items()))
+    return rows.select(*(column.alias(name) for name, column in parts.items()), *carried)
 
 
 def _checked(rows: DataFrame, name: str, text: str) -> Column:
@@ -75,13 +83,13 @@ def _analysed(rows: DataFrame, name: str, text: str) -> tuple[Column, DataType]:
         raise UsageError(msg) from error
 
 
-def _whole_row(rows: DataFrame, expressions: RecordExpressions) -> Column:
-    names = expressions.value_columns or tuple(rows.columns)
-    unknown = [name for name in names if name not in rows.columns]
+def _whole_row(rows: DataFrame, columns: Sequence[str], expressions: RecordExpressions) -> Column:
+    names = expressions.value_columns or columns
+    unknown = [name for name in names if name not in columns]
     if unknown:
         msg = (
             f"[record]: value_columns names {unknown[0]!r}, which is not a column; the columns "
-            f"are: {', '.join(rows.columns)}"
+            f"are: {', '.join(columns)}"
         )
         raise UsageError(msg)
     row = sf.struct(*(sf.col(_quoted(name)) for name in names))

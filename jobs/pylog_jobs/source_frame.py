@@ -96,8 +96,13 @@ def _read(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
         raise MissingInputError(msg)
     if source.sql is None:
         return frame
+    return query_over(spark, frame, source.sql)
+
+
+def query_over(spark: SparkSession, frame: DataFrame, sql: str) -> DataFrame:
+    """Return the rows of a query that reads a DataFrame as ``source``."""
     frame.createOrReplaceTempView(SOURCE_VIEW)
-    return _query(spark, source.sql)
+    return _query(spark, sql)
 
 
 def _query(spark: SparkSession, sql: str) -> DataFrame:

@@ -94,6 +94,7 @@ _PUBLIC = LazyNames(
         "pylog.writing.topics": ("AlteredTopic",),
         "pylog.writing.write_summary": (
             "PartitionSummary",
+            "CommittedRun",
             "WriteJobSummary",
             "WriteSummary",
         ),

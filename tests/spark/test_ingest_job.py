@@ -11,9 +11,11 @@ import pytest
 
 import pylog
 from pylog_jobs import ingest
+from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
+from pylog_jobs.run_window import RunWindow
 from pylog_jobs.source_frame import MissingInputError
 from tests.support.spark_session import NEEDS_SPARK
 
@@ -77,7 +79,7 @@ def run(
 ) -> dict[str, Any]:
     path = folder / "ingest.toml"
     path.write_text(text.format(folder=folder), "utf-8")
-    config = read_ingest_config(str(path), date)
+    config = read_ingest_config(ConfigFile(str(path)), RunWindow.of_day(date))
     outcome = ingest.run(session, IngestParameters(config=config, is_dry_run=is_dry_run))
     assert outcome.status == 0
     json.dumps(outcome.summary)

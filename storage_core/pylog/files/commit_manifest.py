@@ -7,6 +7,7 @@ UTF-8, one JSON object, replaced as a whole::
       "id": "5f0c…",                       drawn for this commit, 32 hex digits
       "job_id": "nightly", "batch_id": null,
       "fingerprint": null,                 of what the job was to write, see `WriteJob`
+      "bookmark": "…",                     how far its source has been read; may be left out
       "time_ms": 1795374000000,            when it was written
       "new_topics": [{"topic": "orders", "topic_id": "7bGS…", "partitions": 3, "properties": {}}],
       "partitions": [
@@ -28,7 +29,7 @@ UTF-8, one JSON object, replaced as a whole::
     {
       "version": 1,
       "jobs": [{"job_id": "nightly", "batch_id": null, "fingerprint": null, "commit_id": "5f0c…",
-                "time_ms": 1795374000000, "record_count": 1000}]
+                "time_ms": 1795374000000, "record_count": 1000, "bookmark": "…"}]
     }
 
 The newest entry is the last one. What is kept, counted from the newest entry on:
@@ -36,7 +37,8 @@ The newest entry is the last one. What is kept, counted from the newest entry on
 * of each streaming query the newest `KEPT_BATCHES` batches. Spark never repeats any but the newest,
   and batches are numbered upwards, so that one below the oldest that is kept has been written, too;
 * jobs that write once, and queries, for `KEPT_MS` after their last commit, and the newest
-  `KEPT_JOBS` of them for longer; never more than `MOST_JOBS`.
+  `KEPT_JOBS` of them for longer; never more than `MOST_JOBS`;
+* of a job with bookmarks the newest batch, for good: without it the next run would start over.
 """
 
 from __future__ import annotations
@@ -76,12 +78,13 @@ _FIELDS = (
     "job_id",
     "batch_id",
     "fingerprint",
+    "bookmark",
     "time_ms",
     "new_topics",
     "partitions",
 )
-_NO_FINGERPRINT = {"fingerprint": None}
-"""What files have that were written before there were any."""
+_OPTIONAL = {"fingerprint": None, "bookmark": None}
+"""What files have that were written before there were any, and jobs without one."""
 _TOPIC_FIELDS = ("topic", "topic_id", "partitions", "properties")
 _PARTITION_FIELDS = (
     "topic",
@@ -98,7 +101,18 @@ KEPT_BATCHES = 100
 KEPT_JOBS = 1_000
 MOST_JOBS = 10_000
 KEPT_MS = 90 * 24 * 3_600_000
-_ENTRY_FIELDS = ("job_id", "batch_id", "fingerprint", "commit_id", "time_ms", "record_count")
+MAX_BOOKMARK_LENGTH = 4 << 20
+MOST_BOOKMARK_CHARACTERS = 32 << 20
+"""Of all bookmarks together: a ledger has to stay one that `read_ledger` takes."""
+_ENTRY_FIELDS = (
+    "job_id",
+    "batch_id",
+    "fingerprint",
+    "bookmark",
+    "commit_id",
+    "time_ms",
+    "record_count",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +166,7 @@ class Manifest:
     new_topics: tuple[NewTopic, ...]
     partitions: tuple[AnnouncedPartition, ...]
     fingerprint: str | None = None
+    bookmark: str | None = None
 
     @property
     def files(self) -> list[StagedFile]:
@@ -172,6 +187,7 @@ def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> Non
         "job_id": manifest.key.job_id,
         "batch_id": manifest.key.batch_id,
         "fingerprint": manifest.fingerprint,
+        **_bookmark_to_json(manifest.bookmark),
         "time_ms": manifest.time_ms,
         "new_topics": [
             {
@@ -186,6 +202,11 @@ def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> Non
     }
     data = (json.dumps(content, indent=1) + "\n").encode()
     io.write_atomically(manifest_path(log_directory), data)
+
+
+def _bookmark_to_json(bookmark: str | None) -> dict[str, str]:
+    """Return the key of a bookmark; none without one, so that older readers know every key."""
+    return {} if bookmark is None else {"bookmark": bookmark}
 
 
 def _partition_to_json(announced: AnnouncedPartition) -> dict[str, Any]:
@@ -223,7 +244,7 @@ def _parse(content: object) -> Manifest:
     if isinstance(content, dict) and content.get("version") != MANIFEST_VERSION:
         msg = f"version is {content.get('version')!r}, expected {MANIFEST_VERSION}"
         raise ValueError(msg)
-    fields = as_object(_with_fingerprint(content), _FIELDS, "manifest")
+    fields = as_object(_completed(content), _FIELDS, "manifest")
     commit_id = fields["id"]
     if not isinstance(commit_id, str) or _ID.fullmatch(commit_id) is None:
         msg = f"id is {commit_id!r}, expected 32 hex digits"
@@ -244,17 +265,19 @@ def _parse(content: object) -> Manifest:
         as_integer(fields["time_ms"], "time_ms", 0),
         tuple(_parse_topic(each) for each in as_list(fields["new_topics"], "new_topics")),
         partitions,
-        _as_fingerprint(fields["fingerprint"]),
+        _as_text(fields, "fingerprint"),
+        _as_text(fields, "bookmark"),
     )
 
 
-def _with_fingerprint(content: object) -> object:
-    return {**_NO_FINGERPRINT, **content} if isinstance(content, dict) else content
+def _completed(content: object) -> object:
+    return {**_OPTIONAL, **content} if isinstance(content, dict) else content
 
 
-def _as_fingerprint(value: object) -> str | None:
+def _as_text(fields: dict[str, Any], name: str) -> str | None:
+    value = fields[name]
     if value is not None and not isinstance(value, str):
-        msg = f"fingerprint is {value!r}, expected text or null"
+        msg = f"{name} is {value!r}, expected text or null"
         raise ValueError(msg)
     return value
 
@@ -308,6 +331,7 @@ class LedgerEntry:
     time_ms: int  # when the manifest was written
     record_count: int  # how many records were appended
     fingerprint: str | None = None
+    bookmark: str | None = None  # how far the source has been read
 
 
 class Ledger:
@@ -352,15 +376,44 @@ class Ledger:
         """Return the entry of a job; None if it has none, or none any more."""
         return self._by_key.get(key)
 
+    def newest(self, job_id: str) -> LedgerEntry | None:
+        """Return the newest entry of a job that has batches; None if it has none."""
+        return next(
+            (
+                each
+                for each in reversed(self.entries)
+                if each.key.job_id == job_id and each.key.batch_id is not None
+            ),
+            None,
+        )
+
+    def ensure_room_for(self, key: JobKey, bookmark: str | None) -> None:
+        """Raise `ValueError` if the bookmarks would be too long together."""
+        others = (each for each in self.entries if each.key.job_id != key.job_id)
+        length = sum(len(each.bookmark or "") for each in others) + len(bookmark or "")
+        if bookmark is not None and length > MOST_BOOKMARK_CHARACTERS:
+            msg = (
+                f"the bookmarks of all jobs would have {length} characters, and the ledger takes "
+                f"{MOST_BOOKMARK_CHARACTERS}: give jobs a shorter lag"
+            )
+            raise ValueError(msg)
+
     def with_entry(self, entry: LedgerEntry) -> Ledger:
         """Return a ledger that has one more, trimmed as the module says."""
         entries = [*(each for each in self.entries if each.key != entry.key), entry]
         batches: dict[str, int] = {}
         jobs: dict[tuple[str, bool], None] = {}
+        marked: set[str] = set()  # jobs whose newest bookmark is kept
         kept = []
         for each in reversed(entries):
             is_stream = each.key.batch_id is not None
             job = each.key.job_id, is_stream
+            if is_stream and each.key.job_id in marked:
+                continue
+            if each.bookmark is not None:
+                marked.add(each.key.job_id)
+                kept.append(each)
+                continue
             if job not in jobs:
                 is_recent = each.time_ms >= entry.time_ms - KEPT_MS
                 if len(jobs) >= (MOST_JOBS if is_recent else KEPT_JOBS):
@@ -390,6 +443,7 @@ def write_ledger(io: DurableIO, log_directory: str, ledger: Ledger) -> None:
                 "commit_id": each.commit_id,
                 "time_ms": each.time_ms,
                 "record_count": each.record_count,
+                **_bookmark_to_json(each.bookmark),
             }
         )
         for each in ledger.entries
@@ -418,7 +472,7 @@ def read_ledger(log_directory: str) -> Ledger:
 
 
 def _parse_entry(content: object) -> LedgerEntry:
-    fields = as_object(_with_fingerprint(content), _ENTRY_FIELDS, "ledger entry")
+    fields = as_object(_completed(content), _ENTRY_FIELDS, "ledger entry")
     commit_id = fields["commit_id"]
     if not isinstance(commit_id, str):
         msg = f"commit_id is {commit_id!r}, expected text"
@@ -428,5 +482,6 @@ def _parse_entry(content: object) -> LedgerEntry:
         commit_id,
         as_integer(fields["time_ms"], "time_ms", 0),
         as_integer(fields["record_count"], "record_count", 0),
-        _as_fingerprint(fields["fingerprint"]),
+        _as_text(fields, "fingerprint"),
+        _as_text(fields, "bookmark"),
     )

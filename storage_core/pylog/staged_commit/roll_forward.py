@@ -240,7 +240,12 @@ class RollForward:
     def _publish(self, manifest: Manifest) -> None:
         records = sum(each.record_count for each in manifest.partitions)
         entry = LedgerEntry(
-            manifest.key, manifest.commit_id, manifest.time_ms, records, manifest.fingerprint
+            manifest.key,
+            manifest.commit_id,
+            manifest.time_ms,
+            records,
+            manifest.fingerprint,
+            manifest.bookmark,
         )
         ledger = read_ledger(self._directory.path).with_entry(entry)
         write_ledger(self._io, self._directory.path, ledger)

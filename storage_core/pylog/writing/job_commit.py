@@ -305,8 +305,10 @@ class JobCommit:
     def commit(self, staged: Sequence[StagedRecords]) -> WriteJobSummary:
         """Append what was staged, unless the ledger has the job."""
         job = self._job
-        if read_ledger(self._directory).has_job(job.key, job.fingerprint):
+        ledger = read_ledger(self._directory)
+        if ledger.has_job(job.key, job.fingerprint):
             return WriteJobSummary(job.job_id, job.batch_id, already_committed=True)
+        ledger.ensure_room_for(job.key, job.bookmark)
         manifest = self._manifest(staged)
         self._manager.carry_out(manifest)
         partitions = tuple(
@@ -351,6 +353,7 @@ class JobCommit:
                 for place, files in sorted(by_partition.items())
             ),
             self._job.fingerprint,
+            self._job.bookmark,
         )
 
     def _ensure_same(self, rules: TopicRules) -> None:

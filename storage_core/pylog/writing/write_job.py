@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pylog.files.commit_manifest import read_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.lazy_modules import LazyModule
-from pylog.writing.write_summary import JobDescription
+from pylog.writing.write_summary import CommittedRun, JobDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,6 +57,32 @@ class WriteJob(JobDescription):
         """
         ledger = read_ledger(writable_log_directory(self.directory))
         return ledger.has_job(self.key, self.fingerprint)
+
+    def newest_run(self) -> CommittedRun | None:
+        """Return the newest run of ``job_id`` that has a ``batch_id``. Takes no lock.
+
+        The ledger keeps it for good if it has a bookmark.
+
+        Returns
+        -------
+        CommittedRun or None
+            None if there is none yet.
+
+        Raises
+        ------
+        CorruptCheckpointError, LogDirectoryError
+            The ledger is malformed, or cannot be read.
+        """
+        entry = read_ledger(writable_log_directory(self.directory)).newest(self.job_id)
+        if entry is None or entry.key.batch_id is None:
+            return None
+        return CommittedRun(
+            entry.key.batch_id,
+            entry.time_ms,
+            entry.record_count,
+            entry.fingerprint,
+            entry.bookmark,
+        )
 
     def ensure_topic_is_meant(self) -> None:
         """Return unless ``topic`` does not exist, and one of a similar name does. Takes no lock.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
+from pylog.files.commit_manifest import MAX_BOOKMARK_LENGTH
 from pylog.files.file_names import ensure_valid_topic
 from pylog.files.staged_files import JobKey, as_job_key
 
@@ -49,6 +50,10 @@ class JobDescription:
         Any text that says what the job writes, such as a hash of its source and its topic. The
         ledger keeps it: a job with the same id and another fingerprint is an error. None says
         nothing, and is never compared.
+    bookmark
+        How far the source of the job has been read: any text of up to 4 MiB. The commit that
+        appends the rows enters it in the ledger, so that both are there, or neither. The next run,
+        another batch of the same job, finds it by `pylog.jobs.WriteJob.newest_run`.
     creates_similar_topic
         Whether ``topic`` may be created where one of a similar name exists. Otherwise such a name
         counts as a typing error. The names in a column ``topic`` are taken as they are.
@@ -71,10 +76,13 @@ class JobDescription:
     batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES
     config: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str | None = None
+    bookmark: str | None = None
     creates_similar_topic: bool = False
 
     def __post_init__(self) -> None:
         as_job_key(self.job_id, self.batch_id)
+        if self.bookmark is not None:
+            self._ensure_bookmark()
         if self.topic is not None:
             ensure_valid_topic(self.topic)
         if self.partitions is not None and self.partitions < 1:
@@ -84,10 +92,42 @@ class JobDescription:
             msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
             raise ValueError(msg)
 
+    def _ensure_bookmark(self) -> None:
+        length = len(self.bookmark or "")
+        if self.batch_id is None:
+            msg = "a bookmark is for a job with a batch_id, of which there are several runs"
+            raise ValueError(msg)
+        if length > MAX_BOOKMARK_LENGTH:
+            msg = f"the bookmark has {length} characters, expected at most {MAX_BOOKMARK_LENGTH}"
+            raise ValueError(msg)
+
     @property
     def key(self) -> JobKey:
         """What names the job in the ledger."""
         return JobKey(self.job_id, self.batch_id)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedRun:
+    """One run of a job, as the ledger of a log directory has it.
+
+    Attributes
+    ----------
+    batch_id
+        The number of the run.
+    time_ms
+        When it was committed, in milliseconds since 1970-01-01 UTC.
+    records
+        How many records it appended.
+    fingerprint, bookmark
+        What `pylog.jobs.WriteJob` was given.
+    """
+
+    batch_id: int
+    time_ms: int
+    records: int
+    fingerprint: str | None = None
+    bookmark: str | None = None
 
 
 @dataclass(slots=True)

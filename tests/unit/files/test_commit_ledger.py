@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from pylog.files.commit_manifest import (
     KEPT_BATCHES,
     KEPT_JOBS,
     KEPT_MS,
+    MOST_BOOKMARK_CHARACTERS,
     MOST_JOBS,
     Ledger,
     LedgerEntry,
@@ -99,6 +101,36 @@ def test_young_jobs_are_kept_up_to_a_number() -> None:
     assert len(ledger.entries) == MOST_JOBS
 
 
+def test_the_newest_bookmark_of_a_job_is_kept_for_good(tmp_path: Path) -> None:
+    old = NOW_MS - KEPT_MS - 1
+    ledger = Ledger([entry("orders", 0, old)])
+    for number in (1, 2):
+        marked = replace(entry("orders", number, old), bookmark=f"up to {number}")
+        ledger = ledger.with_entry(marked)
+    for number in range(MOST_JOBS + 5):
+        ledger = Ledger([*ledger.entries, entry(f"job {number}")])
+    ledger = ledger.with_entry(entry("new"))
+    write_ledger(DurableIO(), str(tmp_path), ledger)
+    again = read_ledger(str(tmp_path))
+    newest = again.newest("orders")
+    assert newest is not None
+    assert (newest.key.batch_id, newest.bookmark) == (2, "up to 2")
+    assert len(again.entries) == MOST_JOBS + 1
+    assert all(JobKey("orders", number) in again for number in range(3))
+    assert JobKey("orders", 3) not in again
+    assert again.newest("job 7") is None  # it is of a job that writes once
+
+
+def test_bookmarks_together_have_a_limit() -> None:
+    ledger = Ledger(
+        replace(entry(f"job {each}", 0), bookmark="x" * (MOST_BOOKMARK_CHARACTERS // 2))
+        for each in range(2)
+    )
+    ledger.ensure_room_for(JobKey("job 1", 1), "y" * (MOST_BOOKMARK_CHARACTERS // 2))
+    with pytest.raises(ValueError, match="give jobs a shorter lag"):
+        ledger.ensure_room_for(JobKey("job 2", 1), "y")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -107,6 +139,10 @@ def test_young_jobs_are_kept_up_to_a_number() -> None:
         '{"version": 2, "jobs": []}',
         '{"version": 1, "jobs": {}}',
         '{"version": 1, "jobs": [{}]}',
+        (
+            '{"version": 1, "jobs": [{"job_id": "a", "batch_id": 1, "commit_id": "x",'
+            ' "time_ms": 1, "record_count": 1, "bookmark": 3}]}'
+        ),
         (
             '{"version": 1, "jobs": [{"job_id": 1, "batch_id": null, "commit_id": "x",'
             ' "time_ms": 1, "record_count": 1}]}'

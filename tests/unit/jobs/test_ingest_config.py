@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
+from pylog_jobs.run_window import RunWindow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +24,10 @@ RECORD = '[record]\nvalue = "body"\n'
 TARGET = '[target]\ndirectory = "/data/logs"\ntopic = "orders"\n'
 
 
-def read(tmp_path: Path, text: str) -> IngestConfig:
+def read(tmp_path: Path, text: str, window: RunWindow | None = None) -> IngestConfig:
     (tmp_path / "ingest.toml").write_text(text, "utf-8")
-    return read_ingest_config(str(tmp_path / "ingest.toml"), DAY)
+    file = ConfigFile(str(tmp_path / "ingest.toml"))
+    return read_ingest_config(file, window or RunWindow.of_day(DAY))
 
 
 def refusal(tmp_path: Path, text: str) -> str:
@@ -207,7 +210,7 @@ def test_a_directory_is_absolute_wherever_the_job_runs(
         ),
         (
             SOURCE + RECORD + TARGET + 'job_id = "orders-{day}"\n',
-            "[target]: job_id has '{day}'; the one placeholder is {date}",
+            "[target]: job_id has '{day}'; the placeholders are {date}, {hour}, {start}, {end} and ",
         ),
         (
             SOURCE
@@ -268,7 +271,7 @@ def test_one_job_id_for_all_days_is_refused_where_the_day_counts(
     tmp_path: Path, source: str, record: str, target: str
 ) -> None:
     assert refusal(tmp_path, source + record + target + 'job_id = "orders"\n').startswith(
-        "[target]: job_id is 'orders' on every day, and {date} stands elsewhere in the file: "
+        "[target]: job_id is 'orders' in every run, and {date} stands elsewhere in the file: "
     )
     config = read(tmp_path, source + record + target + JOB_ID)
     assert "{date}" not in str(config)

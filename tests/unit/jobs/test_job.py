@@ -29,6 +29,10 @@ class FakeContext:
     def cancelAllJobs(self) -> None:  # noqa: N802 - Spark's name
         """Have nothing to cancel."""
 
+    def setJobGroup(self, group: str, description: str) -> None:  # noqa: N802 - Spark's name
+        """Keep what Spark's UI would show."""
+        self.group, self.description = group, description
+
 
 class FakeSession:
     """In place of a session of Spark."""

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from pylog_jobs import compact, export, ingest, job, retention, verify
+from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_config import TABLES, read_ingest_config
+from pylog_jobs.run_window import RunWindow
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "jobs.md").read_text("utf-8")
@@ -34,7 +36,9 @@ def test_the_table_of_exit_statuses_has_their_names() -> None:
 def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     [text] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "orders.toml").write_text(text, "utf-8")
-    config = read_ingest_config(str(tmp_path / "orders.toml"), dt.date(2026, 11, 22))
+    config = read_ingest_config(
+        ConfigFile(str(tmp_path / "orders.toml")), RunWindow.of_day(dt.date(2026, 11, 22))
+    )
     assert config.target.job_id == "orders-2026-11-22"
 
 

@@ -1,0 +1,184 @@
+"""What one run of a scheduled job is for: a window of time, and parameters.
+
+A window is half-open, from ``{start}`` to ``{end}``, both in UTC; ``{date}`` and ``{hour}`` are
+those of its start. Windows of a backfill follow each other without a gap.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pylog
+from pylog_jobs.job import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+DATE, HOUR, START, END = WINDOW_NAMES = ("date", "hour", "start", "end")
+FROM, TO = BOOKMARK_NAMES = ("from", "to")
+"""What an incremental ingest reads; it is known when the bookmark has been read."""
+MOST_WINDOWS = 100_000
+_ONE_DAY = dt.timedelta(days=1)
+_PARAMETER = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class RunWindow:
+    """A window and the parameters of ``--param``; a day, if only a date was given."""
+
+    start: dt.datetime
+    end: dt.datetime
+    is_day: bool = False  # nobody said an hour
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_day(cls, date: dt.date, parameters: Mapping[str, str] | None = None) -> RunWindow:
+        """Return the window of a day in UTC."""
+        start = dt.datetime.combine(date, dt.time(), dt.UTC)
+        return cls(start, start + _ONE_DAY, is_day=True, parameters=parameters or {})
+
+    def values(self) -> dict[str, str]:
+        """Return what each placeholder stands for."""
+        hour = {} if self.is_day else {HOUR: f"{self.start:%H}"}
+        window = {DATE: f"{self.start:%Y-%m-%d}", **hour}
+        return {**window, START: instant_text(self.start), END: instant_text(self.end)} | {
+            **self.parameters
+        }
+
+    def __str__(self) -> str:
+        return f"{instant_text(self.start)} to {instant_text(self.end)}"
+
+
+def instant_text(instant: dt.datetime) -> str:
+    """Return an instant in UTC: ``2026-11-22T03:00:00Z``."""
+    text = instant.astimezone(dt.UTC).isoformat(
+        timespec="microseconds" if instant.microsecond else "seconds"
+    )
+    return text.removesuffix("+00:00") + "Z"
+
+
+def add_window_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say which windows there are, and with which parameters."""
+    parser.add_argument(
+        "--date",
+        metavar="YYYY-MM-DD",
+        type=dt.date.fromisoformat,
+        help="what {date} in the configuration stands for (default: today, UTC)",
+    )
+    parser.add_argument(
+        "--start",
+        metavar="INSTANT",
+        help="in place of --date: where the window begins, such as 2026-11-22T03:00Z",
+    )
+    parser.add_argument("--end", metavar="INSTANT", help="where the window ends (exclusive)")
+    parser.add_argument(
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="what {NAME} in the configuration stands for; may be repeated",
+    )
+    parser.add_argument(
+        "--backfill",
+        metavar="A..B",
+        help="run the windows from A to B (exclusive) that are missing, the oldest first",
+    )
+    parser.add_argument(
+        "--every", metavar="DURATION", help="how long a window of --backfill is (default: 1d)"
+    )
+
+
+def windows_of(arguments: argparse.Namespace) -> list[RunWindow]:
+    """Return the windows that the arguments ask for: one, or those of a backfill."""
+    parameters = _parameters(arguments.param)
+    if arguments.backfill is not None:
+        if arguments.date or arguments.start or arguments.end:
+            msg = "give --backfill without --date, --start and --end"
+            raise UsageError(msg)
+        return _backfill(arguments.backfill, arguments.every or "1d", parameters)
+    if arguments.every is not None:
+        msg = "--every belongs to --backfill"
+        raise UsageError(msg)
+    if arguments.start is None and arguments.end is None:
+        date = arguments.date or dt.datetime.now(dt.UTC).date()
+        return [RunWindow.of_day(date, parameters)]
+    if arguments.date is not None or arguments.start is None or arguments.end is None:
+        msg = "give either --date, or --start and --end"
+        raise UsageError(msg)
+    start, end = _instant("--start", arguments.start), _instant("--end", arguments.end)
+    if start >= end:
+        msg = f"--start is {instant_text(start)}, expected before --end, {instant_text(end)}"
+        raise UsageError(msg)
+    return [RunWindow(start, end, parameters=parameters)]
+
+
+def _backfill(text: str, every: str, parameters: Mapping[str, str]) -> list[RunWindow]:
+    first, dots, last = text.partition("..")
+    if not dots:
+        msg = f"--backfill is {text!r}, expected A..B, such as 2026-11-01..2026-11-08"
+        raise UsageError(msg)
+    start, end = _instant("--backfill", first), _instant("--backfill", last)
+    try:
+        length = dt.timedelta(milliseconds=pylog.jobs.parse_duration(every))
+    except ValueError as error:
+        msg = f"--every: {error}"
+        raise UsageError(msg) from error
+    if not length or start >= end or (end - start) % length:
+        msg = (
+            f"--backfill {text}: {instant_text(start)} to {instant_text(end)} is not one or more "
+            f"windows of {every}"
+        )
+        raise UsageError(msg)
+    count = (end - start) // length
+    if count > MOST_WINDOWS:
+        msg = f"--backfill {text} has {count} windows of {every}, expected at most {MOST_WINDOWS}"
+        raise UsageError(msg)
+    is_day = length % _ONE_DAY == dt.timedelta()
+    is_midnight = start == start.replace(hour=0, minute=0, second=0, microsecond=0)
+    return [
+        RunWindow(
+            start + number * length,
+            start + (number + 1) * length,
+            is_day and is_midnight,
+            parameters,
+        )
+        for number in range(count)
+    ]
+
+
+def _instant(option: str, text: str) -> dt.datetime:
+    """Return an instant, or the midnight in UTC that a date begins with."""
+    stripped = text.strip()
+    try:
+        return dt.datetime.combine(dt.date.fromisoformat(stripped), dt.time(), dt.UTC)
+    except ValueError:
+        pass  # with a time
+    try:
+        instant = dt.datetime.fromisoformat(stripped)
+    except ValueError:
+        msg = f"{option}: {text!r} is not an instant such as 2026-11-22T03:00Z, or a date"
+        raise UsageError(msg) from None
+    if instant.tzinfo is None:
+        msg = f"{option}: {text!r} has no zone; write {stripped}Z for UTC, or +01:00 and the like"
+        raise UsageError(msg)
+    return instant.astimezone(dt.UTC)
+
+
+def _parameters(given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or _PARAMETER.fullmatch(name) is None:
+            msg = f"--param {each!r}: expected NAME=VALUE"
+            raise UsageError(msg)
+        if name in (*WINDOW_NAMES, *BOOKMARK_NAMES) or name in found:
+            msg = f"--param {name}: it is " + (
+                "given twice" if name in found else "a name of its own"
+            )
+            raise UsageError(msg)
+        found[name] = value
+    return found
