@@ -230,12 +230,13 @@ _KINDS: dict[str, type] = {
 }
 TABLES = {name: config_keys(kind) for name, kind in _KINDS.items()}
 _JOB_ID = ("target", "job_id")
-_IN_PLANS = (("source", "sql"), ("source", "schema"), ("incremental", "column"))
-"""What Spark shows in plans, beside all of [record] and [checks]."""
+_SHOWN_OPTIONS = frozenset({"dbtable", "query", "path", "paths", "preparequery"})
+"""Options of a source that Spark shows in its plans."""
 
 
 def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     """Return the configuration of one run, every value checked."""
+    _check_secrets(file)
     parameters = window.values()
     used = file.placeholders(but=_JOB_ID)
     found = file.for_run(parameters)
@@ -248,7 +249,6 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     source = _source(tables["source"], trigger)
     record = read_table(RecordExpressions, tables["record"])
     _check_record(tables["record"], record, target)
-    _check_secrets(file, found.shown)
     incremental = _incremental(tables["incremental"], source, target, trigger, used)
     checks = read_table(Checks, tables["checks"])
     if checks != Checks() and trigger.is_stream:
@@ -268,16 +268,24 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     )
 
 
-def _check_secrets(file: ConfigFile, shown: Mapping[str, Any]) -> None:
-    """Raise if a secret would be shown in a plan of Spark, or be written to the topic."""
-    for table, values in shown.items():
+def _check_secrets(file: ConfigFile) -> None:
+    """Raise if a secret is anywhere but in an option that Spark does not show."""
+    for table, values in file.raw.items():
         for key, value in values.items() if isinstance(values, dict) else ():
-            is_shown = table in ("record", "checks") or (table, key) in _IN_PLANS
-            if is_shown and has_reference(value):
-                place = ConfigTable({}, (), f"{file.path}: [{table}]")
+            place = ConfigTable({}, (), f"{file.path}: [{table}]")
+            if not has_reference(value):
+                continue
+            if (table, key) != ("source", "options") or not isinstance(value, dict):
                 raise place.error(
-                    key, "has a secret, which Spark would show in its plans; give it in an option"
+                    key,
+                    "has a secret, and Spark's UI and logs would show it; give it in an option of "
+                    "[source]",
                 )
+            for name, text in value.items():
+                if name.lower() in _SHOWN_OPTIONS and has_reference(text):
+                    raise place.error(
+                        f"options.{name}", "has a secret, and Spark's UI and logs would show it"
+                    )
 
 
 def _fingerprint(

@@ -74,8 +74,6 @@ STOPPED_NAME = "stopped"
 """The same for a job that a signal ended."""
 
 _MOST_OF_DESCRIPTION = 200
-_REDACTED = ("spark.sql.redaction.string.regex", "spark.sql.redaction.options.regex")
-"""Spark's settings of what it leaves out of plans, and of options and settings that it shows."""
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+[.;]?.*$", re.DOTALL)
 _STACK = re.compile(r"\n+(?:\s+at |Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
@@ -310,7 +308,6 @@ class Job(Generic[_P]):
         stop.cancel = spark.sparkContext.cancelAllJobs
         try:
             stop.ensure_not_requested()
-            keep_secrets(spark, secrets)
             call = secrets.hide(shlex.join([f"pylog {self.name}", *arguments]).replace("'", "", 2))
             spark.sparkContext.setJobGroup(
                 f"pylog-{self.name}-{uuid.uuid4()}", call[:_MOST_OF_DESCRIPTION]
@@ -319,15 +316,6 @@ class Job(Generic[_P]):
         finally:
             stop.cancel = None
             spark.stop()
-
-
-def keep_secrets(spark: SparkSession, secrets: SecretValues) -> None:
-    """Have Spark leave secrets out of plans, and of the settings and options that it shows."""
-    if secrets:
-        for name in _REDACTED:
-            before = spark.conf.get(name, None)
-            parts = [each for each in (before, secrets.pattern()) if each]
-            spark.conf.set(name, "|".join(parts))
 
 
 def say_in_ui(spark: SparkSession, text: str) -> None:

@@ -2,7 +2,9 @@
 
 ``${env:NAME}`` is an environment variable, ``${file:PATH}`` the text of a file without its last
 line end. A job registers each value when it reads it. Whatever the job writes about itself goes
-through `SecretValues.hide`, which puts the reference back.
+through `SecretValues.hide`, which puts the reference back. What Spark shows in its UI and writes to
+its event logs (paths, queries, expressions, settings) does not, so that secrets may be in options
+of a source alone.
 """
 
 from __future__ import annotations
@@ -51,9 +53,6 @@ class SecretValues:
     def __init__(self) -> None:
         self._references: dict[str, str] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._references)
-
     def resolve(self, text: str) -> str:
         """Return a text with the value of each reference; `ValueError` if it has none."""
         return _REFERENCE.sub(
@@ -86,10 +85,6 @@ class SecretValues:
         elif isinstance(value, (list, tuple)):
             hidden = [self.hide(each) for each in value]
         return hidden  # type: ignore[return-value]  # of the same shape
-
-    def pattern(self) -> str:
-        """Return a regular expression, of Java too, that finds each of the values."""
-        return "|".join(re.sub(r"([^\w])", r"\\\1", each) for each in self._longest_first())
 
     def _longest_first(self) -> list[str]:
         return sorted(self._references, key=lambda each: (-len(each), each))

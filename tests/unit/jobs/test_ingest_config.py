@@ -320,3 +320,168 @@ def test_a_fingerprint_is_of_where_rows_come_from_and_go_to(
         fingerprint(tmp_path, text) == fingerprint(tmp_path, text.replace(old, new))
     ) is is_the_same
     assert "hunter" not in str(read(tmp_path, text).target.write_options())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_the_same"),
+    [
+        ("db/shop", "db/shop?user=etl&password=hunter2", True),
+        ("db/shop", "db/shop?ssl=true&password=hunter2", False),
+        ("//db", "//etl:hunter2@db", True),
+        ("//db", "//etl@db", True),
+        ("postgresql://db/shop", "oracle:thin:etl/hunter2@//db/shop", False),
+        ("hunter2", "${env:PYLOG_TEST_SECRET}", True),
+        ("db/shop", "db/shop?password=${env:PYLOG_TEST_SECRET}", True),
+    ],
+)
+def test_no_credentials_of_a_url_are_in_a_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, *, is_the_same: bool
+) -> None:
+    monkeypatch.setenv("PYLOG_TEST_SECRET", "correct horse")
+    text = SOURCE_OF_JDBC + RECORD + TARGET + JOB_ID
+    changed = text.replace(old, new)
+    assert changed != text
+    assert (fingerprint(tmp_path, text) == fingerprint(tmp_path, changed)) is is_the_same
+
+
+def test_a_container_is_no_user(tmp_path: Path) -> None:
+    text = SOURCE.replace("/in", "abfss://one@store.dfs.core.windows.net/in") + RECORD + TARGET
+    other = text.replace("one@", "two@")
+    assert fingerprint(tmp_path, text + JOB_ID) != fingerprint(tmp_path, other + JOB_ID)
+
+
+def test_secrets_are_read_from_the_environment_and_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLOG_TEST_SECRET", "correct horse")
+    (tmp_path / "password").write_text("battery staple\n")
+    text = SOURCE_OF_JDBC.replace("hunter2", f"${{file:{tmp_path}/password}}").replace(
+        '"etl"', '"${env:PYLOG_TEST_SECRET}"'
+    )
+    (tmp_path / "ingest.toml").write_text(text + RECORD + TARGET)
+    file = ConfigFile(str(tmp_path / "ingest.toml"))
+    config = read_ingest_config(file, RunWindow.of_day(DAY))
+    assert config.source.options["password"] == "battery staple"
+    assert config.source.options["user"] == "correct horse"
+    told = {"a": ["battery staple, correct horse"], "b": 3}
+    assert file.secrets.hide(told) == {
+        "a": [f"${{file:{tmp_path}/password}}, ${{env:PYLOG_TEST_SECRET}}"],
+        "b": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hunter2", "${env:PYLOG_NOT_SET}", "[source]: options.password: environment variable "),
+        ("hunter2", "${file:/nope/pw}", "[source]: options.password: cannot read the secret in /n"),
+        ("hunter2", "${env:PYLOG_SHORT}", "[source]: options.password: ${env:PYLOG_SHORT} has 3 c"),
+        ("SELECT *", "SELECT '${env:PYLOG_SHORT}'", "[source]: sql has a secret, and Spark's UI"),
+        ('"body"', '"${env:PYLOG_SHORT}"', "[record]: value has a secret, and Spark's UI and logs"),
+        (
+            'dbtable = "orders"',
+            'query = "${env:PYLOG_SHORT}"',
+            "[source]: options.query has a secret, and Spark's UI and logs would show it",
+        ),
+    ],
+)
+def test_a_secret_that_is_not_there_or_would_be_shown_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
+) -> None:
+    monkeypatch.setenv("PYLOG_SHORT", "abc")
+    text = SOURCE_OF_JDBC + RECORD + TARGET
+    assert refusal(tmp_path, text.replace(old, new)).startswith(message)
+
+
+HOURLY = RunWindow(
+    dt.datetime(2026, 11, 22, 3, tzinfo=dt.UTC),
+    dt.datetime(2026, 11, 22, 4, tzinfo=dt.UTC),
+    parameters={"region": "eu"},
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "job_id", "expected"),
+    [
+        ("/in/{date}/{hour}/{region}", "o-{date}-{hour}-{region}", "o-2026-11-22-03-eu"),
+        ("/in/{date}/{hour}/{region}", "o-{start}-{region}", "o-2026-11-22T03:00:00Z-eu"),
+        # What the file depends on and the id does not name is added: no window is another one.
+        ("/in/{date}/{hour}/{region}", "o-{date}", "o-2026-11-22 hour=03 region=eu"),
+        (
+            "/in/{start}/{end}/{region}",
+            "{region}",
+            "eu end=2026-11-22T04:00:00Z start=2026-11-22T03:00:00Z",
+        ),
+    ],
+)
+def test_a_window_has_a_job_id_of_its_own(
+    tmp_path: Path, path: str, job_id: str, expected: str
+) -> None:
+    text = SOURCE.replace("/in/{date}.csv", path) + RECORD + TARGET + f'job_id = "{job_id}"\n'
+    config = read(tmp_path, text, HOURLY)
+    assert config.target.job_id == expected
+    assert "{" not in config.source.path[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "window", "message"),
+    [
+        ('job_id = "o-{hour}"\n', None, "[target]: job_id needs an hour; give --start and --end"),
+        ('job_id = "o-{date}"\n', HOURLY, "[target]: --param region has no {region} in the file"),
+        (
+            'job_id = "o"\n[incremental]\ncolumn = "id"\nlag = 1\n',
+            None,
+            "[target]: job_id is 'o' in every run, and {date} stands elsewhere in the file",
+        ),
+        (
+            'job_id = "o-{date}"\n[incremental]\ncolumn = "id"\nlag = 1\n',
+            None,
+            "[incremental] reads on from its bookmark, and {date} stands in the file",
+        ),
+    ],
+)
+def test_what_a_window_cannot_be_is_named(
+    tmp_path: Path, text: str, window: RunWindow | None, message: str
+) -> None:
+    (tmp_path / "ingest.toml").write_text(SOURCE + RECORD + TARGET + text)
+    with pytest.raises(UsageError) as caught:
+        read_ingest_config(
+            ConfigFile(str(tmp_path / "ingest.toml")), window or RunWindow.of_day(DAY)
+        )
+    assert message in str(caught.value)
+
+
+BY_ID = SOURCE.replace("{date}", "all") + RECORD + TARGET + 'job_id = "o"\n[incremental]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BY_ID + 'column = "id"\n', "[incremental]: lag is missing: how late may rows come?"),
+        (BY_ID + "lag = 3\n", "[incremental]: column is missing; only delta and iceberg tables"),
+        (
+            BY_ID.replace('"csv"', '"delta"') + "initial = 3\nlag = 1\n",
+            "[incremental]: lag belongs to a column, and there is none",
+        ),
+        (
+            BY_ID + 'column = "id"\nlag = "soon"\n',
+            "[incremental]: lag is 'soon', expected a duration such as \"2 hours\", or a number",
+        ),
+        (
+            BY_ID.replace('job_id = "o"\n', "") + 'column = "id"\nlag = 1\n',
+            "[incremental]: job_id of [target] is missing: the bookmark is kept under it",
+        ),
+        (
+            SOURCE + "options.query = \"id > '{from}'\"\n" + RECORD + TARGET,
+            "[incremental]: column is missing, and {from} stands in [source]",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "[checks]\nmin_rows = -1\n",
+            "[checks]: min_rows is -1, expected at least 0",
+        ),
+    ],
+)
+def test_a_mistake_in_a_bookmark_or_a_check_is_named(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    assert refusal(tmp_path, text).startswith(message)

@@ -1,0 +1,289 @@
+"""Sources that are read a piece at a time: what is new, what is late, and what has been read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from pylog_jobs import ingest
+from pylog_jobs.config_file import ConfigFile
+from pylog_jobs.ingest import IngestParameters
+from pylog_jobs.ingest_config import read_ingest_config
+from pylog_jobs.job import CheckFailedError, UsageError
+from pylog_jobs.run_window import RunWindow
+from tests.support.spark_session import NEEDS_SPARK
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = NEEDS_SPARK
+
+SOURCE = """
+[source]
+format = "csv"
+path = "{folder}/in"
+schema = "id BIGINT, name STRING, at TIMESTAMP, day DATE, local TIMESTAMP_NTZ"
+"""
+REST = """
+[record]
+key = "CAST(id AS STRING)"
+value_format = "json"
+[target]
+directory = "{folder}/logs"
+topic = "orders"
+job_id = "orders"
+"""
+WINDOW = RunWindow.of_day(dt.date(2026, 11, 22))
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    return spark.newSession()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+def add(folder: Path, name: str, *rows: tuple[int, str]) -> Path:
+    """Add rows, each with a number and the minute of 2026-11-22 00:00 that all its times have."""
+    path = folder / "in" / f"{name}.csv"
+    lines = [
+        f"{number},n{number},2026-11-22T{at}Z,2026-11-{at[:2]},2026-11-22T{at}\n"
+        for number, at in rows
+    ]
+    path.write_text("".join(lines), "utf-8")
+    return path
+
+
+def run(
+    session: SparkSession, folder: Path, incremental: str, *, source: str = SOURCE, **how: bool
+) -> dict[str, Any]:
+    path = folder / "ingest.toml"
+    path.write_text((source + REST + incremental).format(folder=folder), "utf-8")
+    config = read_ingest_config(ConfigFile(str(path)), WINDOW)
+    outcome = ingest.run(session, IngestParameters(config=config, **how))
+    assert outcome.status == 0
+    json.dumps(outcome.summary)
+    return dict(outcome.summary)
+
+
+def keys(folder: Path) -> list[int]:
+    rows = pylog.scan(folder / "logs", topics="orders").to_table().to_pylist()
+    return sorted(int(row["key"]) for row in rows)
+
+
+def test_each_run_reads_what_is_new_and_rows_that_come_late_once(
+    session: SparkSession, folder: Path
+) -> None:
+    by_time = '[incremental]\ncolumn = "at"\nlag = "10 minutes"\n'
+    add(folder, "a", (1, "10:00:00.000001"), (2, "10:30:00"), (2, "10:30:00"))
+    first = run(session, folder, by_time)
+    assert (first["rows"], first["window"]) == (
+        3,
+        {"from": None, "to": "2026-11-22T10:30:00.000001Z"},
+    )
+    assert run(session, folder, by_time)["rows"] == 0
+    # Another one equal to two that were written; one as late as may be; one that is too late.
+    add(folder, "b", (2, "10:30:00"), (3, "10:20:00.000001"), (4, "10:20:00"))
+    second = run(session, folder, by_time)
+    assert (second["rows"], second["window"]["from"]) == (2, "2026-11-22T10:20:00.000001Z")
+    add(folder, "c", (5, "11:00:00"), (6, "10:25:00"))
+    assert run(session, folder, by_time)["rows"] == 2
+    assert run(session, folder, by_time)["rows"] == 0
+    assert keys(folder) == [1, 2, 2, 2, 3, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("column", "lag", "newest"),
+    [
+        ("local", '"1h"', "2026-11-22 23:00:00.000001"),
+        ("day", '"2d"', "2026-11-24"),
+        ("id", "5", "10"),
+        ("CAST(id AS DECIMAL(18, 0))", "5", "10"),
+    ],
+)
+def test_a_column_may_be_a_time_without_zone_a_date_or_an_id(
+    session: SparkSession, folder: Path, column: str, lag: str, newest: str
+) -> None:
+    by_column = f'[incremental]\ncolumn = "{column}"\nlag = {lag}\nkey = "id"\n'
+    add(folder, "a", (1, "01:00:00"), (9, "23:00:00"))
+    found = run(session, folder, by_column)
+    assert (found["rows"], found["window"]["to"]) == (2, newest)
+    add(folder, "b", (7, "22:30:00"))
+    assert run(session, folder, by_column)["rows"] == 1
+    assert run(session, folder, by_column)["rows"] == 0
+    assert keys(folder) == [1, 7, 9]
+
+
+def test_a_run_starts_at_the_initial_value_and_ends_at_the_upper_one(
+    session: SparkSession, folder: Path
+) -> None:
+    limited = '[incremental]\ncolumn = "id"\nlag = 0\ninitial = 3\nupper = 8\n'
+    add(folder, "a", *((number, "10:00:00") for number in range(10)))
+    assert run(session, folder, limited)["window"] == {"from": "3", "to": "8"}
+    assert run(session, folder, limited)["window"] is None
+    assert run(session, folder, limited.replace("8", "20"))["rows"] == 2
+    assert keys(folder) == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_rows_of_the_future_wait(session: SparkSession, folder: Path) -> None:
+    by_time = '[incremental]\ncolumn = "at"\nlag = "0s"\n'
+    add(folder, "a", (1, "10:00:00"))
+    path = add(folder, "b", (2, "10:00:00"))
+    path.write_text(path.read_text().replace("2026", "2999"), "utf-8")
+    found = run(session, folder, by_time)
+    assert found["rows"] == 1
+    assert found["window"]["to"] < "2999"
+    assert keys(folder) == [1]
+
+
+def test_the_range_stands_in_the_query(session: SparkSession, folder: Path) -> None:
+    source = SOURCE + (
+        "sql = \"SELECT *, '{{from}}' AS f FROM source WHERE at >= '{{from}}' AND at < '{{to}}'\"\n"
+    )
+    by_time = '[incremental]\ncolumn = "at"\nlag = "0s"\n'
+    add(folder, "a", (1, "10:00:00"))
+    assert run(session, folder, by_time, source=source)["rows"] == 1
+    add(folder, "b", (2, "11:00:00"))
+    assert run(session, folder, by_time, source=source)["rows"] == 1
+    rows = pylog.scan(folder / "logs", topics="orders").to_table().to_pylist()
+    assert [json.loads(row["value"])["f"] for row in rows] == [
+        "0001-01-01T00:00:00Z",
+        "2026-11-22T10:00:00.000001Z",
+    ]
+
+
+def test_files_by_their_time_of_modification(session: SparkSession, folder: Path) -> None:
+    by_file = (
+        '[incremental]\ncolumn = "_metadata.file_modification_time"\nlag = "1h"\n'
+        'key = "_metadata.file_path"\n'
+    )
+    for name, second in (("a", 1_700_000_000), ("b", 1_700_001_000)):
+        path = add(folder, name, (second, "10:00:00"), (second, "10:00:00"))
+        os.utime(path, (second, second))
+    assert run(session, folder, by_file)["rows"] == 4
+    path = add(folder, "late", (3, "10:00:00"))
+    os.utime(path, (1_700_000_500, 1_700_000_500))
+    assert run(session, folder, by_file)["rows"] == 1
+    assert run(session, folder, by_file)["rows"] == 0
+    assert len(keys(folder)) == 5
+
+
+def test_a_partitioned_folder_by_its_partition(session: SparkSession, folder: Path) -> None:
+    source = '[source]\nformat = "parquet"\npath = "{folder}/lake"\n'
+    by_day = '[incremental]\ncolumn = "day"\nlag = "0s"\n'
+    for day in (21, 22):
+        session.range(day, day + 1).write.parquet(f"{folder}/lake/day=2026-11-{day}")
+        found = run(session, folder, by_day, source=source)
+        assert (found["rows"], found["window"]["to"]) == (1, f"2026-11-{day + 1}")
+    assert keys(folder) == [21, 22]
+
+
+def test_full_replaces_what_the_topic_has(session: SparkSession, folder: Path) -> None:
+    by_id = '[incremental]\ncolumn = "id"\nlag = 5\n'
+    path = add(folder, "a", (1, "10:00:00"), (2, "10:00:00"))
+    run(session, folder, by_id)
+    path.write_text(path.read_text().replace("n2", "new"), "utf-8")
+    assert run(session, folder, by_id, is_full=True)["rows"] == 2
+    assert run(session, folder, by_id)["rows"] == 0
+    rows = pylog.scan(folder / "logs", topics="orders").to_table().to_pylist()
+    assert sorted(json.loads(row["value"])["name"] for row in rows) == ["n1", "new"]
+
+
+def test_a_dry_run_shows_the_range_and_writes_nothing(session: SparkSession, folder: Path) -> None:
+    by_id = '[incremental]\ncolumn = "id"\nlag = 5\n'
+    add(folder, "a", (1, "10:00:00"))
+    shown = run(session, folder, by_id, is_dry_run=True)
+    assert shown["plan"]["window"] == {"from": None, "to": "2"}
+    assert [row["key"] for row in shown["firstRows"]] == ["1"]
+    assert not (folder / "logs").exists()
+
+
+def test_a_bookmark_of_another_source_or_column_is_refused(
+    session: SparkSession, folder: Path
+) -> None:
+    add(folder, "a", (1, "10:00:00"))
+    run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n')
+    with pytest.raises(UsageError, match="has read up to its bookmark from another source"):
+        run(session, folder, '[incremental]\ncolumn = "id + 1"\nlag = 5\n')
+    with pytest.raises(UsageError, match="give another job_id, or --full"):
+        run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n', source=SOURCE + "sql='FROM source'\n")
+    with pytest.raises(UsageError, match="known by their columns id, name, at, day, local, and now"):
+        run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\nkey = "id"\n')
+    run(session, folder, '[incremental]\ncolumn = "id"\nlag = 0\nkey = "id"\n')
+    assert keys(folder) == [1]
+
+
+def test_a_lag_with_too_many_rows_is_refused_and_nothing_is_staged(
+    session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog_jobs.record_write.MOST_REMEMBERED", 2)
+    add(folder, "a", *((number, "10:00:00") for number in range(3)))
+    with pytest.raises(UsageError, match="give a shorter lag"):
+        run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n')
+    assert not list((folder / "logs").glob(".pylog-*"))
+    assert run(session, folder, '[incremental]\ncolumn = "id"\nlag = 1\n')["rows"] == 3
+
+
+@pytest.mark.parametrize(
+    ("checks", "message"),
+    [
+        ("min_rows = 5", "there are 4 rows, and min_rows is 5"),
+        ("max_rows = 3", "there are 4 rows, and max_rows is 3"),
+        ('not_null = ["id", "name"]', "name is null in 1 rows"),
+        ('unique = "id"', "id is not unique in 2 rows"),
+        ('conditions = "count_if(id > 2) = 0"', "count_if(id > 2) = 0 is false"),
+        ('conditions = "max(at) < NULL"', "max(at) < NULL is not known"),
+        (
+            'min_rows = 9\nnot_null = "name"',
+            "there are 4 rows, and min_rows is 9; name is null in 1 rows; nothing is written",
+        ),
+    ],
+)
+def test_a_check_that_fails_publishes_nothing(
+    session: SparkSession, folder: Path, checks: str, message: str
+) -> None:
+    path = add(folder, "a", *((number, "10:00:00") for number in (1, 2, 3, 3)))
+    path.write_text(path.read_text().replace("n1", ""), "utf-8")
+    with pytest.raises(CheckFailedError) as caught:
+        run(session, folder, f"[checks]\n{checks}\n")
+    assert message in str(caught.value)
+    assert not list((folder / "logs").iterdir())
+
+
+def test_checks_that_hold_let_the_rows_through(session: SparkSession, folder: Path) -> None:
+    add(folder, "a", *((number, "10:00:00") for number in (1, 2, 3)))
+    checks = (
+        '[checks]\nmin_rows = 3\nmax_rows = 3\nnot_null = "id"\nunique = ["id", "name"]\n'
+        'conditions = ["sum(id) = 6", "min(at) > \'2026-01-01\'"]\n'
+    )
+    assert run(session, folder, checks)["rows"] == 3
+    assert keys(folder) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("checks", "message"),
+    [
+        ('not_null = "nme"', "[checks]: [UNRESOLVED_COLUMN"),
+        ('conditions = "id > 1"', "[checks]: "),
+        ('conditions = "sum(id)"', "conditions: 'sum(id)' has type BIGINT, expected BOOLEAN"),
+    ],
+)
+def test_a_check_that_makes_no_sense_is_named(
+    session: SparkSession, folder: Path, checks: str, message: str
+) -> None:
+    add(folder, "a", (1, "10:00:00"))
+    with pytest.raises(UsageError) as caught:
+        run(session, folder, f"[checks]\n{checks}\n")
+    assert message in str(caught.value)
+    assert not (folder / "logs").exists()
