@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
@@ -57,7 +58,6 @@ WHOLE_ROW = "*"
 """First in an identity of all columns, of which equal rows are numbered."""
 _DAY_US = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MOST_DIGITS = 18  # of a decimal that fits into 64 bits
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 _LAST_DAY = 2_932_896  # 9999-12-31
@@ -191,7 +191,7 @@ class _NextRows:
                     return frame
             except MissingInputError:
                 raise
-            except (PySparkException, UsageError) as error:
+            except (PySparkException, Py4JJavaError, UsageError) as error:
                 _LOGGER.debug("{from} is no %s: %s", kind, describe(error))
         return self._read(last, None)
 
@@ -355,8 +355,8 @@ def _kind_of_type(found: DataType) -> str | None:
         return TIMESTAMP_NTZ
     if isinstance(found, DateType):
         return A_DATE
-    is_whole = isinstance(found, DecimalType) and not found.scale
-    if isinstance(found, _INTEGERS) or (is_whole and found.precision <= _MOST_DIGITS):  # type: ignore[attr-defined]
+    # A decimal, as Spark has SQLite's and Oracle's integers, fails if it does not fit into 64 bits.
+    if isinstance(found, _INTEGERS) or (isinstance(found, DecimalType) and not found.scale):
         return INTEGER
     return None
 

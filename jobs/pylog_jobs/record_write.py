@@ -51,7 +51,7 @@ class StagedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _StagingTask:
+class StagingTask:
     """Stages the rows of a task; shipped to executors."""
 
     job: WriteJob
@@ -119,9 +119,17 @@ class RecordWrite:
             make_directory(self._job)
         except (LogStorageError, ValueError) as error:
             raise UsageError(str(error)) from error
-        task = _StagingTask(self._job, to_write, remember_from)
+        task = self.staging_task(to_write, remember_from)
         collected = records.mapInArrow(task, "staged binary").collect()
-        found = [pickle.loads(each["staged"]) for each in collected]  # noqa: S301 - our own
+        return self.gathered([each["staged"] for each in collected])
+
+    def staging_task(self, columns: tuple[str, ...], remember_from: int | None) -> StagingTask:
+        """Return what stages the rows of one task."""
+        return StagingTask(self._job, columns, remember_from)
+
+    def gathered(self, told: Sequence[bytes]) -> StagedRows:
+        """Return what the tasks have staged, by what each of them has told."""
+        found = [pickle.loads(each) for each in told]  # noqa: S301 - our own
         remembered: dict[bytes, int] = {}
         for _, _, of_task in found:
             remembered.update(of_task)

@@ -23,7 +23,7 @@ from tests.kills.jobs import BATCH_SIZE_BYTES, PARTITION_OF_ROW, TOPIC, row_coun
 from tests.kills.kill_point import kill_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -79,16 +79,27 @@ class Driver:
         ``SPARK_HOME``.
     configuration
         Directory with ``spark-defaults.conf``.
+    module
+        What runs in the process: answers each line as this module does.
+    variables
+        More of its environment.
     """
 
     def __init__(
-        self, master: str, log: Path, *, home: Path, configuration: Path = SPARK_CONF
+        self,
+        master: str,
+        log: Path,
+        *,
+        home: Path,
+        configuration: Path = SPARK_CONF,
+        module: str = __name__,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.log = log
         paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, master],
+                [sys.executable, "-m", module, master],
                 cwd=PROJECT,
                 env={
                     **os.environ,
@@ -97,6 +108,7 @@ class Driver:
                     "SPARK_HOME": str(home),
                     "SPARK_CONF_DIR": str(configuration),
                     "SPARK_LOCAL_IP": "127.0.0.1",
+                    **(variables or {}),
                 },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -141,12 +153,18 @@ class Driver:
         self.end()
 
     def write(self, write: Write, look: Callable[[], object] = lambda: None) -> str | None:
-        """Return the error of a write, empty if there is none; None of a driver that died.
+        """Return the error of a write, as of `ask`."""
+        return self.ask(asdict(write), look)
+
+    def ask(
+        self, request: Mapping[str, object], look: Callable[[], object] = lambda: None
+    ) -> str | None:
+        """Return the error of a request, empty if there is none; None of a driver that died.
 
         Parameters
         ----------
-        write
-            What to write.
+        request
+            What to do.
         look
             Called all the time while the driver is at it.
         """
@@ -154,7 +172,7 @@ class Driver:
             assert self._answer() == "", self.log.read_text("utf-8", "replace")[-4_000:]
             self._is_ready = True
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asdict(write)).encode() + b"\n")
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
         return self._answer(look)
 
@@ -218,17 +236,18 @@ def _serve(master: str) -> None:
     settings = {**_SETTINGS, "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
     spark = spark_session("kills", master=master, settings=settings)
     spark.dataSource.register(DeadlyDataSource)
-    _say("")
+    say("")
     while line := sys.stdin.readline():
         try:
             _write(spark, Write(**json.loads(line)))
-            _say("")
+            say("")
         except (PySparkException, Py4JError) as error:  # the latter: a committing process died
-            _say(str(error) or type(error).__name__)
+            say(str(error) or type(error).__name__)
     spark.stop()
 
 
-def _say(error: str) -> None:
+def say(error: str) -> None:
+    """Answer a request."""
     sys.stdout.write(f"{_ANSWER}{json.dumps(error)}\n")
     sys.stdout.flush()
 

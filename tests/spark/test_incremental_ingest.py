@@ -217,8 +217,15 @@ def test_a_bookmark_of_another_source_or_column_is_refused(
     with pytest.raises(UsageError, match="has read up to its bookmark from another source"):
         run(session, folder, '[incremental]\ncolumn = "id + 1"\nlag = 5\n')
     with pytest.raises(UsageError, match="give another job_id, or --full"):
-        run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n', source=SOURCE + "sql='FROM source'\n")
-    with pytest.raises(UsageError, match="known by their columns id, name, at, day, local, and now"):
+        run(
+            session,
+            folder,
+            '[incremental]\ncolumn = "id"\nlag = 5\n',
+            source=SOURCE + "sql='FROM source'\n",
+        )
+    with pytest.raises(
+        UsageError, match="known by their columns id, name, at, day, local, and now"
+    ):
         run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\nkey = "id"\n')
     run(session, folder, '[incremental]\ncolumn = "id"\nlag = 0\nkey = "id"\n')
     assert keys(folder) == [1]

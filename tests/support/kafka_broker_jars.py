@@ -74,13 +74,25 @@ def kafka_class_path(version: str) -> str:
         They could not be fetched.
     """
     directory = _BUILD / version
+    jars = fetch_jars(_packages(version), directory)
+    spark_jars = Path(pyspark.__file__).parent / "jars"
+    first = [jar for name in _FROM_SPARK for jar in sorted(spark_jars.glob(f"{name}-[0-9]*.jar"))]
+    return os.pathsep.join(map(str, [*first, *jars]))
+
+
+def fetch_jars(packages: str, directory: Path) -> list[Path]:
+    """Return the jars of Maven packages below ``build``, fetched at the first call of all.
+
+    Raises
+    ------
+    KafkaNotFoundError
+        They could not be fetched.
+    """
     if not (directory / _MARK).exists():
         with _alone_in(directory):
             if not (directory / _MARK).exists():
-                _fetch_in_tries(_packages(version), directory)
-    spark_jars = Path(pyspark.__file__).parent / "jars"
-    first = [jar for name in _FROM_SPARK for jar in sorted(spark_jars.glob(f"{name}-[0-9]*.jar"))]
-    return os.pathsep.join(map(str, [*first, *sorted((directory / "jars").glob("*.jar"))]))
+                _fetch_in_tries(packages, directory)
+    return sorted((directory / "jars").glob("*.jar"))
 
 
 def is_version_3(version: str) -> bool:
