@@ -47,11 +47,6 @@ class ConfigTable:
                 msg = f"{place} has no key {name!r}{hint} The keys are: {', '.join(keys)}"
                 raise UsageError(msg)
 
-    @property
-    def is_given(self) -> bool:
-        """Whether the table has any key."""
-        return bool(self._values)
-
     def __contains__(self, key: str) -> bool:
         return key in self._values
 

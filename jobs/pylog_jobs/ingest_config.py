@@ -249,7 +249,11 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     source = _source(tables["source"], trigger)
     record = read_table(RecordExpressions, tables["record"])
     _check_record(tables["record"], record, target)
-    incremental = _incremental(tables["incremental"], source, target, trigger, used)
+    incremental = None
+    if "incremental" in whole:
+        incremental = _incremental(tables["incremental"], source, target, trigger, used)
+    else:
+        _check_no_range(tables["incremental"], source)
     checks = read_table(Checks, tables["checks"])
     if checks != Checks() and trigger.is_stream:
         raise tables["checks"].refusal('is for kind = "batch"')
@@ -386,14 +390,8 @@ def _with_window(
 
 def _incremental(
     table: ConfigTable, source: Source, target: Target, trigger: Trigger, used: set[str]
-) -> Incremental | None:
-    """Return how a source is read a piece at a time; None if it is not."""
-    texts = [source.sql or "", *source.options.values()]
-    in_source = {name for text in texts for name in placeholders_of(text)} & {*BOOKMARK_NAMES}
-    if not table.is_given:
-        if in_source:
-            raise table.error("column", f"is missing, and {{{min(in_source)}}} stands in [source]")
-        return None
+) -> Incremental:
+    """Return how a source is read a piece at a time."""
     found = read_table(Incremental, table)
     if trigger.is_stream:
         raise table.refusal('is for kind = "batch"; a stream has its checkpoint')
@@ -407,6 +405,13 @@ def _incremental(
         )
     _check_positions(table, found, source)
     return found
+
+
+def _check_no_range(table: ConfigTable, source: Source) -> None:
+    texts = [source.sql or "", *source.options.values()]
+    in_source = {name for text in texts for name in placeholders_of(text)} & {*BOOKMARK_NAMES}
+    if in_source:
+        raise table.error("column", f"is missing, and {{{min(in_source)}}} stands in [source]")
 
 
 def _check_positions(table: ConfigTable, found: Incremental, source: Source) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from pylog_jobs.stop_request import StoppedError, StopRequest
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -62,6 +65,89 @@ def sample(
         return work()
 
     return Job("sample", "A job for tests.", add_arguments, lambda _: prepare(), run)
+
+
+def test_secrets_are_in_nothing_that_a_run_tells(
+    session: FakeSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYLOG_TEST_SECRET", 'correct "horse"')
+
+    def prepare(arguments: argparse.Namespace) -> str:
+        return str(arguments.secrets.resolve("jdbc:x?password=${env:PYLOG_TEST_SECRET}"))
+
+    def run(spark: SparkSession, url: str, stop: StopRequest) -> Outcome:
+        logging.getLogger("pylog_jobs").info("reading %s", url)
+        message = f"cannot read {url}"
+        raise JobFailedError(message)
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--topic")
+
+    metrics = tmp_path / "job.prom"
+    given = ["--metrics-file", str(metrics), "--topic", 'correct "horse"', "--debug"]
+    assert Job("sample", "", add_arguments, prepare, run).main(given) == job.FAILED
+    summary, log = summary_of(capsys)
+    assert summary["error"] == "cannot read jdbc:x?password=${env:PYLOG_TEST_SECRET}"
+    told = [json.dumps(summary), log, metrics.read_text(), session.sparkContext.description]
+    assert [text for text in told if "horse" in text] == []
+    assert "reading jdbc:x?password=${env:PYLOG_TEST_SECRET}" in log
+    assert session.sparkContext.description.startswith("pylog sample --metrics-file ")
+
+
+def test_metrics_have_the_numbers_of_the_summary(
+    session: FakeSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = tmp_path / "job.prom"
+    done = Outcome(job.DONE, {"rows": 3, "alreadyCommitted": False, "topic": 'a"b', "left": 2.5})
+    assert sample(lambda: done).main(["--metrics-file", str(metrics)]) == job.DONE
+    lines = metrics.read_text().splitlines()
+    labels = '{job="sample",topic="a\\"b"}'
+    assert f"pylog_job_rows{labels} 3" in lines
+    assert f"pylog_job_already_committed{labels} 0" in lines
+    assert f"pylog_job_left{labels} 2.5" in lines
+    assert f"pylog_job_exit_status{labels} 0" in lines
+    samples = [line for line in lines if not line.startswith("#")]
+    assert len(lines) == 3 * len(samples)
+    assert all(re.fullmatch(r"pylog_job_\w+\{.*\} [0-9.e+]+", line) for line in samples)
+    assert list(tmp_path.iterdir()) == [metrics]
+    capsys.readouterr()
+    missing = tmp_path / "nope" / "job.prom"
+    assert sample(lambda: done).main(["--metrics-file", str(missing)]) == job.UNUSABLE
+    assert summary_of(capsys)[0]["error"] == f"--metrics-file {missing}: there is no such folder"
+
+
+def test_lineage_tells_what_is_read_and_written(
+    session: FakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openlineage.client")
+    events = tmp_path / "events"
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(events))
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
+    done = Outcome(
+        job.DONE,
+        {"directory": "/data/logs", "topic": "orders"},
+        ("postgresql://db/shop", "public.orders"),
+    )
+    assert sample(lambda: done).main(["--lineage", "shop"]) == job.DONE
+    start, end = map(json.loads, events.read_text().splitlines())
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    assert start["run"]["runId"] == end["run"]["runId"]
+    assert (end["job"]["namespace"], end["job"]["name"]) == ("shop", "sample")
+    [read], [written] = end["inputs"], end["outputs"]
+    assert (read["namespace"], read["name"]) == ("postgresql://db/shop", "public.orders")
+    assert (written["namespace"], written["name"]) == ("file:///data/logs", "orders")
+
+
+def test_lineage_without_its_package_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    assert sample(lambda: Outcome(job.DONE, {})).main(["--lineage", "shop"]) == job.UNUSABLE
+    assert "pip install 'pyspark-pylog[lineage]'" in str(summary_of(capsys)[0]["error"])
 
 
 def raising(error: Exception) -> Callable[[], Outcome]:

@@ -42,6 +42,19 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     assert config.target.job_id == "orders-2026-11-22"
 
 
+def test_the_example_of_an_incremental_ingest_is_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "correct horse")
+    [text] = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "orders.toml").write_text(text, "utf-8")
+    config = read_ingest_config(
+        ConfigFile(str(tmp_path / "orders.toml")), RunWindow.of_day(dt.date(2026, 11, 22))
+    )
+    assert config.incremental is not None
+    assert config.incremental.lag == 7_200_000_000
+
+
 @pytest.mark.parametrize(
     "job", [ingest, export, verify, retention, compact], ids=lambda job: job.JOB.name
 )
