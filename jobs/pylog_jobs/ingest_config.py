@@ -230,6 +230,14 @@ _KINDS: dict[str, type] = {
 }
 TABLES = {name: config_keys(kind) for name, kind in _KINDS.items()}
 _JOB_ID = ("target", "job_id")
+_TUNING = frozenset(
+    (
+        *("fetchsize", "numpartitions", "partitioncolumn", "lowerbound", "upperbound"),
+        *("sessioninitstatement", "querytimeout", "driver", "isolationlevel", "mergeschema"),
+        *("pushdownpredicate", "pushdownaggregate", "pushdownlimit", "pushdownoffset"),
+    )
+)
+"""Options of sources that say how rows are read, in lower case."""
 _SHOWN_OPTIONS = frozenset({"dbtable", "query", "path", "paths", "preparequery"})
 """Options of a source that Spark shows in its plans."""
 
@@ -301,9 +309,19 @@ def _fingerprint(
     """Return a hash of where rows come from, and where they go; a password may change meanwhile."""
     options = options_without_credentials(source.options)
     paths = [without_credentials(each) for each in source.path]
-    of_source = [source.format, paths, source.schema, sorted(options.items()), source.sql]
+    of_source: list[object] = [
+        source.format,
+        paths,
+        source.schema,
+        sorted(options.items()),
+        source.sql,
+    ]
     told: list[object] = [of_source, target.topic, record.topic]
     if incremental is not None:
+        # It runs for years: how its source is read may change, and what is read may not.
+        of_source[3] = sorted(
+            (name, value) for name, value in options.items() if name.lower() not in _TUNING
+        )
         told.append([incremental.column])
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 

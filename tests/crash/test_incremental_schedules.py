@@ -13,16 +13,15 @@ import random
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 import pylog
-from pylog.files.system_calls import SystemCalls
 from pylog_jobs.bookmark import INTEGER, Bookmark, next_bookmark, plan_range, start_after
 from pylog_jobs.ingest_config import Target
 from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION, RecordWrite
-from tests.kills.kill_point import _CALLS
+from tests.kills.stopped_at import Stopped, StoppedAt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,33 +35,6 @@ if TYPE_CHECKING:
 SEED = 35
 STEPS = 12
 COLUMNS = ("key", "value", "partition")
-
-
-class Stopped(BaseException):
-    """The process is gone."""
-
-
-class StoppedAt:
-    """Lets no system call through from the n-th on; what a process that is gone leaves, stays."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._left: int | None = None
-        for name in _CALLS:
-            monkeypatch.setattr(SystemCalls, name, self._counted(getattr(SystemCalls, name)))
-
-    def arm(self, call: int | None) -> None:
-        """Stop at this call, from now on; None for never."""
-        self._left = call
-
-    def _counted(self, original: Any) -> Any:  # noqa: ANN401 - any method
-        def call(io: SystemCalls, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-            if self._left is not None:
-                self._left -= 1
-                if self._left <= 0:
-                    raise Stopped
-            return original(io, *arguments, **options)
-
-        return call
 
 
 class Row(NamedTuple):
@@ -223,7 +195,7 @@ def test_random_schedules_stopped_at_system_calls_write_each_row_once(
 ) -> None:
     stopped = StoppedAt(monkeypatch)
     outcomes: Counter[str] = Counter()
-    for number in range(how_many(40, 1_000)):
+    for number in range(how_many(15, 1_000)):
         rng = random.Random(SEED * 1_000_000 + number)
         schedule = Schedule(memory_path / str(number), rng, stopped)
         for _ in range(STEPS):

@@ -1,7 +1,7 @@
 """A Spark driver that runs ingests, and may be killed: ``python -m … MASTER``.
 
-Lines come in as JSON: the arguments of the job, and a `KillPoint` or null; an answer goes out for
-each, as of `tests.kills.spark_driver`.
+Lines come in as JSON: the arguments of the job, and a `KillPoint` or null, or statements of SQL; an
+answer goes out for each, as of `tests.kills.spark_driver`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ def _serve(master: str) -> None:
     say("")
     while line := sys.stdin.readline():
         request = json.loads(line)
-        kill = request["kill"]
+        kill = request.get("kill")
         armed = nullcontext() if kill is None else KillPoint.from_json(kill).armed("commit")
         try:
+            for statement in request.get("sql", ()):
+                spark.sql(statement)
             with armed:
-                ingest.run(spark, ingest.prepare(_arguments(request["arguments"])))
+                if "arguments" in request:
+                    ingest.run(spark, ingest.prepare(_arguments(request["arguments"])))
             say("")
         except Exception as error:  # noqa: BLE001 - told to the test
             say(describe(error))

@@ -23,7 +23,7 @@ from pylog.files.system_calls import SystemCalls
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_CALLS = (
+CHANGING_CALLS = (
     *("open_to_write", "pwrite", "ftruncate", "fsync", "rename"),
     *("unlink", "mkdir", "rmdir", "fsync_directory"),
 )
@@ -85,7 +85,7 @@ class KillPoint:
             yield
             return
         counter = _Counter(self)
-        originals = {name: getattr(SystemCalls, name) for name in _CALLS}
+        originals = {name: getattr(SystemCalls, name) for name in CHANGING_CALLS}
         for name, original in originals.items():
             setattr(SystemCalls, name, counter.counted(name, original))
         try:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.thorough]
 
 SEED = 60
-KILLS = 60
+PARTS = 6
+KILLS = 60 // PARTS
 COMMIT_CALLS = 70
 """About as many as a commit of one of these runs makes."""
 LAG = 50
@@ -72,8 +73,8 @@ class Postgres:
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
         self.config = (
-            f'[source]\nformat = "jdbc"\n[source.options]\nurl = "{server.url}"\n'
-            'query = "SELECT id, at FROM orders WHERE at >= {{from}} AND at < {{to}}"\n'  # noqa: S608
+            f'[source]\nformat = "jdbc"\n[source.options]\nurl = "{server.url}"\n'  # noqa: S608
+            'query = "SELECT id, at FROM orders WHERE at >= {{from}} AND at < {{to}}"\n'
             'user = "postgres"\npassword = "${{env:PYLOG_TEST_PASSWORD}}"\n'
             'driver = "org.postgresql.Driver"\n'
         )
@@ -129,7 +130,9 @@ def sources(tmp_path: Path) -> Iterator[list[Source]]:
         yield [Postgres(server), Sqlite(tmp_path), Parquet(tmp_path)]
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 def test_killed_ingests(
+    part: int,
     sources: list[Source],
     tmp_path: Path,
     spark_home: Path,
@@ -137,7 +140,7 @@ def test_killed_ingests(
     counted: Counted,
 ) -> None:
     require_java()
-    rng = random.Random(SEED)
+    rng = random.Random(SEED + part)
     variables = {
         "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jdbc_drivers()))} pyspark-shell",
         "PYLOG_TEST_PASSWORD": PASSWORD,
@@ -152,7 +155,7 @@ def test_killed_ingests(
         return Driver(LOCAL, log, home=spark_home, module=module, variables=variables)
 
     following = driver(0)
-    request.addfinalizer(lambda: following.end())
+    request.addfinalizer(lambda: following.end())  # noqa: PLW0108 - of the last one
     for number in range(wanted):
         source = sources[number % len(sources)]
         arguments = _configure(tmp_path, source)

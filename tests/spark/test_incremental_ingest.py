@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import random
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,12 +18,15 @@ from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import CheckFailedError, UsageError
 from pylog_jobs.run_window import RunWindow
+from tests.kills.stopped_at import Stopped, StoppedAt
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from tests.conftest import Counted
 
 pytestmark = NEEDS_SPARK
 
@@ -40,6 +45,8 @@ directory = "{folder}/logs"
 topic = "orders"
 job_id = "orders"
 """
+SEED = 7_300
+SCHEDULES = 30
 WINDOW = RunWindow.of_day(dt.date(2026, 11, 22))
 
 
@@ -66,7 +73,12 @@ def add(folder: Path, name: str, *rows: tuple[int, str]) -> Path:
 
 
 def run(
-    session: SparkSession, folder: Path, incremental: str, *, source: str = SOURCE, **how: bool
+    session: SparkSession,
+    folder: Path,
+    incremental: str,
+    *,
+    source: str = SOURCE,
+    **how: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
     path = folder / "ingest.toml"
     path.write_text((source + REST + incremental).format(folder=folder), "utf-8")
@@ -148,7 +160,7 @@ def test_rows_of_the_future_wait(session: SparkSession, folder: Path) -> None:
 
 
 def test_the_range_stands_in_the_query(session: SparkSession, folder: Path) -> None:
-    source = SOURCE + (
+    source = SOURCE + (  # noqa: S608 - Spark's
         "sql = \"SELECT *, '{{from}}' AS f FROM source WHERE at >= '{{from}}' AND at < '{{to}}'\"\n"
     )
     by_time = '[incremental]\ncolumn = "at"\nlag = "0s"\n'
@@ -294,3 +306,41 @@ def test_a_check_that_makes_no_sense_is_named(
         run(session, folder, f"[checks]\n{checks}\n")
     assert message in str(caught.value)
     assert not (folder / "logs").exists()
+
+
+@pytest.mark.thorough
+def test_random_schedules_stopped_at_system_calls_write_each_row_once(
+    session: SparkSession,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    counted: Counted,
+) -> None:
+    stopped = StoppedAt(monkeypatch)
+    outcomes: Counter[str] = Counter()
+    for number in range(request.config.getoption("--soak") or SCHEDULES):
+        rng = random.Random(SEED + number)
+        root = folder / str(number)
+        (root / "in").mkdir(parents=True)
+        by_id = '[incremental]\ncolumn = "id"\nlag = 30\n' + rng.choice(("", 'key = "id"\n'))
+        ids: list[int] = []
+        newest = 0
+        for step in range(5):
+            # Rows as late as may be after what has been read, and after it; some are there twice.
+            added = [rng.randint(max(0, newest - 29), newest + 20) for _ in range(4)]
+            if "key" in by_id:
+                added = sorted(set(added) - set(ids))
+            add(root, f"{step}", *((each, "10:00:00") for each in added))
+            ids += added
+            newest = max(ids)
+            stopped.arm(rng.choice((None, rng.randint(1, 60))))
+            try:
+                run(session, root, by_id)
+                outcomes["ended"] += 1
+            except Stopped:
+                outcomes["stopped"] += 1
+            stopped.arm(None)
+        for _ in range(2):
+            run(session, root, by_id)
+        assert keys(root) == sorted(ids), f"seed {SEED + number}"
+    counted(f"incremental schedules of Spark, seed {SEED}", outcomes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import json
 import random
@@ -16,6 +17,7 @@ from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
 from pylog_jobs.run_window import RunWindow
+from pylog_jobs.secret_values import SecretValues
 from pylog_jobs.source_frame import MissingInputError
 from tests.support.spark_session import NEEDS_SPARK
 
@@ -352,3 +354,51 @@ def test_a_schedule_that_misses_days_and_repeats_them_gives_the_rows_of_the_sour
         written.add(day)
     found = rows_of(folder) if written else []
     assert sorted(int(row["key"]) for row in found) == sorted(written), f"seed {seed}"
+
+
+def backfill(
+    session: SparkSession, folder: Path, text: str, days: str, every: str = "1d"
+) -> tuple[int, Any]:
+    path = folder / "ingest.toml"
+    path.write_text(text.format(folder=folder), "utf-8")
+    parser = argparse.ArgumentParser()
+    ingest.add_arguments(parser)
+    given = ["--config", str(path), "--backfill", days, "--every", every]
+    parameters = ingest.prepare(
+        parser.parse_args(given, argparse.Namespace(secrets=SecretValues()))
+    )
+    outcome = ingest.run(session, parameters)
+    json.dumps(outcome.summary)
+    return outcome.status, outcome.summary
+
+
+def test_a_backfill_runs_what_is_missing_in_order_and_stops_at_the_first_failure(
+    session: SparkSession, folder: Path
+) -> None:
+    text = PLACES[0] + RECORD + TARGET
+    (folder / "days").mkdir()
+    for day in (1, 2, 4):
+        file = folder / "days" / f"2026-11-0{day}.csv"
+        file.write_text(f"id,name,at\n{day},n{day},2026-11-0{day}T05:00:00Z\n", "utf-8")
+    run(session, folder, text, date=dt.date(2026, 11, 2))
+    status, summary = backfill(session, folder, text, "2026-11-01..2026-11-06")
+    assert (status, summary["rows"]) == (3, 1)
+    assert "PATH_NOT_FOUND" in summary["error"]
+    assert [each["start"][:10] for each in summary["windows"]] == [
+        "2026-11-01",
+        "2026-11-02",
+        "2026-11-03",
+    ]
+    assert [each.get("alreadyCommitted") for each in summary["windows"]] == [False, True, None]
+    assert [row["key"] for row in rows_of(folder)] == [b"1", b"2"]
+    skipping = text.replace("[source]", '[source]\non_missing = "skip"')
+    status, summary = backfill(session, folder, skipping, "2026-11-01..2026-11-06")
+    assert (status, summary["rows"]) == (0, 1)
+    assert [row["key"] for row in rows_of(folder)] == [b"1", b"2", b"4"]
+
+
+def test_a_backfill_whose_windows_are_one_job_is_refused(
+    session: SparkSession, folder: Path
+) -> None:
+    with pytest.raises(UsageError, match="is 'orders-2026-11-01' for the window 2026-11-01T00"):
+        backfill(session, folder, PLACES[0] + RECORD + TARGET, "2026-11-01..2026-11-02", "12h")

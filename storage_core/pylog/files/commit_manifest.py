@@ -65,7 +65,7 @@ from pylog.files.staged_files import (
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
@@ -274,7 +274,7 @@ def _completed(content: object) -> object:
     return {**_OPTIONAL, **content} if isinstance(content, dict) else content
 
 
-def _as_text(fields: dict[str, Any], name: str) -> str | None:
+def _as_text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields[name]
     if value is not None and not isinstance(value, str):
         msg = f"{name} is {value!r}, expected text or null"

@@ -210,7 +210,7 @@ def test_a_directory_is_absolute_wherever_the_job_runs(
         ),
         (
             SOURCE + RECORD + TARGET + 'job_id = "orders-{day}"\n',
-            "[target]: job_id has '{day}'; the placeholders are {date}, {hour}, {start}, {end} and ",
+            "[target]: job_id has '{day}'; the placeholders are {date}, {hour}, {start}, {end} ",
         ),
         (
             SOURCE
@@ -361,7 +361,7 @@ def test_secrets_are_read_from_the_environment_and_from_files(
     (tmp_path / "ingest.toml").write_text(text + RECORD + TARGET)
     file = ConfigFile(str(tmp_path / "ingest.toml"))
     config = read_ingest_config(file, RunWindow.of_day(DAY))
-    assert config.source.options["password"] == "battery staple"
+    assert config.source.options["password"] == "battery staple"  # noqa: S105
     assert config.source.options["user"] == "correct horse"
     told = {"a": ["battery staple, correct horse"], "b": 3}
     assert file.secrets.hide(told) == {

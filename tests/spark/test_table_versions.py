@@ -1,0 +1,106 @@
+"""Delta and Iceberg tables that are read from version to version, by the newest Spark they support.
+
+``make test-spark-versions SPARKS=4.0`` runs them; their runtimes have not come to newer ones yet.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.kills.conftest import spark_home
+from tests.kills.spark_driver import LOCAL, Driver
+from tests.support.kafka_broker_jars import fetch_jars
+from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION, require_java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    *NEEDS_SPARK,
+    pytest.mark.slow,
+    pytest.mark.thorough,
+    pytest.mark.skipif(SPARK_VERSION != (4, 0), reason="Delta and Iceberg are tried on Spark 4.0"),
+]
+
+PACKAGES = (
+    "io.delta:delta-spark_2.13:4.0.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+)
+__all__ = ["spark_home"]
+
+BUILD = Path(__file__).parents[2] / "build" / "tables"
+CONFIG = """
+[source]
+format = "{kind}"
+path = "{table}"
+[record]
+key = "CAST(id AS STRING)"
+value = "name"
+[target]
+directory = "{folder}/logs"
+topic = "orders"
+job_id = "orders"
+[incremental]
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(spark_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    require_java()
+    root = tmp_path_factory.mktemp("tables")
+    settings = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(root / "lake"),
+        "spark.sql.warehouse.dir": str(root / "warehouse"),
+    }
+    confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    jars = ",".join(map(str, fetch_jars(",".join(PACKAGES), BUILD)))
+    with Driver(
+        LOCAL,
+        root / "log",
+        home=spark_home,
+        module="tests.kills.ingest_driver",
+        variables={"PYSPARK_SUBMIT_ARGS": f"--jars {jars} {confs} pyspark-shell"},
+    ) as running:
+        yield running
+        running.stop()
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_what_versions_have_added_is_written_once(
+    driver: Driver, tmp_path: Path, kind: str
+) -> None:
+    path = f"{tmp_path}/orders" if kind == "delta" else "lake.shop.orders"
+    table = f"delta.`{path}`" if kind == "delta" else path
+    properties = "TBLPROPERTIES (delta.enableChangeDataFeed = true)" if kind == "delta" else ""
+    config = tmp_path / "orders.toml"
+    config.write_text(CONFIG.format(kind=kind, table=path, folder=tmp_path))
+    expected: list[tuple[bytes, bytes]] = []
+
+    def ingest(*sql: str, more: tuple[str, ...] = ()) -> list[tuple[bytes, bytes]]:
+        assert driver.ask({"sql": sql, "arguments": ["--config", str(config), *more]}) == ""
+        rows = pylog.scan(tmp_path / "logs", topics="orders").to_table().to_pylist()
+        return sorted((row["key"], row["value"]) for row in rows)
+
+    create = f"CREATE TABLE {table} (id INT, name STRING) USING {kind} {properties}"
+    for number, statements in enumerate(([create], [], [], [])):
+        if number != 2:  # one run has nothing new
+            rows = [2 * number, 2 * number + 1]
+            statements += [f"INSERT INTO {table} VALUES ({each}, 'a')" for each in rows]  # noqa: S608
+            expected += [(str(each).encode(), b"a") for each in rows]
+        assert ingest(*statements) == sorted(expected)
+    if kind == "delta":
+        # A row as it is after an update is new; one that is deleted is not noticed.
+        update = f"UPDATE {table} SET name = 'b' WHERE id = 1"  # noqa: S608
+        assert ingest(update, f"DELETE FROM {table} WHERE id = 0") == sorted(  # noqa: S608
+            [*expected, (b"1", b"b")]
+        )
+        expected = [(key, b"b" if key == b"1" else of) for key, of in expected if key != b"0"]
+    assert ingest(more=("--full",)) == sorted(expected)
