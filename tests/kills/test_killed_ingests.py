@@ -24,7 +24,7 @@ from tests.support.postgres_server import PASSWORD, postgres_server
 from tests.support.spark_session import require_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.conftest import Counted
@@ -136,6 +136,7 @@ def test_killed_ingests(
     sources: list[Source],
     tmp_path: Path,
     spark_home: Path,
+    kills: Callable[[int], int],
     request: pytest.FixtureRequest,
     counted: Counted,
 ) -> None:
@@ -145,7 +146,7 @@ def test_killed_ingests(
         "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jdbc_drivers()))} pyspark-shell",
         "PYLOG_TEST_PASSWORD": PASSWORD,
     }
-    wanted = request.config.getoption("--soak") or KILLS
+    wanted = kills(KILLS)
     outcomes: Counter[str] = Counter()
     written = {each.name: 0 for each in sources}
 

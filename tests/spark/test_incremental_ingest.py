@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany
 
 pytestmark = NEEDS_SPARK
 
@@ -212,6 +212,21 @@ def test_full_replaces_what_the_topic_has(session: SparkSession, folder: Path) -
     assert sorted(json.loads(row["value"])["name"] for row in rows) == ["n1", "new"]
 
 
+def test_a_full_run_that_is_killed_before_the_old_records_go_is_completed_by_the_next_one(
+    session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_id = '[incremental]\ncolumn = "id"\nlag = 5\n'
+    add(folder, "a", (1, "10:00:00"))
+    run(session, folder, by_id)
+    with monkeypatch.context() as patch:
+        patch.setattr(pylog, "delete_records", lambda *_: (_ for _ in ()).throw(Stopped))
+        with pytest.raises(Stopped):
+            run(session, folder, by_id, is_full=True)
+    assert keys(folder) == [1, 1]
+    assert run(session, folder, by_id)["rows"] == 0
+    assert keys(folder) == [1]
+
+
 def test_a_dry_run_shows_the_range_and_writes_nothing(session: SparkSession, folder: Path) -> None:
     by_id = '[incremental]\ncolumn = "id"\nlag = 5\n'
     add(folder, "a", (1, "10:00:00"))
@@ -313,12 +328,12 @@ def test_random_schedules_stopped_at_system_calls_write_each_row_once(
     session: SparkSession,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
+    how_many: HowMany,
     counted: Counted,
 ) -> None:
     stopped = StoppedAt(monkeypatch)
     outcomes: Counter[str] = Counter()
-    for number in range(request.config.getoption("--soak") or SCHEDULES):
+    for number in range(how_many(SCHEDULES, SCHEDULES)):
         rng = random.Random(SEED + number)
         root = folder / str(number)
         (root / "in").mkdir(parents=True)
