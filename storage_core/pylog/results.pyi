@@ -58,6 +58,7 @@ from pylog.writing.retention import PartitionRetention as PartitionRetention
 from pylog.writing.retention import RetentionSummary as RetentionSummary
 from pylog.writing.retention import RetentionTotals as RetentionTotals
 from pylog.writing.topics import AlteredTopic as AlteredTopic
+from pylog.writing.write_summary import CommittedRun as CommittedRun
 from pylog.writing.write_summary import PartitionSummary as PartitionSummary
 from pylog.writing.write_summary import WriteJobSummary as WriteJobSummary
 from pylog.writing.write_summary import WriteSummary as WriteSummary

@@ -88,7 +88,7 @@ class Schedule:
             self.rows.append(Row(len(self.rows), self._rng.randint(earliest, latest)))
 
     def jump(self) -> None:
-        """Let the clock go on, or jump to and fro."""
+        """Let the clock go on, or jump, also back."""
         self._now += self._rng.choice((5, 10, 20, 30, -30, 100))
 
     def stage(self) -> Run | None:

@@ -47,6 +47,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "spark_session": frozenset({"pylog_jobs"}),
     "kafka_broker_jars": frozenset({"pylog_jobs.java_home"}),
     "standalone_cluster": frozenset({"pylog_jobs.java_home"}),
+    "jdbc_drivers": frozenset(),
     "kafka_broker": frozenset(),
     "kafka_broker_tools": frozenset(),
     "java_source": frozenset(),
