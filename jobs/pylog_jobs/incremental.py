@@ -157,6 +157,7 @@ class _NextRows:
         self._source = source
         self._incremental = incremental
         self._last = last
+        self._frame: DataFrame | None = None
         # What {from} and {to} mean depends on the type, so the type is asked of an unlimited read.
         whole = self._read(None, None) if last is None else self._read(last.kind, None)
         self._kind = _kind_of(whole, str(incremental.column))
@@ -170,7 +171,10 @@ class _NextRows:
     def _read(self, kind: str | None, limits: tuple[int | None, int | None] | None) -> DataFrame:
         texts = [self._source.sql or "", *self._source.options.values()]
         if not {*BOOKMARK_NAMES} & {name for text in texts for name in placeholders_of(text)}:
-            return read_source(self._spark, self._source, is_stream=False)
+            # One read for all: of files, one listing.
+            if self._frame is None:
+                self._frame = read_source(self._spark, self._source, is_stream=False)
+            return self._frame
         if kind is None:
             return self._read_of_any_kind()
         start, end = limits or (None, None)
