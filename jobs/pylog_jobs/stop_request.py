@@ -100,6 +100,15 @@ class StoppableWork(Generic[_T]):
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             self._error = error
 
+    def _cancel(self) -> None:
+        cancel = self._request.cancel
+        if cancel is None:
+            return
+        try:
+            cancel()
+        except Exception as error:  # noqa: BLE001 - of a Spark that the work has just stopped
+            _LOGGER.debug("nothing to cancel any more: %s", error)
+
     def _wait_for_end(
         self,
         thread: threading.Thread,
@@ -112,8 +121,7 @@ class StoppableWork(Generic[_T]):
             signal.signal(each, signal.SIG_DFL)  # a second one is not to be argued with
         waited = 0.0
         while thread.is_alive() and waited < GRACE_SECONDS:
-            if self._request.cancel is not None:
-                self._request.cancel()
+            self._cancel()
             thread.join(_POLL_SECONDS)
             waited += _POLL_SECONDS
         if thread.is_alive() or self._error is not None:

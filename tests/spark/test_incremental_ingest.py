@@ -115,6 +115,7 @@ def test_each_run_reads_what_is_new_and_rows_that_come_late_once(
     assert keys(folder) == [1, 2, 2, 2, 3, 5, 6]
 
 
+@pytest.mark.thorough(one_in=2)
 @pytest.mark.parametrize(
     ("column", "lag", "newest"),
     [
@@ -269,6 +270,7 @@ def test_a_lag_with_too_many_rows_is_refused_and_nothing_is_staged(
     assert run(session, folder, '[incremental]\ncolumn = "id"\nlag = 1\n')["rows"] == 3
 
 
+@pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize(
     ("checks", "message"),
     [

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, SparkRuntimeException
 
 from pylog.errors import CorruptRecordError
-from pylog_jobs.job import describe, status_of
+from pylog_jobs.job import CheckFailedError, describe, status_of
 
 UNRESOLVED = """\
 [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` \
@@ -90,7 +90,10 @@ def test_an_error_is_the_one_line_that_says_why(error: Exception, expected: str)
         (AnalysisException(AT_COMMIT), 3),  # another attempt may find the lock free
         (PythonException(OF_A_TASK), 3),
         (SparkRuntimeException(OF_THE_JVM), 3),
+        (CheckFailedError("there are 4 rows, and min_rows is 5"), 4),
     ],
 )
-def test_what_spark_refuses_is_status_2_and_what_fails_is_3(error: Exception, status: int) -> None:
+def test_what_is_refused_is_status_2_what_fails_3_and_a_failed_check_4(
+    error: Exception, status: int
+) -> None:
     assert status_of(error) == status

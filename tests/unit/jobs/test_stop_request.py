@@ -54,6 +54,22 @@ def test_a_signal_cancels_the_step_and_waits_for_the_work_to_clean_up(
     assert handlers() == before
 
 
+def test_what_cannot_be_cancelled_any_more_changes_nothing() -> None:
+    def work(stop: StopRequest) -> None:
+        def cancel() -> None:
+            called.set()
+            raise RuntimeError("Cannot call methods on a stopped SparkContext")
+
+        called = threading.Event()
+        stop.cancel = cancel
+        send_soon(signal.SIGTERM)
+        assert called.wait(30)
+        raise RuntimeError("cancelled")
+
+    with pytest.raises(StoppedError, match="^stopped by SIGTERM$"):
+        StoppableWork(work).run()
+
+
 def test_steps_that_begin_after_the_signal_are_cancelled_too() -> None:
     calls = []
 
