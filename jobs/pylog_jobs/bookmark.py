@@ -26,7 +26,6 @@ for all positions from ``remembered_from`` on, whatever was killed when.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import zlib
 from dataclasses import dataclass, field
@@ -48,6 +47,7 @@ _VERSION = 1
 _FIELDS = frozenset(
     ("version", "column", "kind", "end", "remembered_from", "identity", "positions", "digests")
 )
+_MALFORMED = (ValueError, TypeError, AttributeError, RecursionError)
 _NO_POSITIONS = np.empty(0, np.int64)
 
 
@@ -95,7 +95,7 @@ class Bookmark:
         try:
             content = json.loads(text)
             return cls._parsed(content)
-        except (ValueError, TypeError, KeyError, RecursionError, binascii.Error) as error:
+        except (*_MALFORMED, zlib.error) as error:
             msg = f"the bookmark in the ledger is malformed: {error}"
             raise BookmarkError(msg) from error
 

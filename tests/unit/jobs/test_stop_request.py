@@ -66,7 +66,7 @@ def test_what_cannot_be_cancelled_any_more_changes_nothing() -> None:
         assert called.wait(30)
         raise RuntimeError("cancelled")
 
-    with pytest.raises(StoppedError, match="^stopped by SIGTERM$"):
+    with pytest.raises(StoppedError, match=r"^stopped by SIGTERM$"):
         StoppableWork(work).run()
 
 
