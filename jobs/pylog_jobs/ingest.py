@@ -227,6 +227,9 @@ def _write(
             records, columns, piece.read_range.remember_from if piece is not None else None
         )
         stop.ensure_not_requested()
+        if write.is_committed:  # by another run meanwhile: tasks that began later read nothing
+            write.abort()
+            return None
         checks.ensure_passed(staged.rows)
         bookmark = None
         if piece is not None:
