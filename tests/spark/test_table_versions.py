@@ -1,6 +1,6 @@
-"""Delta and Iceberg tables that are read from version to version, by the newest Spark they support.
+"""Delta and Iceberg tables that are read from version to version.
 
-``make test-spark-versions SPARKS=4.0`` runs them; their runtimes have not come to newer ones yet.
+Their runtimes lag behind Spark: ``make test-spark-versions SPARKS="4.0 -- --all"`` runs these tests.
 """
 
 from __future__ import annotations
