@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 WHOLE_ROW = "*"
 """First in an identity of all columns, of which equal rows are numbered."""
+_PREFER_NTZ = "preferTimestampNTZ"
 _DAY_US = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
@@ -154,7 +155,7 @@ class _NextRows:
         last: Bookmark | None,
     ) -> None:
         self._spark = spark
-        self._source = source
+        self._source = _without_session_zone(source)
         self._incremental = incremental
         self._last = last
         self._frame: DataFrame | None = None
@@ -325,6 +326,18 @@ class _NextRows:
         except ValueError as error:
             msg = f"[incremental]: {key} is {text!r}, expected {error}"
             raise UsageError(msg) from error
+
+
+def _without_session_zone(source: Source) -> Source:
+    """Return a source whose times without a zone stay so.
+
+    Spark would read a database's times as of this machine's zone. {from} and {to} would then name
+    instants, in UTC, which the database compares with times of no zone: rows would be missed.
+    """
+    names = {name.lower() for name in source.options}
+    if str(source.format).lower() != "jdbc" or _PREFER_NTZ.lower() in names:
+        return source
+    return replace(source, options={**source.options, _PREFER_NTZ: "true"})
 
 
 def with_range(source: Source, values: dict[str, str]) -> Source:

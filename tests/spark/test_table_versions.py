@@ -1,6 +1,6 @@
 """Delta and Iceberg tables that are read from version to version.
 
-Their runtimes lag behind Spark: ``make test-spark-versions SPARKS="4.0 -- --all"`` runs these tests.
+Their runtimes lag behind Spark: ``make test-spark-versions SPARKS="4.0 -- --all"`` runs these.
 """
 
 from __future__ import annotations

@@ -1,0 +1,88 @@
+"""The example of an incremental ingest in ``docs/jobs.md``, against a real PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.kills.conftest import spark_home
+from tests.kills.spark_driver import LOCAL, Driver
+from tests.support.jdbc_drivers import jdbc_drivers
+from tests.support.postgres_server import PASSWORD, postgres_server
+from tests.support.spark_session import NEEDS_SPARK, require_java
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["spark_home"]
+
+pytestmark = [*NEEDS_SPARK, pytest.mark.slow, pytest.mark.thorough]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text("utf-8")
+
+
+QUERY = "query = \"SELECT * FROM orders WHERE updated_at >= '{from}' AND updated_at < '{to}'\""
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        ("timestamptz", 'dbtable = "orders"'),
+        ("timestamp", 'dbtable = "orders"'),
+        ("timestamptz", QUERY),
+        ("timestamp", QUERY),
+    ],
+)
+def test_the_example_reads_what_is_new_and_late_rows_once(
+    tmp_path: Path, spark_home: Path, kind: str, option: str
+) -> None:
+    require_java()
+    [text] = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    config = tmp_path / "orders.toml"
+    variables = {
+        "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jdbc_drivers()))} pyspark-shell",
+        "SHOP_PASSWORD": PASSWORD,
+        "TZ": "America/New_York",
+    }
+    module = "tests.kills.ingest_driver"
+    with (
+        postgres_server() as server,
+        Driver(
+            LOCAL, tmp_path / "log", home=spark_home, module=module, variables=variables
+        ) as driver,
+    ):
+        for old, new in (
+            ("jdbc:postgresql://db/shop", server.url),
+            ("/srv/pylog", str(tmp_path)),
+            ('"etl"', '"postgres"'),
+            ('dbtable = "orders"', option),
+        ):
+            assert old in text
+            text = text.replace(old, new)
+        config.write_text(text)
+        server.execute(f"CREATE TABLE orders (id INT, updated_at {kind}, note TEXT)")
+
+        def ingest(*rows: tuple[int, str]) -> Sequence[tuple[int, str]]:
+            for number, time in rows:
+                value = f"({number}, '2026-11-22 {time}', 'n{number}')"
+                server.execute(f"INSERT INTO orders VALUES {value}")  # noqa: S608
+            assert driver.ask({"arguments": ["--config", str(config)]}) == ""
+            found = pylog.scan(tmp_path / "logs", topics="orders").to_table().to_pylist()
+            values = [json.loads(row["value"]) for row in found]
+            return sorted((each["id"], each["note"]) for each in values)
+
+        assert ingest((1, "10:00:00.000001"), (2, "11:00")) == [(1, "n1"), (2, "n2")]
+        # One that is late, one that is too late, one that is new.
+        found = ingest((3, "09:00:00.000001"), (4, "08:59"), (5, "11:00:00.000001"))
+        assert [each for each, _ in found] == [1, 2, 3, 5]
+        server.execute(
+            "UPDATE orders SET note = 'new', updated_at = '2026-11-22 12:00' WHERE id = 1"
+        )
+        assert ingest() == [(1, "n1"), (1, "new"), (2, "n2"), (3, "n3"), (5, "n5")]
+        assert len(ingest()) == 5
+        driver.stop()
