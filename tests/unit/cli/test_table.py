@@ -51,4 +51,4 @@ def test_then_names_are_cut_and_numbers_never() -> None:
         "ong-name                        hanging",
     ]
     narrowest = list(aligned_columns(COLUMNS, LEFT, 10))
-    assert narrowest[2].split() == ["a-topic-of-a", "1000000", "12", "overdue,"]
+    assert narrowest[2].split() == ["a-topic-of", "1000000", "12", "overdue,"]
