@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.support.kafka_dump import Fields
 
 LIVE = [each for each in golden_partitions() if not each.endswith("-delete")]
-HOUR_MS = 3_600_000
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 STAMPS = ("CreateTime", "LogAppendTime", "NoTimestampType")
 
 
@@ -23,9 +23,9 @@ def is_wrapper(fields: Fields) -> bool:
     return "offset" in fields and fields["compresscodec"].lower() != "none"
 
 
-def hour_of(fields: Fields) -> int | None:
+def start_of(fields: Fields, interval_ms: int) -> int | None:
     timestamp = next(int(fields[name]) for name in STAMPS if name in fields)
-    return None if timestamp < 0 else timestamp // HOUR_MS * HOUR_MS
+    return None if timestamp < 0 else timestamp // interval_ms * interval_ms
 
 
 @pytest.mark.parametrize("partition_id", LIVE)
@@ -49,7 +49,10 @@ def test_sums_are_those_of_the_batches_that_kafka_dumps(
     assert topic["bytes"] == sum(int(fields["size"]) for fields in data)
     codecs = Counter(fields["compresscodec"].lower() for fields in data)
     assert {row["codec"]: row["batches"] for row in found["codecs"]} == codecs
-    assert {row["start"]: row["batches"] for row in found["times"]} == Counter(map(hour_of, data))
+    [interval_ms] = {row["intervalMs"] for row in found["times"] or [{"intervalMs": HOUR_MS}]}
+    assert interval_ms in {MINUTE_MS, HOUR_MS}
+    starts = Counter(start_of(fields, interval_ms) for fields in data)
+    assert {row["start"]: row["batches"] for row in found["times"]} == starts
     assert sum(row["sizeInBytes"] for row in found["segments"]) == topic["sizeInBytes"]
 
 
