@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
 from typing import TYPE_CHECKING, get_args
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 import pylog
-from tests.support.batches import Stored
-from tests.support.golden import Isolation, read_expected
+from tests.support.golden import Isolation, read_expected, stored_of
 from tests.support.kafka_broker_tools import console_consume, console_line, run_tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.golden import GoldenRoot
-    from tests.support.served_clients import Line
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("kafka_is_here")]
 
@@ -31,21 +28,6 @@ PARTITIONS = (
 )
 
 
-def _stored(line: Line) -> Stored:
-    def decoded(text: str | None) -> bytes | None:
-        return None if text is None else base64.b64decode(text)
-
-    headers = tuple((name, decoded(value)) for name, value in line["headers"])
-    return Stored(
-        line["offset"],
-        line["timestamp"],
-        decoded(line["key"]),
-        decoded(line["value"]),
-        headers,
-        line["timestampType"],
-    )
-
-
 @pytest.mark.thorough(one_in=8)
 @pytest.mark.parametrize("isolation", get_args(Isolation))
 @pytest.mark.parametrize("partition_id", PARTITIONS)
@@ -55,7 +37,7 @@ def test_the_java_consumer_reads_what_the_broker_served(
     partition = golden_root.partition(partition_id)
     path = partition.expected_path(isolation)
     assert path is not None
-    expected = [console_line(_stored(line)) for line in read_expected(path)]
+    expected = [console_line(stored_of(line)) for line in read_expected(path)]
     with pylog.serve(partition.log_directory) as server:
         read = console_consume(
             server.address,

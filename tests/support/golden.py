@@ -24,6 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tests.support.batches import Stored
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -290,6 +292,23 @@ def read_expected(path: Path) -> list[dict[str, Any]]:
     """Return the lines of an expected file."""
     with path.open(encoding="utf-8", newline="\n") as lines:  # a header may hold other newlines
         return [json.loads(line) for line in lines]
+
+
+def stored_of(line: dict[str, Any]) -> Stored:
+    """Return the record of a line of what Kafka served."""
+
+    def decoded(text: str | None) -> bytes | None:
+        return None if text is None else base64.b64decode(text)
+
+    headers = tuple((name, decoded(value)) for name, value in line["headers"])
+    return Stored(
+        line["offset"],
+        line["timestamp"],
+        decoded(line["key"]),
+        decoded(line["value"]),
+        headers,
+        line["timestampType"],
+    )
 
 
 def differences(
