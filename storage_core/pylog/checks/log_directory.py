@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +35,7 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
 from pylog.locations import join, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.writing.node import STRAY_PARTITION, nodes_of
 
 if TYPE_CHECKING:
     import uuid
@@ -57,6 +59,7 @@ _LOADED = ("", FUTURE_DIR_SUFFIX)
 """States of which a partition may have one directory each."""
 _LISTED = 5
 _HARMLESS = ("discarded_metadata",)
+_PAUSE_SECONDS = 0.2
 """What a node does at its start without a loss: of no other controller's records."""
 
 
@@ -227,14 +230,33 @@ def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[F
 def node_findings(
     views: Iterable[LogView], nodes: Mapping[str, Node]
 ) -> Iterator[tuple[LogView, Finding]]:
-    """Yield what a node does with partitions at its start, apart from loading their logs."""
+    """Yield what a node does with partitions at its start, apart from loading their logs.
+
+    Strays are looked at again: a live broker makes a partition's directory before the file in it,
+    and topics while the metadata are read.
+    """
+    found = list(_node_findings(views, nodes))
+    if any(each.code == STRAY_PARTITION and each.severity is Severity.ERROR for _, each in found):
+        time.sleep(_PAUSE_SECONDS)
+        again = nodes_of(nodes, next(iter(nodes.values())).kafka_version)
+        still = {
+            (view.directory.path, each.code)
+            for view, each in _node_findings([view for view, _ in found], again)
+        }
+        found = [each for each in found if (each[0].directory.path, each[1].code) in still]
+    yield from found
+
+
+def _node_findings(
+    views: Iterable[LogView], nodes: Mapping[str, Node]
+) -> Iterator[tuple[LogView, Finding]]:
     for view in views:
         place = view.directory
         if place.state not in _LOADED:
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
             severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
-            if each.code == "stray_partition" and not nodes[place.log_directory].has_metadata_log:
+            if each.code == STRAY_PARTITION and not nodes[place.log_directory].has_metadata_log:
                 severity = Severity.INFO  # nobody here knows which partitions the node has
             yield view, Finding(severity, *each)
 

@@ -99,7 +99,7 @@ class Node:
     def __init__(
         self, directories: dict[str, MetaProperties | None], kafka_version: KafkaVersion
     ) -> None:
-        self._kafka_version = kafka_version
+        self.kafka_version = kafka_version
         known = [meta for meta in directories.values() if meta is not None]
         self.is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
         self._node_id = known[0].node_id if known else None
@@ -233,12 +233,12 @@ class Node:
         names = {each.name for each in list_directory(view.directory.log_directory)}
         if (
             is_fresh
-            and self._kafka_version < KafkaVersion.V4_4
+            and self.kafka_version < KafkaVersion.V4_4
             and BOOTSTRAP_CHECKPOINT not in names
         ):
             reason = (
                 f"the directory is formatted by Kafka 4.4 or later: {BOOTSTRAP_CHECKPOINT} is "
-                f"missing, which Kafka {self._kafka_version} needs"
+                f"missing, which Kafka {self.kafka_version} needs"
             )
             yield NodeProblem("unusable_metadata", newest.path, reason)
 

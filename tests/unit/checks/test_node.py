@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,6 +92,16 @@ def test_the_topic_id_of_a_partition(logs: Path, text: str | None, code: str, fi
     assert bool(pylog.doctor(logs).refusals) == (code == "damaged_metadata")
     (logs / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
     assert found(logs) == ([] if code == "stray_partition" else [(code, file)])
+
+
+def test_a_live_broker_is_given_the_time_to_write_what_belongs_to_a_new_partition(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = logs / "orders-0" / "partition.metadata"
+    text = path.read_text()
+    path.unlink()
+    monkeypatch.setattr(time, "sleep", lambda _: path.write_text(text))
+    assert found(logs) == []
 
 
 def test_a_partition_that_is_another_nodes(logs: Path) -> None:
