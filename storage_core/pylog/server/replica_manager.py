@@ -34,7 +34,7 @@ from pylog.model import INTERNAL_TOPICS, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import discover_all
 from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
-from pylog.reading.log_directory import LogDirectory, TopicChoice
+from pylog.reading.log_directory import LogDirectory, TopicChoice, ensure_known_topics
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import find_diverged, one_of_each
 from pylog.server.fetch_response import FetchResponse, only_local
@@ -139,6 +139,9 @@ class ReplicaManager:
             self.refresh()
         else:
             self._show(self._found())
+            if served.choice.topics is not None:
+                known = {each.topic_partition.topic for each in discover_all(served.paths)}
+                ensure_known_topics(sorted(served.choice.topics), known)
 
     def _found(self) -> dict[TopicPartition, Partition]:
         """Return what is served of directories that are not followed; lists no partition."""
