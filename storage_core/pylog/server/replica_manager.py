@@ -139,9 +139,6 @@ class ReplicaManager:
             self.refresh()
         else:
             self._show(self._found())
-            if served.choice.topics is not None:
-                known = {each.topic_partition.topic for each in discover_all(served.paths)}
-                ensure_known_topics(sorted(served.choice.topics), known)
 
     def _found(self) -> dict[TopicPartition, Partition]:
         """Return what is served of directories that are not followed; lists no partition."""
@@ -152,6 +149,9 @@ class ReplicaManager:
             replica=served.replica,
         )
         everything = LogDirectory(directories, include_stray=served.include_stray)
+        if served.choice.topics is not None:
+            known = {each.topic_partition.topic for each in directories}
+            ensure_known_topics(sorted(served.choice.topics), known)
         return {
             each.topic_partition: self._partition(
                 each, partial(everything.__getitem__, each.topic_partition)
