@@ -50,7 +50,7 @@ _STATUS_SECONDS = 1.0
 @click.option(
     "--allow-remote",
     is_flag=True,
-    help="Let --host be an address that other machines reach. There are no ACLs: whoever can "
+    help="Let --host be an address that other machines reach. There are no ACLs: everyone who can "
     "connect, and has the password or certificate that you ask for, can read everything.",
 )
 @click.option(
@@ -234,7 +234,7 @@ def _print_start(
 ) -> None:
     if arguments["allow_remote"] and is_open and not as_json:
         sys.stderr.write(
-            "pylog: warning: whoever reaches this address can read all topics that are served\n"
+            "pylog: warning: everyone who reaches this address can read all served topics\n"
         )
     if as_json:
         _print_json(
