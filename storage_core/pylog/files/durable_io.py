@@ -40,6 +40,7 @@ import resource
 import stat
 import threading
 import weakref
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from pylog.errors import SegmentVanishedError, UnexpectedFileError
@@ -203,19 +204,28 @@ class OpenFiles:
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most or max(_LEAST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-        self._files: dict[int, weakref.ref[OwnedFile]] = {}
+        self._files: OrderedDict[int, weakref.ref[OwnedFile]] = OrderedDict()
         self._lock = threading.Lock()
 
     def add(self, file: OwnedFile) -> None:
         """Note a file that has been opened; others make room."""
         with self._lock:
-            self._files.pop(id(file), None)
             self._files[id(file)] = weakref.ref(file)
-            surplus = list(self._files.items())[: max(0, len(self._files) - self.most)]
+            self._files.move_to_end(id(file))
+            surplus = [
+                self._files.popitem(last=False)
+                for _ in range(max(0, len(self._files) - self.most))
+            ]
         for key, reference in surplus:
             other = reference()
-            if other is None or other.give_back_descriptor():
-                self._files.pop(key, None)
+            if other is not None and not other.give_back_descriptor():
+                with self._lock:
+                    self._files.setdefault(key, reference)
+
+    def discard(self, file: OwnedFile) -> None:
+        """Note that a file is no longer open."""
+        with self._lock:
+            self._files.pop(id(file), None)
 
 
 _LEAST_OPEN = 16
@@ -274,6 +284,8 @@ class OwnedFile:
     def release(self) -> None:
         """Give descriptor and memory back, changing nothing; the next use takes them again."""
         with self._lock:
+            if self._is_in_use:
+                open_files.discard(self)
             self._handle = None
             self._has_given_back = False
 
