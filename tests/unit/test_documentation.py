@@ -11,6 +11,9 @@ import pytest
 import pylog
 import pyspark_pylog
 from pylog.cli.main import COMMANDS, load_command
+from pylog.server.group_messages import GROUP_APIS
+from pylog.server.messages import APIS
+from pylog.server.refusals import refusals
 from pyspark_pylog.options import READ_OPTIONS, WRITE_OPTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -40,11 +43,17 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def section_of(page: str, heading: str) -> str:
+    """Return the text below a heading of a page, up to the next one."""
+    text = (ROOT / f"docs/{page}.md").read_text("utf-8")
+    section = re.search(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    return section[1]
+
+
 def options_shown(heading: str) -> list[str]:
     """Return the names in the first column of the table of options below a heading."""
-    page = (ROOT / "docs/spark.md").read_text("utf-8")
-    [section] = re.findall(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
-    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    rows = re.findall(r"^\| (`.*?) \|", section_of("spark", heading), re.MULTILINE)
     return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
 
 
@@ -168,3 +177,40 @@ def test_every_error_that_the_page_about_trouble_quotes_is_in_the_code() -> None
     for error in [each for each in quoted if each not in of_others]:
         for part in re.split(r"…|\. |; |: ", error):  # what is put together of several texts
             assert part.strip(" ':,") in texts, (error, part)
+
+
+def test_the_properties_of_topics_are_those_that_are_obeyed_shown_and_refused() -> None:
+    items = section_of("compatibility", "Properties of topics").split("\n- ")[1:]
+    obeyed, shown, refused = (
+        set(re.findall(r"`([\w.]+\.[\w.*]+|preallocate)`", each)) for each in items
+    )
+    assert obeyed == set(pylog.LogConfig.kinds())
+    assert refused == set(pylog.LogConfig.removed)
+    assert "min.insync.replicas" in shown
+    for name in shown:
+        with pytest.raises(ValueError, match="is not a property of a topic"):
+            pylog.LogConfig.from_properties({name: "1"})
+
+
+def test_the_requests_that_the_server_answers_are_listed_with_their_versions() -> None:
+    section = section_of("compatibility", "Requests that `pylog serve` answers")
+    answered, refused = (
+        dict(re.findall(r"`(\w+)` ([\d-]+)", each)) for each in section.split("\n- ")[1:]
+    )
+    declared = {
+        api.name: "-".join(map(str, sorted({api.versions[0], api.versions[-1]})))
+        for api in (*APIS.values(), *GROUP_APIS.values())
+    }
+    assert answered | refused == declared
+    read_only = {api.name for api in refusals()} - {"DescribeAcls", "DescribeClientQuotas"}
+    assert set(refused) == read_only
+
+
+def test_the_options_of_kafkas_dump_tool_are_options_of_the_command() -> None:
+    section = section_of("compatibility", "Kafka's tools")
+    [line] = re.findall(
+        r"^Options of `kafka-dump-log`: (.*?)\n\n", section, re.MULTILINE | re.DOTALL
+    )
+    named = set(re.findall(r"`(--[\w-]+)`", line))
+    assert "--index-sanity-check" in named
+    assert named <= {option for each in load_command("dump").params for option in each.opts}
