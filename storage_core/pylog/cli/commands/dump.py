@@ -105,8 +105,8 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.option(
     "--kafka-version",
     metavar="VERSION",
-    default="4.3",
-    help="Print the text of this version's tool: 3.9, 4.0, 4.1, 4.2 or 4.3.",
+    default=str(max(pylog.KafkaVersion)),
+    help="Print the text of this version's tool: 3.9 to 4.4.",
 )
 @click.option(
     "--offset",
