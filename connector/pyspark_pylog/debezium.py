@@ -47,8 +47,11 @@ def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
 
     Examples
     --------
-    >>> customers = pyspark_pylog.table(spark, "/mnt/kafka-logs", subscribe="db.customers")
-    >>> changes = debezium(customers, "id BIGINT, name STRING")
+    >>> event = '{"op": "c", "ts_ms": 1, "before": null, "after": {"id": 7, "name": "anna"}}'
+    >>> summary = pylog.write_topic("logs", "db.customers", [{"key": "7", "value": event}])
+    >>> customers = pyspark_pylog.table(spark, "logs", subscribe="db.customers")
+    >>> pyspark_pylog.debezium(customers, "id BIGINT, name STRING").select("op", "name").collect()
+    [Row(op='c', name='anna')]
     """
     change = f"before STRUCT<{row}>, after STRUCT<{row}>, op STRING, ts_ms BIGINT"
     schema = f"{change}, payload STRUCT<{change}>, _corrupt_record STRING"

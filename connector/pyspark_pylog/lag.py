@@ -28,8 +28,11 @@ def lag(progress: Any) -> dict[tuple[str, int], int] | None:  # noqa: ANN401 - o
 
     Examples
     --------
-    >>> query = spark.readStream.format("pylog").load("/mnt/kafka-logs").writeStream.start("/out")
+    >>> orders = spark.readStream.format("pylog").option("subscribe", "orders").load("kafka/intact")
+    >>> query = orders.writeStream.format("noop").trigger(availableNow=True).start()
+    >>> query.processAllAvailable()
     >>> sum(pyspark_pylog.lag(query.lastProgress).values())
+    0
     """
     if progress is None:
         return None

@@ -189,5 +189,11 @@ def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> Pyl
     narrow the read there: conjunctions of comparisons with literals, as a `Column`. A condition
     that is text narrows nothing there; give an option such as ``startingTimestamp`` as well. The
     rows are the same.
+
+    Examples
+    --------
+    >>> orders = pyspark_pylog.table(spark, "kafka/intact", subscribe="orders")
+    >>> orders.where("partition = 0 AND offset >= 50").count()
+    8
     """
     return PylogTable(spark, path, options)

@@ -69,6 +69,13 @@ def connect(path: Paths, **arguments: Any) -> duckdb.DuckDBPyConnection:  # noqa
     ----------
     path, **arguments
         As of `register`.
+
+    Examples
+    --------
+    >>> connection = pylog.duckdb.connect("kafka/intact", topics="orders")
+    >>> query = "SELECT partition, count(*) FROM records GROUP BY ALL ORDER BY ALL"
+    >>> connection.sql(query).fetchall()
+    [(0, 57), (1, 49)]
     """
     connection = _in_memory()
     register(connection, path, **arguments)
@@ -119,6 +126,14 @@ def register(
     LogStorageError, ValueError, TypeError
         As of `pylog.scan`. What goes wrong while a query runs is an error of DuckDB's with the text
         of pylog's error.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> scan = pylog.duckdb.register(connection, "kafka/intact", topics="orders")
+    >>> connection.sql("SELECT count(*) FROM records").fetchall()
+    [(106,)]
     """
     checks = {"check_crc": check_crc, "check_keys": check_keys}
     nowhere: deque[BaseException] = deque(maxlen=0)  # an error kept holds all that its frames hold

@@ -70,6 +70,12 @@ def compile_kernels(*, all_levels: bool = False) -> list[KeptCode]:
     NotImplementedError
         Neither on x86-64 nor on 64-bit ARM: there Numba keeps code by its own means, for one
         processor and one user, and it is of no use to compile ahead.
+
+    Examples
+    --------
+    >>> kept = pylog.jobs.compile_kernels()
+    >>> len({each.kernel for each in kept}) == len(kept)
+    True
     """
     own = this_level()
     if own is None:

@@ -117,6 +117,11 @@ def absolute_location(text: str) -> str:
     ------
     ValueError
         As of `parse_location`.
+
+    Examples
+    --------
+    >>> pylog.jobs.absolute_location("file:///data/logs")
+    '/data/logs'
     """
     location = parse_location(text)
     if is_remote(location):
@@ -235,8 +240,8 @@ def location(
 
     Examples
     --------
-    >>> place = pylog.location("s3://backups/logs", storage_options={"region": "eu-central-1"})
-    >>> pylog.doctor(place)
+    >>> pylog.location("s3://backups/logs", storage_options={"region": "eu-central-1"})
+    's3://backups/logs'
     """
     text = os.fspath(path)
     if filesystem is None:

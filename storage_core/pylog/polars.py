@@ -74,7 +74,9 @@ def scan(
 
     Examples
     --------
-    >>> pylog.polars.scan("/mnt/kafka-logs").group_by("topic").len().collect()
+    >>> orders = pylog.polars.scan("kafka/intact", topics="orders")
+    >>> orders.group_by("partition").len().sort("partition").collect().rows()
+    [(0, 57), (1, 49)]
     """
     records = scan_records(path, **arguments)
     empty = pl.DataFrame(records.schema.empty_table())
@@ -100,7 +102,9 @@ def table(
 
     Examples
     --------
-    >>> pylog.polars.table("/mnt/kafka-logs", "latest", topics="accounts").select("key").collect()
+    >>> latest = pylog.polars.table("kafka/intact", "latest", topics="orders")
+    >>> latest.select("key").collect().height
+    63
     """
     empty = pl.DataFrame(metadata_table(name).schema.empty_table())
 

@@ -177,7 +177,15 @@ def spec_for(
 
 
 def check_specs(specs: OffsetSpecs, known: list[TopicPartition]) -> None:
-    """Raise `ValueError` for what is not a position, or is one of a partition that is not read."""
+    """Raise `ValueError` for what is not a position, or is one of a partition that is not read.
+
+    Examples
+    --------
+    >>> pylog.jobs.check_specs({("orders", 1): 10}, [pylog.TopicPartition("orders", 0)])
+    Traceback (most recent call last):
+        ...
+    ValueError: a position is given for orders-1, which is not read; partitions read: orders-0
+    """
     if not isinstance(specs, Mapping):
         parse_offset_spec(specs)
         return

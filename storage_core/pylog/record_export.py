@@ -93,6 +93,12 @@ def export(
     ValueError
         The name ends in something else, the scan has no columns, the format cannot hold the columns
         or values, or there would be several files of a scan with a limit.
+
+    Examples
+    --------
+    >>> orders = pylog.scan("kafka/intact", topics="orders", isolation="read_committed")
+    >>> [each.rows for each in pylog.export(orders, "orders.parquet")]
+    [102]
     """
     path = os.fspath(to)
     if is_remote(path):
@@ -201,6 +207,13 @@ def open_sink(
     """Give what writes record batches to a file, which is complete after the context.
 
     A batch has records of one partition. ``to`` is a path, or a stream, which stays open.
+
+    Examples
+    --------
+    >>> scan = pylog.scan("kafka/intact", topics="orders")
+    >>> with pylog.jobs.open_sink(".arrow", "orders.arrow", scan.schema, "base64", "zstd") as write:
+    ...     for batch in scan.to_batches():
+    ...         write(batch)
     """
     if values not in VALUE_FORMATS:
         msg = f"values is {values!r}, expected one of {', '.join(VALUE_FORMATS)}"

@@ -232,9 +232,13 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
 
     Examples
     --------
-    >>> found = pylog.search("/mnt/kafka-logs", value_contains="timeout", limit=10)
-    >>> pyarrow.Table.from_batches(found, found.schema)
+    >>> found = pylog.search("kafka/intact", json_path=["$.status=returned", "$.currency=EUR"])
+    >>> for batch in found:
+    ...     print(batch.select(["topic", "partition", "offset"]).to_pylist())
+    [{'topic': 'invoices-eu', 'partition': 0, 'offset': 44}]
+    [{'topic': 'invoices-eu', 'partition': 1, 'offset': 51}]
     >>> found.summary.unreadable
+    ()
     """
     where = RecordFilter.matching(
         key=key,

@@ -40,6 +40,12 @@ def show_versions(file: TextIO | None = None) -> None:
     ----------
     file
         Where to; standard output by default.
+
+    Examples
+    --------
+    >>> pylog.show_versions()
+    pylog ...
+    Python ...
     """
     out = sys.stdout if file is None else file
     out.writelines(f"{name:<18} {value}\n" for name, value in _rows())

@@ -24,6 +24,8 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     # Reads directories, tables and plans.
     "reading": frozenset({"pylog", "pylog.record.record", "pylog.reading.damage"}),
     "metadata_rows": frozenset({"pylog"}),
+    # Runs what docstrings show, on what `pylog demo` unpacks.
+    "examples": frozenset({"pylog"}),
     "spark_plans": frozenset({"pyspark_pylog", "pylog.reading.scan_task"}),
     # Decodes by the kernels and by the reference, which are held against each other.
     "decoding": frozenset({"pylog.columnar", "pylog.errors", "pylog.model", "pylog.record"}),

@@ -42,7 +42,9 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     Examples
     --------
     >>> spark = pyspark_pylog.session()
-    >>> spark.read.format("pylog").load("/mnt/kafka-logs")
+    >>> orders = spark.read.format("pylog").option("subscribe", "orders").load("kafka/intact")
+    >>> orders.count()
+    106
     """
     if not os.environ.get(_VARIABLE):
         os.environ[_VARIABLE] = sys.executable

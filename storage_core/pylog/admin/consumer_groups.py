@@ -246,6 +246,13 @@ def groups(
         others are returned, see `GroupListing.errors`.
     ValueError
         The isolation level makes no sense, or ``threads`` is below 1.
+
+    Examples
+    --------
+    >>> for group in pylog.groups("kafka/intact").groups:
+    ...     print(group.group_id, [(each.topic, each.lag) for each in group.offsets])
+    grp-late [('orders', 40)]
+    grp-member [('invoices-eu', 6), ('invoices-eu', 46)]
     """
     directory = open_directory(*paths)
     ensure_one_cluster(view.directory for view in directory)

@@ -163,6 +163,13 @@ def list_partitions(
         A path cannot be read or holds no log.
     ValueError
         Both topics and a pattern were given, or the pattern is not a regular expression.
+
+    Examples
+    --------
+    >>> for each in pylog.list_partitions("kafka/intact", topics=["orders"]).partitions:
+    ...     print(each.topic, each.partition, each.log_start_offset, each.log_end_offset)
+    orders 0 0 60
+    orders 1 0 49
     """
     views: dict[str | tuple[int, int], LogView] = {}
     not_live: dict[str | tuple[int, int], NotLiveDirectory] = {}

@@ -176,6 +176,12 @@ def topics(
         A path cannot be read, or holds no log.
     ValueError
         Both topics and a pattern were given, or the pattern is not a regular expression.
+
+    Examples
+    --------
+    >>> found = pylog.topics("kafka/intact", pattern="^(orders|invoices)")
+    >>> [(each.topic, len(each.partitions)) for each in found.topics]
+    [('invoices-eu', 2), ('orders', 2)]
     """
     if topics is not None and pattern is not None:
         msg = "give either topics or a pattern, not both"

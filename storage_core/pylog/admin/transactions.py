@@ -311,6 +311,12 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     LogStorageError
         A path cannot be read, or holds no log. A partition that is damaged is no error of this
         function: what was found before the damage is listed, see `TransactionListing.errors`.
+
+    Examples
+    --------
+    >>> for each in pylog.transactions("kafka/intact", topics=["orders"]).transactions:
+    ...     print(each.topic, each.partition, each.first_offset, each.state)
+    orders 1 45 open
     """
     directory = open_directory(*paths)
     ensure_one_cluster(view.directory for view in directory)

@@ -96,7 +96,10 @@ def doctor(
 
     Examples
     --------
-    >>> pylog.doctor("/mnt/kafka-logs").to_table().to_pandas()
+    >>> for each in pylog.doctor("kafka/damaged", topics=["orders"]).partitions:
+    ...     print(each.topic_partition, [finding.code for finding in each.findings])
+    orders-0 ['damaged_batches']
+    orders-1 ['torn_tail', 'high_watermark_above_log_end']
     """
     return examine(
         paths,

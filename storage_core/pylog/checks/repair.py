@@ -127,6 +127,12 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         The copy could not be written; it is not finished then.
     SegmentVanishedError
         The source has changed meanwhile.
+
+    Examples
+    --------
+    >>> summary = pylog.repair_copy("kafka/damaged", "repaired", topics=["orders"])
+    >>> [(str(each.topic_partition), each.missing) for each in summary.partitions]
+    [('orders-0', [(15, 28)]), ('orders-1', [(42, 49)])]
     """
     target = writable_log_directory(to)
     if os.path.isdir(target) and os.listdir(target):  # noqa: PTH112, PTH208 - kept as text

@@ -225,6 +225,12 @@ class LogCleaner:
     config
         ``log.cleaner.*``, Kafka's defaults if None. With ``log.cleaner.enable=false`` nothing is
         ever cleaned.
+
+    Examples
+    --------
+    >>> with pylog.logs.LogManager(["logs"]) as manager, pylog.logs.LogCleaner(manager) as cleaner:
+    ...     print(cleaner.config.threads)
+    1
     """
 
     def __init__(self, manager: LogManager, config: CleanerConfig | None = None) -> None:

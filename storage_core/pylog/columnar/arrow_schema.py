@@ -134,6 +134,12 @@ def record_schema(
     ------
     ValueError
         A column does not exist (the error names the nearest) or is named twice.
+
+    Examples
+    --------
+    >>> pylog.record_schema(["offset", "key"])
+    offset: int64
+    key: binary
     """
     if timestamp_unit not in TIMESTAMP_UNITS:
         msg = f"timestamp unit {timestamp_unit!r} is neither 'us' nor 'ms'"

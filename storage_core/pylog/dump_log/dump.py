@@ -198,7 +198,7 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
     decoder
         What makes text of keys and values: that of an internal topic. None for UTF-8.
     kafka_version
-        Whose text to print: "3.9", "4.0", "4.1", "4.2" or "4.3".
+        Whose text to print: "3.9" to "4.4".
     start_offset, end_offset, start_timestamp, end_timestamp
         Only records, and their batches, in this range; ends are exclusive, timestamps in ms. Of a
         directory, only ``.log`` files are dumped then. Where records are not looked at, batches are
@@ -225,6 +225,13 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
         A path leads to nothing that could be dumped, or a topic or partition is not there.
     ValueError
         An argument is out of its range.
+
+    Examples
+    --------
+    >>> for lines in pylog.dump("kafka/intact/orders-0/00000000000000000000.timeindex"):
+    ...     print(str(lines, "utf-8"), end="")
+    Dumping kafka/intact/orders-0/00000000000000000000.timeindex
+    timestamp: 1731000021427 offset: 14
     """
     version = KafkaVersion.parse(str(kafka_version))
     for name, value, known in (

@@ -42,6 +42,14 @@ def read_offset_json_file(path: str | os.PathLike[str]) -> dict[TopicPartition, 
         There is no such file, it does not follow the format, or it names a partition twice.
     LogDirectoryError
         It cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> text = '{"partitions": [{"topic": "orders", "partition": 0, "offset": 10}], "version": 1}'
+    >>> size = Path("offsets.json").write_text(text, encoding="utf-8")
+    >>> pylog.jobs.read_offset_json_file("offsets.json")
+    {TopicPartition(topic='orders', partition=0): 10}
     """
     try:
         return _offsets_in(json.loads(read_text_file(path)))

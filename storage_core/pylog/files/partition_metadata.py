@@ -49,6 +49,11 @@ def parse_uuid(text: str) -> uuid.UUID:
     ------
     ValueError
         ``text`` is not of that form; ``==`` at its end is accepted.
+
+    Examples
+    --------
+    >>> pylog.parse_uuid("RVsaA6ukRsm1uW_Met5mHQ")
+    UUID('455b1a03-aba4-46c9-b5b9-6fcc7ade661d')
     """
     match = _UUID_TEXT.fullmatch(text)
     if match is None:
@@ -58,7 +63,13 @@ def parse_uuid(text: str) -> uuid.UUID:
 
 
 def format_uuid(value: uuid.UUID) -> str:
-    """Return ``value`` as Kafka writes it, 22 characters of URL-safe base64."""
+    """Return ``value`` as Kafka writes it, 22 characters of URL-safe base64.
+
+    Examples
+    --------
+    >>> pylog.format_uuid(pylog.parse_uuid("RVsaA6ukRsm1uW_Met5mHQ"))
+    'RVsaA6ukRsm1uW_Met5mHQ'
+    """
     return base64.urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
 
 

@@ -212,6 +212,15 @@ class LogManager:
     cleaner, cleaner_checkpoints
         The cleaner of the logs, if one is registered; it ends with the manager. Up to where logs
         are clean, by log directory.
+
+    Examples
+    --------
+    >>> batch = pylog.logs.RecordBatchBuilder()
+    >>> batch.append(1_730_999_991_709, b"k1", b"v1")
+    >>> with pylog.logs.LogManager(["logs"]) as manager:
+    ...     log = manager.get_or_create_log(pylog.TopicPartition("orders", 0))
+    ...     print(log.append_as_leader(batch.build()).last_offset)
+    0
     """
 
     def __init__(  # noqa: PLR0913 - all that a broker is configured to

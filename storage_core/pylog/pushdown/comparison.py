@@ -42,7 +42,14 @@ def utc_time(microseconds: int) -> dt.datetime | None:
 
 
 def to_record_filter(comparisons: Iterable[Comparison]) -> RecordFilter:
-    """Return the filter that lets pass what all comparisons together do, and perhaps more."""
+    """Return the filter that lets pass what all comparisons together do, and perhaps more.
+
+    Examples
+    --------
+    >>> where = pylog.jobs.to_record_filter([pylog.jobs.Comparison("offset", ">", 50)])
+    >>> where.min_offset
+    51
+    """
     where = RecordFilter()
     for each in comparisons:
         filter_of = _COLUMNS.get(each.column)

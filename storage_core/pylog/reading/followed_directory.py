@@ -440,11 +440,9 @@ def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
 
     Examples
     --------
-    >>> followed = pylog.follow("/mnt/kafka-logs", topics=["orders"])
-    >>> read_to = {each: log.end_offset for each, log in followed.refresh().items()}
-    >>> time.sleep(10)
-    >>> ends = {each: log.end_offset for each, log in followed.refresh().items()}
-    >>> pylog.scan(followed.directory, topics="orders", start=read_to, end=ends).to_table()
+    >>> followed = pylog.follow("kafka/intact", topics=["orders"])
+    >>> {str(each): log.end_offset for each, log in followed.refresh().items()}
+    {'orders-0': 60, 'orders-1': 49}
     """
     return FollowedDirectory(
         paths,

@@ -146,6 +146,12 @@ def choose_partitions(
         A topic or partition that was named is not there, or no topic matches the pattern.
     ValueError
         Both names and a pattern were given, or the pattern is not a regular expression.
+
+    Examples
+    --------
+    >>> directory = pylog.open_directory("kafka/intact")
+    >>> pylog.jobs.choose_partitions(directory, pattern="^order")
+    {'orders': [0, 1]}
     """
     names = list(topics)
     views = directory.select(topics=names or None, pattern=pattern)
@@ -436,6 +442,12 @@ def open_directory(
     LogDirectoryError
         A path cannot be read or holds no Kafka log, a partition lies twice in directories of one
         node, or directories of two clusters have a topic of one name.
+
+    Examples
+    --------
+    >>> directory = pylog.open_directory("kafka/intact")
+    >>> directory["orders", 0].log_end_offset
+    60
     """
     places = in_store(paths, filesystem, storage_options)
     directories = one_of_each(

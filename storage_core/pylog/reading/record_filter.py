@@ -355,8 +355,9 @@ class RecordFilter:
 
         Examples
         --------
-        >>> where = pylog.RecordFilter.matching(json_path="$.amount>=100", key_contains="user-")
-        >>> pylog.scan("/mnt/kafka-logs", where=where).to_table()
+        >>> where = pylog.RecordFilter.matching(json_path="$.status=returned")
+        >>> pylog.scan("kafka/intact", topics="orders", where=where).to_table().num_rows
+        7
         """
         texts = (("key", key_contains), ("value", value_contains))
         patterns = (("key", key_regex), ("value", value_regex))

@@ -181,8 +181,10 @@ class RecordStream(ABC):
 
         Examples
         --------
-        >>> for record in pylog.scan("/mnt/kafka-logs", topics="orders").records():
-        ...     print(record.partition, record.offset, record.key, record.value)
+        >>> for record in pylog.scan("kafka/intact", topics="orders", limit=2).records():
+        ...     print(record.topic, record.partition, record.offset)
+        orders 0 0
+        orders 0 1
         """
         return consumer_records(self._of_whole_records().to_batches())
 

@@ -422,7 +422,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
 
     Examples
     --------
-    >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
+    >>> pylog.scan("kafka/intact", topics="orders", columns=["key", "value"]).to_table().num_rows
+    106
     """
     views = select_views(in_store(path, filesystem, storage_options), topics, assign, pattern)
     known = [view.topic_partition for view in views]

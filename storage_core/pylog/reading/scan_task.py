@@ -90,10 +90,9 @@ class ScanTask:
 
     Examples
     --------
-    >>> scan = pylog.scan("/mnt/kafka-logs", topics="orders")
-    >>> for task in scan.plan():
-    ...     for batch in task.read(scan.schema):
-    ...         print(batch.num_rows)
+    >>> scan = pylog.scan("kafka/intact", topics="orders")
+    >>> sum(batch.num_rows for task in scan.plan() for batch in task.read(scan.schema))
+    106
     """
 
     directory: PartitionDirectory

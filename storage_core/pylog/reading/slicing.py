@@ -520,6 +520,13 @@ def ends_within_bytes(tasks: Iterable[ScanTask], max_bytes: int) -> dict[TopicPa
     -------
     dict
         The offset after the last one, by partition.
+
+    Examples
+    --------
+    >>> tasks = pylog.scan("kafka/intact", topics="orders").plan()
+    >>> ends = pylog.jobs.ends_within_bytes(tasks, 4_096)
+    >>> {str(each): end for each, end in ends.items()}
+    {'orders-0': 28, 'orders-1': 41}
     """
     tasks = list(tasks)
     total = sum(task.size_bytes for task in tasks)

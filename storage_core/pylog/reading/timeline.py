@@ -74,9 +74,10 @@ def merge_by_timestamp(
 
     Examples
     --------
-    >>> scan = pylog.scan("/mnt/kafka-logs", topics=["orders", "payments"])
-    >>> for batch in pylog.merge_by_timestamp(scan, reverse=True, limit=20):
-    ...     print(batch.column("timestamp"))
+    >>> scan = pylog.scan("kafka/intact", topics=["orders", "invoices-eu"])
+    >>> for batch in pylog.merge_by_timestamp(scan, reverse=True, limit=3):
+    ...     print(batch.column("topic").to_pylist(), batch.column("offset").to_pylist())
+    ['orders', 'orders', 'orders'] [48, 47, 46]
     """
     if scan.limit is not None:
         msg = "a timeline is made of a scan without a limit; give the timeline the limit"

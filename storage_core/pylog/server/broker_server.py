@@ -310,8 +310,12 @@ def serve(  # noqa: PLR0913 - keyword-only options
 
     Examples
     --------
-    >>> with pylog.serve("/mnt/snapshot/kafka-logs", topics=["orders"]) as server:
-    ...     consumer = KafkaConsumer("orders", bootstrap_servers=server.address)
+    >>> from kafka import KafkaConsumer  # kafka-python
+    >>> with pylog.serve("kafka/intact", topics=["orders"]) as server:
+    ...     options = {"bootstrap_servers": server.address, "auto_offset_reset": "earliest"}
+    ...     with KafkaConsumer("orders", group_id=None, **options) as consumer:
+    ...         print(next(consumer).topic)
+    orders
     """
     parsed_mode = ReadMode.parse(mode)
     if parsed_mode is ReadMode.PERMISSIVE:

@@ -57,6 +57,13 @@ def read_users(path: str | os.PathLike[str]) -> dict[str, str]:
     InvalidConfigurationError
         A line is not of that form, a user is there twice, or there is none. No message repeats a
         password.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> size = Path("users.txt").write_text("anna:secret", encoding="utf-8")
+    >>> list(pylog.jobs.read_users("users.txt"))
+    ['anna']
     """
     users: dict[str, str] = {}
     for number, line in enumerate(read_text_file(path).splitlines(), start=1):

@@ -232,6 +232,12 @@ def tls_context(
     ------
     InvalidConfigurationError
         A file cannot be read, or is none of that kind.
+
+    Examples
+    --------
+    >>> context = pylog.jobs.tls_context("server.pem", "server.key", "authority.pem")
+    >>> context.verify_mode.name
+    'CERT_REQUIRED'
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     path = certificate

@@ -364,9 +364,9 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
 
     Examples
     --------
-    >>> found = pylog.stats("/mnt/kafka-logs", read="sample")
-    >>> found.tables["hot_keys"].to_pandas()
-    >>> Path("kafka-logs.html").write_text(found.html())
+    >>> found = pylog.stats("kafka/intact", topics=["orders"], read="sample")
+    >>> found.tables["partitions"].select(["partition", "records"]).to_pylist()
+    [{'partition': 0, 'records': 57}, {'partition': 1, 'records': 49}]
     """
     _check(read, sample_bytes, most)
     directory = open_directory(*paths, include_stray=include_stray, replica=replica)

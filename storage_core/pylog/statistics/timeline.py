@@ -150,8 +150,10 @@ def timeline(path: str | os.PathLike[str], topic: str) -> Timeline:
 
     Examples
     --------
-    >>> found = pylog.timeline("/mnt/kafka-logs", "orders")
-    >>> Path("orders.html").write_text(found.html())
+    >>> from pathlib import Path
+    >>> found = pylog.timeline("kafka/intact", "orders")
+    >>> Path("orders.html").write_text(found.html(), encoding="utf-8") > 1_000
+    True
     """
     views = open_directory(path).select(topics=[topic])
     return Timeline(printable_location(path), topic, [_timeline(each) for each in views])

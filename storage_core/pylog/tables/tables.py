@@ -85,6 +85,11 @@ def metadata_table(
     ValueError
         There is no such table (the error names the nearest), or it has no checksums, or nothing to
         say of keys.
+
+    Examples
+    --------
+    >>> pylog.jobs.metadata_table("leader_epochs").schema.names
+    ['topic', 'partition', 'epoch', 'start_offset', 'end_offset', 'defect']
     """
     if name not in _BY_NAME:
         raise ValueError(unknown_table(name))
@@ -211,7 +216,9 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
 
     Examples
     --------
-    >>> pylog.read_table("/mnt/kafka-logs", "segments", topics="orders").to_pandas()
+    >>> segments = pylog.read_table("kafka/intact", "segments", topics="orders")
+    >>> segments.column("base_offset").to_pylist()
+    [0, 36, 0, 16]
     """
     wanted = metadata_table(
         table,

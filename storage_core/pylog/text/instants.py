@@ -30,6 +30,11 @@ def parse_time(text: str, now_ms: int) -> int:
     ------
     ValueError
         It is none of these, or before 1970. The text says what may be given.
+
+    Examples
+    --------
+    >>> pylog.jobs.parse_time("-2h", now_ms=1_730_999_991_709)
+    1730992791709
     """
     stripped = text.strip()
     if stripped.isascii() and stripped.isdecimal():
@@ -59,6 +64,11 @@ def parse_cleanup_time(text: str, now_ms: int) -> int:
     ------
     ValueError
         As of `parse_time`, or it would be after the year 9999.
+
+    Examples
+    --------
+    >>> pylog.jobs.parse_cleanup_time("2026-11-01", now_ms=0)
+    1793491200000
     """
     milliseconds = parse_time(text, now_ms)
     if milliseconds > _LAST_MS:
@@ -77,6 +87,11 @@ def parse_duration(text: str) -> int:
     ------
     ValueError
         It is not a whole number and one of the units s, m, h, d and w.
+
+    Examples
+    --------
+    >>> pylog.jobs.parse_duration("15m")
+    900000
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:

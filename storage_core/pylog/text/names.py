@@ -28,6 +28,11 @@ def json_name(name: str) -> str:
     ----------
     name
         In snake_case, as columns of metadata tables and names of Python are.
+
+    Examples
+    --------
+    >>> pylog.jobs.json_name("first_offset")
+    'firstOffset'
     """
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))

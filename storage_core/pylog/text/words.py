@@ -10,7 +10,13 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def format_bytes(size_bytes: float, blank: str = "") -> str:
-    """Return ``512B``, ``1.5KiB``, ``120MiB``: three digits, powers of 1024."""
+    """Return ``512B``, ``1.5KiB``, ``120MiB``: three digits, powers of 1024.
+
+    Examples
+    --------
+    >>> pylog.jobs.format_bytes(1_536)
+    '1.5KiB'
+    """
     size = float(size_bytes)
     for unit in _UNITS:
         if size < 1023.5 or unit == _UNITS[-1]:
@@ -76,7 +82,13 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return ``text`` with such characters as ``\t``, ``\n``, ``\x1b``, ``\u0085``, ``\u202e``."""
+    r"""Return ``text`` with such characters as ``\t``, ``\n``, ``\x1b``, ``\u0085``, ``\u202e``.
+
+    Examples
+    --------
+    >>> print(pylog.jobs.printable("two\nlines"))
+    two\nlines
+    """
     return _UNPRINTABLE.sub(_escaped, text)
 
 

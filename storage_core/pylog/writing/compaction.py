@@ -330,7 +330,11 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
 
     Examples
     --------
-    >>> pylog.compact("/tmp/logs", topics=["accounts"], dry_run=True).totals.records
+    >>> rows = [{"key": "anna", "value": "10"}, {"key": "anna", "value": "30"}]
+    >>> config = {"cleanup.policy": "compact"}
+    >>> summary = pylog.write_topic("logs", "accounts", rows, config=config)
+    >>> pylog.compact("logs", topics=["accounts"], roll=True).totals.records
+    1
     """
     path = writable_log_directory(directory, must_exist=True)
     topics = topics if topics is None else list(topics)

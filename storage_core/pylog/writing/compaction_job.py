@@ -81,8 +81,13 @@ class CompactionJob:
 
     Examples
     --------
-    >>> with pylog.jobs.CompactionJob("/data/logs") as job:
+    >>> rows = [{"key": "anna", "value": "10", "timestamp": day * 86_400_000} for day in range(3)]
+    >>> config = {"cleanup.policy": "compact", "segment.ms": "1"}
+    >>> summary = pylog.write_topic("logs", "accounts", rows, batch_size=1, config=config)
+    >>> with pylog.jobs.CompactionJob("logs") as job:
     ...     summary = job.commit([task.run() for task in job.tasks])
+    >>> summary.totals.records
+    1
     """
 
     def __init__(  # noqa: PLR0913 - as `pylog.compact`

@@ -102,6 +102,13 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     CorruptCheckpointError, UnexpectedFileError
         A KRaft broker would not start: a ``partition.metadata`` cannot be read, or a ``-future``
         directory lies beside its live partition. What a broker would set aside is a warning.
+
+    Examples
+    --------
+    >>> with pylog.logs.own_log_directory("logs") as manager:
+    ...     log = manager.get_or_create_log(pylog.TopicPartition("orders", 0))
+    ...     print(log.log_end_offset)
+    0
     """
     local = writable_log_directory(path, must_exist=must_exist)
     _heed_node(local)

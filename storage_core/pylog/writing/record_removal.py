@@ -89,6 +89,14 @@ def truncate_log(
         The directory does not have that partition.
     LogStorageError
         The directory cannot be opened or is damaged, or the disk failed.
+
+    Examples
+    --------
+    >>> for value in ("a", "b"):
+    ...     summary = pylog.write_topic("logs", "orders", [{"value": value}])
+    >>> moved = pylog.truncate_log("logs", ("orders", 0), 1)
+    >>> moved.before, moved.after
+    (2, 1)
     """
     return _truncate_log(
         directory,
@@ -169,6 +177,14 @@ def delete_records(
         A broker, or another program, has the directory open.
     LogStorageError
         The directory cannot be opened or is damaged, or the disk failed.
+
+    Examples
+    --------
+    >>> pylog.write_topic("logs", "orders", [{"value": "a"}, {"value": "b"}]).end_offsets
+    {0: 2}
+    >>> moved = pylog.delete_records("logs", {("orders", 0): 1})
+    >>> [(each.before, each.after) for each in moved.values()]
+    [(0, 1)]
     """
     return _delete_records_of(
         directory,
@@ -230,6 +246,13 @@ def plan_truncation(
     """Return where the log would end after `truncate_log`, and what it would remove.
 
     Parameters and errors are those of `truncate_log`; a directory that is locked is not an error.
+
+    Examples
+    --------
+    >>> summary = pylog.write_topic("logs", "orders", [{"value": "a"}, {"value": "b"}])
+    >>> plan = pylog.jobs.plan_truncation("logs", ("orders", 0), 1, takes_whole_batch=True)
+    >>> plan.before, plan.after
+    (2, 0)
     """
     path = writable_log_directory(directory, must_exist=True)
     with on_overlay(path, None) as (path_there, context):
@@ -258,6 +281,13 @@ def plan_record_deletion(
 
     Bytes and segments are those that retention may remove afterwards. Parameters and errors are
     those of `delete_records`; a directory that is locked is not an error.
+
+    Examples
+    --------
+    >>> summary = pylog.write_topic("logs", "orders", [{"value": "a"}, {"value": "b"}])
+    >>> plan = pylog.jobs.plan_record_deletion("logs", {("orders", 0): 1})
+    >>> [(each.before, each.after) for each in plan.values()]
+    [(0, 1)]
     """
     path = writable_log_directory(directory, must_exist=True)
     with on_overlay(path, None) as (path_there, context):

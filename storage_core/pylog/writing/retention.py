@@ -233,7 +233,10 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
 
     Examples
     --------
-    >>> pylog.apply_retention("/tmp/logs", topics=["orders"], dry_run=True).totals.deleted_bytes
+    >>> rows = [{"value": "old", "timestamp": 1_730_999_000_000}]
+    >>> summary = pylog.write_topic("logs", "events", rows, config={"retention.ms": "86400000"})
+    >>> pylog.apply_retention("logs", topics=["events"], dry_run=True).totals.deleted_bytes
+    71
     """
     path = writable_log_directory(directory, must_exist=True)
     known = known_topic_configs(

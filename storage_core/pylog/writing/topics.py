@@ -165,7 +165,9 @@ def create_topic(
 
     Examples
     --------
-    >>> pylog.create_topic("/tmp/logs", "orders", 3, properties={"cleanup.policy": "compact"})
+    >>> topic_id = pylog.create_topic("logs", "orders", 3, properties={"retention.ms": "-1"})
+    >>> [each.partition for each in pylog.list_partitions("logs").partitions]
+    [0, 1, 2]
     """
     ensure_valid_topic(topic)
     ensure_possible_count(partitions)
@@ -242,7 +244,8 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
 
     Examples
     --------
-    >>> pylog.delete_topic("/tmp/logs", "orders")
+    >>> topic_id = pylog.create_topic("logs", "orders", 1)
+    >>> pylog.delete_topic("logs", "orders")
     """
     is_managed = isinstance(directory, log_manager.LogManager)
     with opened(directory, topic, must_exist=True) as manager:
@@ -327,7 +330,9 @@ def alter_topic(
 
     Examples
     --------
-    >>> pylog.alter_topic("/tmp/logs", "orders", properties={"retention.ms": "86400000"})
+    >>> topic_id = pylog.create_topic("logs", "orders", 1)
+    >>> pylog.alter_topic("logs", "orders", partitions=3, properties={"retention.ms": "86400000"})
+    AlteredTopic(properties={'retention.ms': '86400000'}, partitions=3, added_partitions=2)
     """
     properties = properties or {}
     if not properties and not deleted_properties and partitions is None:

@@ -39,10 +39,12 @@ class WriteJob(JobDescription):
 
     Examples
     --------
-    >>> job = pylog.jobs.WriteJob("/data/logs", "nightly-2026-11-22", topic="orders")
+    >>> import pyarrow
+    >>> job = pylog.jobs.WriteJob("logs", "nightly-2026-11-22", topic="orders", partitions=1)
     >>> with job.stage("task-0") as stage:
-    ...     stage.append(record_batch)
-    >>> job.commit([stage.staged])
+    ...     stage.append(pyarrow.record_batch({"value": [b"a", b"b"]}))
+    >>> job.commit([stage.staged]).records
+    2
     """
 
     def is_committed(self) -> bool:

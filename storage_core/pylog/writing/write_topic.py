@@ -138,6 +138,13 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     -----
     What has been appended before an error is kept. The options, the types of the columns and the
     first rows are checked before a new topic is created.
+
+    Examples
+    --------
+    >>> rows = [{"key": "anna", "value": "10"}, {"key": "ben", "value": "20"}]
+    >>> summary = pylog.write_topic("logs", "accounts", rows, partitions=2, compression="zstd")
+    >>> summary.records, summary.end_offsets
+    (2, {0: 0, 1: 2})
     """
     context = context or LogContext()
     owner = own_log_directory(
