@@ -9,12 +9,13 @@ PAGE = "docs/doctor-codes.md"
 _HEAD = """\
 # Codes of findings
 
-What `pylog doctor` and table `findings` report. `make import-graph` makes this page from the code;
-`make lint` fails when it is out of date. [Recover a damaged disk](recover.md) says how to proceed.
+These are the findings of `pylog doctor` and table `findings`. [Recover a damaged disk](recover.md)
+says how to proceed. `make import-graph` generates this page from the code; `make lint` fails when it
+is out of date.
 
 An **error** means that records are lost or cannot be read, or that a broker does not start. A
 **warning** means that side files and batches disagree, or that bytes are where none should be. An
-**info** is worth knowing, and nothing is wrong.
+**info** is worth knowing, but not a problem.
 
 After a clean shutdown (`.kafka_cleanshutdown` is in the log directory), a broker reads no batch.
 Otherwise it scans each log from its recovery point.
