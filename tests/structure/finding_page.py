@@ -10,8 +10,8 @@ _HEAD = """\
 # Codes of findings
 
 These are the findings of `pylog doctor` and table `findings`. [Recover a damaged disk](recover.md)
-says how to proceed. `make import-graph` generates this page from the code; `make lint` fails when it
-is out of date.
+says how to proceed. `make import-graph` generates this page from the code; `make lint` fails
+when it is out of date.
 
 An **error** means that records are lost or cannot be read, or that a broker does not start. A
 **warning** means that side files and batches disagree, or that bytes are where none should be. An
