@@ -213,8 +213,7 @@ class OpenFiles:
             self._files[id(file)] = weakref.ref(file)
             self._files.move_to_end(id(file))
             surplus = [
-                self._files.popitem(last=False)
-                for _ in range(max(0, len(self._files) - self.most))
+                self._files.popitem(last=False) for _ in range(max(0, len(self._files) - self.most))
             ]
         for key, reference in surplus:
             other = reference()
