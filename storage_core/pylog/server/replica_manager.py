@@ -29,7 +29,7 @@ from pylog.errors import (
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, PARTITION_METADATA
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.locations import in_store, join
+from pylog.locations import in_store, is_remote, join
 from pylog.model import INTERNAL_TOPICS, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import discover_all
@@ -56,6 +56,7 @@ _MOST_LOOKS = 16
 _LOOK_SECONDS = 0.2
 _MOST_LOGGED = 10_000
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
+_MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
 _LONGEST_WAIT_MS = 300_000
 _TOPIC_ID_VERSION = 13
 _READ_COMMITTED = 1
@@ -120,6 +121,8 @@ class ReplicaManager:
         self._logged: set[tuple[object, object]] = set()
         self._proved_ahead: set[tuple[TopicPartition, int]] = set()
         self._growth: asyncio.Future[None] | None = None
+        copies = any(is_remote(str(path)) for path in served.paths)
+        self._max_fetch_bytes = _MAX_COPIED_BYTES if copies else _MAX_FETCH_BYTES
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self._followed: _FollowedLogs | None = None
@@ -316,7 +319,7 @@ class ReplicaManager:
         """Return the response as things are; `NotProvedError` if it may not look at files."""
         reading = FetchResponse(
             is_committed=request["isolationLevel"] == _READ_COMMITTED,
-            rest_bytes=min(request["maxBytes"], _MAX_FETCH_BYTES),
+            rest_bytes=min(request["maxBytes"], self._max_fetch_bytes),
             least_bytes=request["minBytes"],
         )
         has_ids = context.version >= _TOPIC_ID_VERSION

@@ -10,6 +10,8 @@ limit                            what happens above it
 ``max_connections``              a new connection is closed at once
 ``max_request_bytes``            the connection is closed before memory is made for the request
 ``queued_bytes``                 large requests of all connections, held at once: others wait
+``waiting_bytes``                responses of all connections that wait in memory for their clients:
+                                 the connection of one more is closed
 ``idle_seconds``                 a connection that sends nothing, or half a request, is closed, and
                                  so is one that takes nothing of a response
 ================================ ===============================================================
@@ -64,11 +66,16 @@ class SocketLimits:
     max_connections: int = MAX_CONNECTIONS
     max_request_bytes: int = 1 << 20
     queued_bytes: int = 16 << 20
+    waiting_bytes: int = 64 << 20
     idle_seconds: float = 600
 
 
 class _ConnectionClosedError(Exception):
     """The other end has closed the connection, or a limit does."""
+
+
+class _TooManyWaitingError(Exception):
+    """Clients that do not read hold as much memory as they may."""
 
 
 class _Channel(Protocol):
@@ -286,6 +293,7 @@ class SocketServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptor: asyncio.Task[None] | None = None
         self._queued = _QueuedBytes(limits.queued_bytes)
+        self._waiting_bytes = 0
         self._ids = itertools.count(1)
         self._advertised = advertised
 
@@ -334,7 +342,7 @@ class SocketServer:
             await self._answer_all(channel, client)
         except (_ConnectionClosedError, TimeoutError, OSError):
             return  # clients come and go, and some of them stay silent
-        except RequestParseError as error:
+        except (RequestParseError, _TooManyWaitingError) as error:
             _LOGGER.warning("closed the connection of %s: %s", client_host, error)
         except LogStorageError as error:
             _LOGGER.error("closed the connection of %s: %s", client_host, error)  # noqa: TRY400
@@ -379,9 +387,21 @@ class SocketServer:
             else:
                 async with self._queued.hold(size):
                     pieces = await self._answer(channel, size, session, client)
-            total = size_of(pieces)
+            await self._send(channel, pieces)
+
+    async def _send(self, channel: _Channel, pieces: list[bytearray | FileRange]) -> None:
+        in_memory = sum(len(each) for each in pieces if not isinstance(each, FileRange))
+        waiting = self._waiting_bytes
+        if waiting and waiting + in_memory > self._limits.waiting_bytes:
+            reason = f"clients let {waiting} bytes of responses wait, and {in_memory} are one more"
+            raise _TooManyWaitingError(reason)
+        self._waiting_bytes += in_memory
+        total = size_of(pieces)
+        try:
             await channel.send([bytearray(_SIZE.pack(total)), *pieces])
-            self._metrics.sent_bytes += total
+        finally:
+            self._waiting_bytes -= in_memory
+        self._metrics.sent_bytes += total
 
     async def _answer(
         self, channel: _Channel, size: int, session: Session, client: Client

@@ -168,6 +168,39 @@ def test_connections_that_say_nothing_keep_nobody_out(server: BrokerServer) -> N
             each.close()
 
 
+@pytest.mark.slow
+def test_clients_that_do_not_read_hold_bounded_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = 1_500
+    for number in range(count):
+        (tmp_path / f"{'t' * 200}{number}-0").mkdir()
+    with pylog.serve(tmp_path) as server:
+        with RawClient(server.address) as client:
+            assert len(client.ask("Metadata", 13, {"topics": None})["topics"]) == count
+        before = _resident_bytes()
+        frame = struct.pack(">hhih", 3, 1, 1, -1) + write_message(
+            APIS["Metadata"].request, {"topics": None}, 1
+        )
+        host, _, port = server.address.rpartition(":")
+        stalled = [socket.socket() for _ in range(300)]
+        try:
+            for each in stalled:
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+                each.connect((host, int(port)))
+                # More than what the buffers of the system take.
+                each.sendall((struct.pack(">i", len(frame)) + frame) * 20)
+            deadline = time.monotonic() + 60
+            while not any("one more" in each.getMessage() for each in caplog.records):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            _still_answers(server)
+            assert _resident_bytes() - before < 128 << 20
+        finally:
+            for each in stalled:
+                each.close()
+
+
 def test_connections_beyond_the_limit_are_closed(case: Path) -> None:
     with pylog.serve(case, max_connections=2) as server:
         with RawClient(server.address) as one, RawClient(server.address) as other:
