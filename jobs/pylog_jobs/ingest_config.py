@@ -238,13 +238,8 @@ _TUNING = frozenset(
     )
 )
 """Options of sources that say how rows are read, in lower case."""
-_SHOWN_OPTIONS = frozenset({"dbtable", "query", "preparequery"})
+_SHOWN_OPTIONS = frozenset({"dbtable", "query", "path", "paths", "preparequery"})
 """Options of a source that Spark shows in its plans."""
-_SECRET_KEYS = frozenset(
-    {("source", "path"), ("target", "directory"), ("trigger", "checkpoint")}
-)
-"""Locations: Spark leaves out of its plans what it is told to (`SecretValues.settings`)."""
-_SECRET_PLACES = "options and path of [source], directory of [target], checkpoint of [trigger]"
 
 
 def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
@@ -286,29 +281,23 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
 
 
 def _check_secrets(file: ConfigFile) -> None:
-    """Raise if a secret is where it would be in a plan, or in the ledger."""
+    """Raise if a secret is anywhere but in an option that Spark does not show."""
     for table, values in file.raw.items():
         for key, value in values.items() if isinstance(values, dict) else ():
-            shown = (
-                {f"{key}.{name}": text for name, text in value.items()}
-                if isinstance(value, dict)
-                else {key: value}
-            )
-            for name, text in shown.items():
-                if has_reference(text) and not _may_be_secret(table, name):
-                    place = ConfigTable({}, (), f"{file.path}: [{table}]")
+            place = ConfigTable({}, (), f"{file.path}: [{table}]")
+            if not has_reference(value):
+                continue
+            if (table, key) != ("source", "options") or not isinstance(value, dict):
+                raise place.error(
+                    key,
+                    "has a secret, and Spark's UI and logs would show it; give it in an option of "
+                    "[source]",
+                )
+            for name, text in value.items():
+                if name.lower() in _SHOWN_OPTIONS and has_reference(text):
                     raise place.error(
-                        name,
-                        "has a secret, and Spark's UI and logs or the ledger would show it; "
-                        f"secrets may be in {_SECRET_PLACES}",
+                        f"options.{name}", "has a secret, and Spark's UI and logs would show it"
                     )
-
-
-def _may_be_secret(table: str, key: str) -> bool:
-    if (table, key) in _SECRET_KEYS:
-        return True
-    option = key.removeprefix("options.")
-    return table == "source" and option != key and option.lower() not in _SHOWN_OPTIONS
 
 
 def _fingerprint(

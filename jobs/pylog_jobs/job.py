@@ -308,8 +308,6 @@ class Job(Generic[_P]):
         stop.cancel = spark.sparkContext.cancelAllJobs
         try:
             stop.ensure_not_requested()
-            for name, value in secrets.settings().items():
-                spark.conf.set(name, value)
             call = secrets.hide(shlex.join([f"pylog {self.name}", *arguments]).replace("'", "", 2))
             spark.sparkContext.setJobGroup(
                 f"pylog-{self.name}-{uuid.uuid4()}", call[:_MOST_OF_DESCRIPTION]

@@ -2,8 +2,9 @@
 
 ``${env:NAME}`` is an environment variable, ``${file:PATH}`` the text of a file without its last
 line end. A job registers each value when it reads it. Whatever the job writes about itself goes
-through `SecretValues.hide`, which puts the reference back. Spark shows paths and options of scans
-without the values (`SecretValues.settings`), but queries and expressions with them.
+through `SecretValues.hide`, which puts the reference back. What Spark shows in its UI and writes to
+its event logs (paths, queries, expressions, settings) does not, so that secrets may be in options
+of a source alone.
 """
 
 from __future__ import annotations
@@ -84,16 +85,6 @@ class SecretValues:
         elif isinstance(value, (list, tuple)):
             hidden = [self.hide(each) for each in value]
         return hidden  # type: ignore[return-value]  # of the same shape
-
-    def settings(self) -> dict[str, str]:
-        """Return settings of a Spark session by which its plans do not show the values."""
-        if not self._references:
-            return {}
-        secrets = "|".join(map(re.escape, self._longest_first()))
-        return {
-            "spark.sql.redaction.string.regex": secrets,
-            "spark.sql.redaction.options.regex": "(?i)url|redaction[.]string",  # nor this setting
-        }
 
     def _longest_first(self) -> list[str]:
         return sorted(self._references, key=lambda each: (-len(each), each))

@@ -10,10 +10,12 @@ limit                            what happens above it
 ``max_connections``              a new connection is closed at once
 ``max_request_bytes``            the connection is closed before memory is made for the request
 ``queued_bytes``                 large requests of all connections, held at once: others wait
-``waiting_bytes``                responses of all connections that wait in memory for their clients:
-                                 the connection of one more is closed
-``idle_seconds``                 a connection that sends nothing, or half a request, is closed, and
-                                 so is one that takes nothing of a response
+``waiting_bytes``                large responses of all connections that wait in memory for their
+                                 clients: the connection of one more is closed
+``idle_seconds``                 a connection that sends nothing, or takes nothing of a file, is
+                                 closed
+``stalled_seconds``              so is one that sends half a request, or takes nothing of a response
+                                 in memory
 ================================ ===============================================================
 
 Source: SocketServer, Processor, Acceptor, NetworkReceive (Kafka 4.4).
@@ -51,8 +53,7 @@ _RECEIVED_BYTES = 1 << 16
 _COPIED_BYTES = 1 << 18
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HANDSHAKE_SECONDS = 10
-_REQUEST_SECONDS = 30
-_SMALL_REQUEST = 1 << 16
+_SMALL_MESSAGE = 1 << 16
 _SHUTDOWN_SECONDS = 2
 
 
@@ -68,6 +69,7 @@ class SocketLimits:
     queued_bytes: int = 16 << 20
     waiting_bytes: int = 64 << 20
     idle_seconds: float = 600
+    stalled_seconds: float = 30
 
 
 class _ConnectionClosedError(Exception):
@@ -94,9 +96,9 @@ class _Channel(Protocol):
 class _PlainChannel:
     """A connection without encryption."""
 
-    def __init__(self, connection: socket.socket, idle_seconds: float) -> None:
+    def __init__(self, connection: socket.socket, limits: SocketLimits) -> None:
         self._socket = connection
-        self._idle_seconds = idle_seconds
+        self._limits = limits
         self._received = bytearray()
         self._loop = asyncio.get_running_loop()
 
@@ -124,7 +126,7 @@ class _PlainChannel:
             try:
                 sent = self._socket.send(data, flags)
             except BlockingIOError:
-                await self._writable()
+                await self._writable(self._limits.stalled_seconds)
                 continue
             data = data[sent:]
 
@@ -135,19 +137,19 @@ class _PlainChannel:
             try:
                 sent = os.sendfile(self._socket.fileno(), descriptor, position, end - position)
             except BlockingIOError:
-                await self._writable()
+                await self._writable(self._limits.idle_seconds)
                 continue
             if sent == 0:
                 reason = f"the file ends at byte {position}, where {end - position} more were sent"
                 raise LogStorageError(f"{piece.file.path}: {reason}")
             position += sent
 
-    async def _writable(self) -> None:
+    async def _writable(self, seconds: float) -> None:
         waiter = self._loop.create_future()
         descriptor = self._socket.fileno()
         self._loop.add_writer(descriptor, _set, waiter)
         try:
-            async with asyncio.timeout(self._idle_seconds):
+            async with asyncio.timeout(seconds):
                 await waiter
         finally:
             self._loop.remove_writer(descriptor)
@@ -165,11 +167,11 @@ class _TlsChannel:
     """An encrypted connection."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle_seconds: float
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: SocketLimits
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._idle_seconds = idle_seconds
+        self._limits = limits
 
     async def read_exactly(self, count: int) -> bytes:
         try:
@@ -180,7 +182,7 @@ class _TlsChannel:
     async def send(self, pieces: list[bytearray | FileRange]) -> None:
         for piece in pieces:
             if not isinstance(piece, FileRange):
-                await self._write(piece)
+                await self._write(piece, self._limits.stalled_seconds)
                 continue
             position, end = piece.position, piece.position + piece.size_bytes
             while position < end:
@@ -190,12 +192,12 @@ class _TlsChannel:
                 if not data:
                     reason = f"{piece.file.path}: the file ends at byte {position}"
                     raise LogStorageError(reason)
-                await self._write(data)
+                await self._write(data, self._limits.idle_seconds)
                 position += len(data)
 
-    async def _write(self, data: bytes | bytearray) -> None:
+    async def _write(self, data: bytes | bytearray, seconds: float) -> None:
         self._writer.write(data)
-        async with asyncio.timeout(self._idle_seconds):
+        async with asyncio.timeout(seconds):
             await self._writer.drain()
 
     def close(self) -> None:
@@ -359,7 +361,7 @@ class SocketServer:
 
     async def _open(self, connection: socket.socket) -> _Channel:
         if self._tls is None:
-            return _PlainChannel(connection, self._limits.idle_seconds)
+            return _PlainChannel(connection, self._limits)
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=_RECEIVED_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
@@ -371,7 +373,7 @@ class SocketServer:
             ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
         )
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        return _TlsChannel(reader, writer, self._limits.idle_seconds)
+        return _TlsChannel(reader, writer, self._limits)
 
     async def _answer_all(self, channel: _Channel, client: Client) -> None:
         session = self._open_session()
@@ -382,7 +384,7 @@ class SocketServer:
             if not 0 <= size <= self._limits.max_request_bytes:
                 reason = f"a request has {size} bytes, at most {self._limits.max_request_bytes}"
                 raise RequestParseError(f"{reason} are allowed")
-            if size <= _SMALL_REQUEST:
+            if size <= _SMALL_MESSAGE:
                 pieces = await self._answer(channel, size, session, client)
             else:
                 async with self._queued.hold(size):
@@ -391,7 +393,7 @@ class SocketServer:
 
     async def _send(self, channel: _Channel, pieces: list[bytearray | FileRange]) -> None:
         in_memory = sum(len(each) for each in pieces if not isinstance(each, FileRange))
-        waiting = self._waiting_bytes
+        waiting = self._waiting_bytes if in_memory > _SMALL_MESSAGE else 0
         if waiting and waiting + in_memory > self._limits.waiting_bytes:
             reason = f"clients let {waiting} bytes of responses wait, and {in_memory} are one more"
             raise _TooManyWaitingError(reason)
@@ -406,7 +408,7 @@ class SocketServer:
     async def _answer(
         self, channel: _Channel, size: int, session: Session, client: Client
     ) -> list[bytearray | FileRange]:
-        async with asyncio.timeout(min(_REQUEST_SECONDS, self._limits.idle_seconds)):
+        async with asyncio.timeout(self._limits.stalled_seconds):
             frame = await channel.read_exactly(size)
         self._metrics.requests += 1
         return await session(frame, client)

@@ -17,7 +17,9 @@ import pylog
 from pylog.internal_topics.message_writer import write_message
 from pylog.server.kafka_apis import Client, KafkaApis
 from pylog.server.messages import APIS
+from pylog.server.metrics import Metrics
 from pylog.server.protocol import RequestParseError
+from pylog.server.socket_server import SocketLimits, SocketServer, listening_socket
 from tests.support.raw_client import RawClient
 from tests.unit.internal_topics.random_messages import MessageBytes
 
@@ -168,37 +170,47 @@ def test_connections_that_say_nothing_keep_nobody_out(server: BrokerServer) -> N
             each.close()
 
 
-@pytest.mark.slow
-def test_clients_that_do_not_read_hold_bounded_memory(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    count = 1_500
-    for number in range(count):
-        (tmp_path / f"{'t' * 200}{number}-0").mkdir()
-    with pylog.serve(tmp_path) as server:
-        with RawClient(server.address) as client:
-            assert len(client.ask("Metadata", 13, {"topics": None})["topics"]) == count
-        before = _resident_bytes()
-        frame = struct.pack(">hhih", 3, 1, 1, -1) + write_message(
-            APIS["Metadata"].request, {"topics": None}, 1
-        )
-        host, _, port = server.address.rpartition(":")
-        stalled = [socket.socket() for _ in range(300)]
-        try:
-            for each in stalled:
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
-                each.connect((host, int(port)))
-                # More than what the buffers of the system take.
-                each.sendall((struct.pack(">i", len(frame)) + frame) * 20)
-            deadline = time.monotonic() + 60
-            while not any("one more" in each.getMessage() for each in caplog.records):
+def test_clients_that_do_not_read_hold_bounded_memory(caplog: pytest.LogCaptureFixture) -> None:
+    large = 32 << 20  # more than what the system's buffers take
+
+    async def answer(frame: bytes, client: Client) -> list[bytearray]:
+        return [bytearray(large if frame == b"large" else 10)]
+
+    def ask(address: tuple[str, int], frame: bytes) -> socket.socket:
+        client = socket.create_connection(address, timeout=20)
+        client.sendall(struct.pack(">i", len(frame)) + frame)
+        return client
+
+    async def run() -> None:
+        limits = SocketLimits(waiting_bytes=2 * large, stalled_seconds=0.3)
+        with listening_socket("127.0.0.1", 0) as listener:
+            address = listener.getsockname()
+            server = SocketServer(
+                listener,
+                lambda: answer,
+                limits=limits,
+                metrics=Metrics(),
+                advertised=("localhost", 1),
+            )
+            server.start()
+            stalled = [await asyncio.to_thread(ask, address, b"large") for _ in range(2)]
+            third = await asyncio.to_thread(ask, address, b"large")
+            assert await asyncio.to_thread(third.recv, 1) == b""
+            fourth = await asyncio.to_thread(ask, address, b"small")
+            assert await asyncio.to_thread(fourth.recv, 4) == struct.pack(">i", 10)
+            deadline = time.monotonic() + 20
+            while server._waiting_bytes:  # those that take nothing are closed
                 assert time.monotonic() < deadline
-                time.sleep(0.01)
-            _still_answers(server)
-            assert _resident_bytes() - before < 128 << 20
-        finally:
-            for each in stalled:
+                await asyncio.sleep(0.01)
+            await server.close()
+            for each in (*stalled, third, fourth):
                 each.close()
+
+    asyncio.run(run())
+    (told,) = (each.getMessage() for each in caplog.records)
+    assert told.endswith(
+        f"clients let {2 * large} bytes of responses wait, and {large} are one more"
+    )
 
 
 def test_connections_beyond_the_limit_are_closed(case: Path) -> None:
