@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.internal_topics.message_writer import write_message
+from pylog.internal_topics.message_writer import FileRange, write_message
 from pylog.server.kafka_apis import Client, KafkaApis
 from pylog.server.messages import APIS
 from pylog.server.metrics import Metrics
@@ -173,7 +173,7 @@ def test_connections_that_say_nothing_keep_nobody_out(server: BrokerServer) -> N
 def test_clients_that_do_not_read_hold_bounded_memory(caplog: pytest.LogCaptureFixture) -> None:
     large = 32 << 20  # more than what the system's buffers take
 
-    async def answer(frame: bytes, client: Client) -> list[bytearray]:
+    async def answer(frame: bytes, client: Client) -> list[bytearray | FileRange]:
         return [bytearray(large if frame == b"large" else 10)]
 
     def ask(address: tuple[str, int], frame: bytes) -> socket.socket:
