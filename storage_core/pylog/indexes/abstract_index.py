@@ -214,7 +214,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
             self._loaded_entries = None
             super().release()
 
-    def _append(self, stored: LoadedEntries, entries: bytearray) -> None:
+    def _append(self, stored: LoadedEntries, entries: bytes) -> None:
         """Write entries after the last one, which the caller has checked."""
         content = stored.content
         self._is_changed = True

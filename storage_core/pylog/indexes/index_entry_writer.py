@@ -18,6 +18,7 @@ Source: LogSegment.append, LogSegment.recover (Kafka 4.3; KAFKA-17583 for entrie
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 class _NewEntries(NamedTuple):
     """What some batches add to the indexes; places count the batches that get an entry."""
 
-    offset_entries: list[tuple[int, int]]
-    offset_places: list[int]
-    time_entries: list[tuple[int, int]]
-    time_places: list[int]
+    offset_entries: npt.NDArray[np.int64]  # rows of offset and position
+    offset_places: npt.NDArray[np.int64]
+    time_entries: npt.NDArray[np.int64]  # rows of timestamp and offset
+    time_places: npt.NDArray[np.int64]
     bytes_since_last_entry: int
     max_timestamp_so_far: TimestampOffset
 
@@ -98,7 +99,7 @@ class IndexEntryWriter:
         room = self._offset_index.max_entries - self._offset_index.entries
         self._offset_index.append_all(new.offset_entries[:room])
         room = self._time_index.max_entries - self._time_index.entries - 1
-        self._time_index.maybe_append_all(new.time_entries[: max(0, room)])
+        self._time_index.append_all(new.time_entries[: max(0, room)])
         self._bytes_since_last_entry = new.bytes_since_last_entry
         if new.max_timestamp_so_far.timestamp > self.max_timestamp_so_far.timestamp:
             self._max_timestamp_so_far = new.max_timestamp_so_far
@@ -114,7 +115,7 @@ class IndexEntryWriter:
             return 1
         new = self._new_entries(headers, file_position)
         lasts = [
-            places[room - 1]
+            int(places[room - 1])
             for places, room in ((new.offset_places, offset_room), (new.time_places, time_room))
             if room <= len(places)
         ]
@@ -129,7 +130,7 @@ class IndexEntryWriter:
             return count
         new = self._new_entries(headers, file_position)
         firsts = [
-            places[max(0, room)]
+            int(places[max(0, room)])
             for places, room in ((new.offset_places, offset_room), (new.time_places, time_room))
             if max(0, room) < len(places)
         ]
@@ -138,32 +139,34 @@ class IndexEntryWriter:
     def _new_entries(self, headers: BatchHeaders, file_position: int) -> _NewEntries:
         so_far = self.max_timestamp_so_far
         highest = np.maximum.accumulate(headers.max_timestamps)
-        carriers = _first_carriers(headers.max_timestamps, highest)
-        timestamps, last_offsets = highest.tolist(), headers.last_offsets.tolist()
-        offset_entries, time_entries, offset_places, time_places = [], [], [], []
+        carriers = headers.last_offsets[_first_carriers(headers.max_timestamps, highest)]
+        positions = headers.positions + file_position
+        places, last_indexed = self._places(positions.tolist())
+        is_higher = highest[places] > so_far.timestamp
+        timestamps = np.where(is_higher, highest[places], so_far.timestamp)
+        offsets = np.where(is_higher, carriers[places], so_far.offset)
+        # Those that say nothing new are not written, and take no room.
         last_written = self._time_index.last_entry.timestamp
-        positions = (headers.positions + file_position).tolist()
-        last_indexed = positions[0] - self._bytes_since_last_entry
-        for place, position in enumerate(positions):
-            if position - last_indexed > self._interval:
-                offset_entries.append((last_offsets[place], position))
-                offset_places.append(place)
-                entry: tuple[int, int] = so_far
-                if timestamps[place] > so_far.timestamp:
-                    entry = timestamps[place], last_offsets[carriers[place]]
-                if entry[0] > last_written:  # others are not written, and take no room
-                    time_entries.append(entry)
-                    time_places.append(place)
-                    last_written = entry[0]
-                last_indexed = position
+        is_new = timestamps > np.maximum(last_written, np.append(last_written, timestamps[:-1]))
         return _NewEntries(
-            offset_entries,
-            offset_places,
-            time_entries,
-            time_places,
-            positions[-1] + int(headers.sizes_bytes[-1]) - last_indexed,
-            TimestampOffset(timestamps[-1], last_offsets[carriers[-1]]),
+            np.stack((headers.last_offsets[places], positions[places]), axis=1),
+            places,
+            np.stack((timestamps, offsets), axis=1)[is_new],
+            places[is_new],
+            int(positions[-1] + headers.sizes_bytes[-1]) - last_indexed,
+            TimestampOffset(int(highest[-1]), int(carriers[-1])),
         )
+
+    def _places(self, positions: list[int]) -> tuple[npt.NDArray[np.int64], int]:
+        """Return which batches get an offset entry, and the position of the last one indexed."""
+        places = []
+        last_indexed = positions[0] - self._bytes_since_last_entry
+        place = bisect_right(positions, last_indexed + self._interval)
+        while place < len(positions):
+            places.append(place)
+            last_indexed = positions[place]
+            place = bisect_right(positions, last_indexed + self._interval, place + 1)
+        return np.array(places, np.int64), last_indexed
 
     def mark(self) -> None:
         """Keep in mind what `take_back` is to return to."""

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from pylog.errors import InvalidOffsetError
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET
 from pylog.files.offset_index import LAYOUT, RELATIVE_OFFSET_COLUMN, OffsetIndexEntries
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import OffsetPosition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import numpy.typing as npt
+
+_MAX_POSITION = 2**31 - 1
 
 
 class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
@@ -43,30 +48,47 @@ class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
         return self._loaded().fetch_upper_bound_offset(fetch_offset, fetch_size_bytes)
 
     def append(self, offset: int, position: int) -> None:
-        """Append an entry, see `append_all`."""
-        self.append_all([(offset, position)])
-
-    def append_all(self, new_entries: Sequence[tuple[int, int]]) -> None:
-        """Append pairs of offset and position with one write, all or none."""
+        """Append an entry."""
         stored = self._stored()
-        count, room = len(stored), stored.slot_count
-        if count + len(new_entries) > room:
+        count, relative_offset = len(stored), offset - self.base_offset
+        self._ensure_room(count, 1, stored.slot_count)
+        if count:
+            self._ensure_follows(offset, stored[count - 1][RELATIVE_OFFSET_COLUMN], count)
+        self._ensure_in_range(offset)
+        self._append(stored, LAYOUT.struct.pack(relative_offset, position))
+
+    def append_all(self, rows: npt.ArrayLike) -> None:
+        """Append rows of offset and position with one write, all or none."""
+        new_entries = np.asarray(rows, np.int64)
+        if not len(new_entries):
+            return
+        stored = self._stored()
+        count = len(stored)
+        self._ensure_room(count, len(new_entries), stored.slot_count)
+        relative = new_entries[:, 0] - self.base_offset
+        first = stored[count - 1][RELATIVE_OFFSET_COLUMN] if count else relative[0] - 1
+        before = np.concatenate(([first], relative[:-1]))
+        is_wrong = (relative <= before) | (relative < 0) | (relative > MAX_RELATIVE_OFFSET)
+        if is_wrong.any():
+            at = int(is_wrong.argmax())
+            self._ensure_follows(int(new_entries[at, 0]), int(before[at]), count + at)
+            self._ensure_in_range(int(new_entries[at, 0]))
+        if new_entries[-1, 1] > _MAX_POSITION:
+            msg = f"position {new_entries[-1, 1]} does not fit into the offset index {self.path}"
+            raise ValueError(msg)
+        packed = np.stack((relative, new_entries[:, 1]), axis=1).astype(">i4")
+        self._append(stored, packed.tobytes())
+
+    def _ensure_room(self, count: int, more: int, room: int) -> None:
+        if count + more > room:
             msg = (
-                f"{len(new_entries)} entries do not fit into the offset index {self.path}, which "
+                f"{more} entries do not fit into the offset index {self.path}, which "
                 f"has {count} of {room}"
             )
             raise ValueError(msg)
-        pack = LAYOUT.struct.pack
-        last = stored[count - 1][RELATIVE_OFFSET_COLUMN] if count else None
-        packed = bytearray()
-        for offset, position in new_entries:
-            relative_offset = offset - self.base_offset
-            if last is not None and relative_offset <= last:
-                reason = (
-                    f"offset {offset} cannot follow {self.base_offset + last} as an index entry"
-                )
-                raise InvalidOffsetError(reason, self.path, len(stored.content) + len(packed))
-            self._ensure_in_range(offset)
-            packed += pack(relative_offset, position)
-            last = relative_offset
-        self._append(stored, packed)
+
+    def _ensure_follows(self, offset: int, last_relative_offset: int, slot: int) -> None:
+        last = self.base_offset + last_relative_offset
+        if offset <= last:
+            reason = f"offset {offset} cannot follow {last} as an index entry"
+            raise InvalidOffsetError(reason, self.path, slot * LAYOUT.struct.size)

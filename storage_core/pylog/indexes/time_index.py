@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from pylog.errors import InvalidOffsetError
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET
 from pylog.files.time_index import LAYOUT, TimeIndexEntries
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import numpy.typing as npt
 
 _RESERVED_ENTRIES = 1
+_ENTRY = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
 
 
 class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
@@ -44,32 +48,46 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
         return self._loaded().lookup(timestamp)
 
     def maybe_append(self, timestamp: int, offset: int, *, skip_full_check: bool = False) -> bool:
-        """Append an entry if it says more than the last one, see `maybe_append_all`."""
-        return self.maybe_append_all([(timestamp, offset)], skip_full_check=skip_full_check) == 1
-
-    def maybe_append_all(
-        self, new_entries: Sequence[tuple[int, int]], *, skip_full_check: bool = False
-    ) -> int:
-        """Append pairs of timestamp and offset with one write, without what says nothing new."""
+        """Append an entry unless the last one has its timestamp; return whether it was appended."""
         entries, stored = self._loaded(), self._stored()
         count, room = len(stored), stored.slot_count
         last = entries.last_entry()
-        pack = LAYOUT.struct.pack
-        packed = bytearray()
-        for timestamp, offset in new_entries:
-            if not skip_full_check:
-                self._ensure_room(count, room - _RESERVED_ENTRIES)
-            if last is not None:
-                self._ensure_in_order(timestamp, offset, last, count)
-            if timestamp > (NO_TIMESTAMP if last is None else last.timestamp):
-                self._ensure_room(count, room)
-                self._ensure_in_range(offset)
-                packed += pack(timestamp, offset - self.base_offset)
-                last = TimestampOffset(timestamp, offset)
-                count += 1
-        if packed:
-            self._append(stored, packed)
-        return len(packed) // LAYOUT.struct.size
+        if not skip_full_check:
+            self._ensure_room(count, room - _RESERVED_ENTRIES)
+        if last is not None:
+            self._ensure_in_order(timestamp, offset, last, count)
+        if timestamp <= (NO_TIMESTAMP if last is None else last.timestamp):
+            return False
+        self._ensure_room(count, room)
+        self._ensure_in_range(offset)
+        self._append(stored, LAYOUT.struct.pack(timestamp, offset - self.base_offset))
+        return True
+
+    def append_all(self, rows: npt.ArrayLike) -> None:
+        """Append rows of timestamp and offset, whose timestamps rise, with one write."""
+        new_entries = np.asarray(rows, np.int64)
+        if not len(new_entries):
+            return
+        entries, stored = self._loaded(), self._stored()
+        count = len(stored)
+        self._ensure_room(count + len(new_entries) - 1, stored.slot_count - _RESERVED_ENTRIES)
+        offsets = new_entries[:, 1]
+        relative = offsets - self.base_offset
+        before = np.concatenate(([entries.last_entry() or new_entries[0]], new_entries[:-1]))
+        is_wrong = (new_entries < before).any(axis=1)
+        is_wrong |= (relative < 0) | (relative > MAX_RELATIVE_OFFSET)
+        if is_wrong.any():
+            at = int(is_wrong.argmax())
+            self._ensure_in_order(
+                int(new_entries[at, 0]),
+                int(offsets[at]),
+                TimestampOffset(*before[at].tolist()),
+                count + at,
+            )
+            self._ensure_in_range(int(offsets[at]))
+        packed = np.empty(len(new_entries), _ENTRY)
+        packed["timestamp"], packed["relative_offset"] = new_entries[:, 0], relative
+        self._append(stored, packed.tobytes())
 
     def _ensure_room(self, count: int, room: int) -> None:
         if count >= room:

@@ -199,11 +199,10 @@ def test_offsets_must_fit_into_32_bits_relative_to_the_base(index: TimeIndex, of
 
 
 def test_several_entries_are_appended_by_the_same_rules(index: TimeIndex, path: Path) -> None:
-    pairs = [(NO_TIMESTAMP, 46), (10, 47), (10, 48), (12, 48), (13, 90)]
-    assert index.maybe_append_all(pairs) == 3
-    assert all_entries(index) == [(10, 47), (12, 48), (13, 90)]
-    assert index.maybe_append_all([]) == 0
-    assert index.maybe_append_all([(13, 91)]) == 0
+    pairs = [(10, 47), (12, 48), (13, 90)]
+    index.append_all(pairs)
+    assert all_entries(index) == pairs
+    index.append_all([])
     index.trim_to_valid_size()
     assert path.read_bytes() == struct.pack(">qiqiqi", 10, 2, 12, 3, 13, 45)
 
@@ -222,7 +221,7 @@ def test_all_or_none_of_several_entries_are_appended(
 ) -> None:
     append_tens(index, 3)
     with pytest.raises(error):
-        index.maybe_append_all(pairs)
+        index.append_all(pairs)
     assert all_entries(index) == [(10, 55), (20, 65), (30, 75)]
 
 
@@ -371,7 +370,7 @@ def loaded_and_written(
     index.close()
     fresh_path = path.with_suffix(".fresh")
     fresh = TimeIndex(fresh_path, base_offset, 10_485_760, DurableIO())
-    assert fresh.maybe_append_all(kafkas) == len(kafkas)
+    fresh.append_all(kafkas)
     fresh.trim_to_valid_size()
     fresh.close()
     return loaded, fresh_path.read_bytes()
