@@ -294,7 +294,7 @@ class StatisticsText:
         timed = [each for each in rows if each["start"] is not None]
         steps = self._found.time_steps(topic["topic"], self._width - len(_INDENT) * 2)
         if steps is not None:
-            yield f"{_INDENT}bytes by time of the largest timestamp of their batch (UTC)"
+            yield f"{_INDENT}bytes by the largest timestamp of their batch (UTC)"
             chart, *about = time_chart(steps, blocks=self._blocks)
             for line in (self._drawing(chart), *about):
                 yield f"{_INDENT * 2}{line}"

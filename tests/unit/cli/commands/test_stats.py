@@ -55,7 +55,7 @@ def test_topics_come_in_a_table_and_then_one_by_one(
     ]
     assert "orders" in done.lines
     assert "  partitions by size (the largest has 1.33 times the mean)" in done.lines
-    at = done.lines.index("  bytes by time of the largest timestamp of their batch (UTC)")
+    at = done.lines.index("  bytes by the largest timestamp of their batch (UTC)")
     assert done.lines[at + 1 : at + 4] == [
         "    █▁█▁▄▁▄▁",
         "    2023-11-14 22:00 to 2023-11-15 06:00",
