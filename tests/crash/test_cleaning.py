@@ -146,6 +146,7 @@ def test_the_cleaning_has_groups_and_a_segment_that_goes(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", CRASHES)
+@pytest.mark.thorough(one_in=2)
 def test_a_crash_leaves_each_group_old_or_new(tmp_path: Path, kind: str, counted: Counted) -> None:
     cleaning = Cleaning(tmp_path / "recorded")
     lose_unsynced, names = CRASHES[kind]
@@ -173,6 +174,7 @@ def test_a_crash_leaves_each_group_old_or_new(tmp_path: Path, kind: str, counted
 
 @pytest.mark.slow
 @pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.thorough(one_in=3)
 def test_a_disk_that_fails_leaves_each_group_old_or_new(
     tmp_path: Path, disk: str, how_many: HowMany, counted: Counted
 ) -> None:

@@ -73,6 +73,7 @@ def recorded(memory_path: Path) -> Recorded:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CRASHES)
+@pytest.mark.thorough(one_in=2)
 def test_a_crash_leaves_each_group_old_or_new(
     recorded: Recorded, memory_path: Path, kind: str, some_of: SomeOf, counted: Counted
 ) -> None:

@@ -106,6 +106,7 @@ def recording(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+@pytest.mark.thorough(one_in=3)
 def test_a_crash_at_any_point_leaves_what_was_flushed_and_a_prefix_of_the_rest(
     recording: Recording, loss: Loss, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:

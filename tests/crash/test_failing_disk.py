@@ -79,6 +79,7 @@ class FastFaultyIO(FaultyIO):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("disk", DISKS.values(), ids=list(DISKS))
+@pytest.mark.thorough(one_in=3)
 def test_a_failure_is_loud_and_takes_nothing_that_was_acknowledged(
     disk: Disk, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:

@@ -130,6 +130,7 @@ def check_all(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+@pytest.mark.thorough(one_in=3)
 def test_a_job_is_there_as_a_whole_or_not_at_all_and_once_after_it_ran_again(
     recording: Recording, loss: Loss, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:

@@ -51,6 +51,7 @@ def count_operations(prepared: Path, disk: Disk, directory: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.thorough(one_in=3)
 def test_a_failure_is_loud_and_leaves_the_job_whole_or_not_at_all(
     prepared: Path, name: str, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:

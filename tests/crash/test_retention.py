@@ -146,6 +146,7 @@ def recorded(before: Before, limits: Limits, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+@pytest.mark.thorough(one_in=3)
 def test_a_crash_at_any_point_leaves_a_log_without_some_of_its_oldest_segments(
     before: Before,
     limits: Limits,
@@ -221,6 +222,7 @@ def check(directory: Path, before: Before, limits: Limits) -> int:
 
 
 @pytest.mark.parametrize("kind", [Kind.REPLACE, Kind.SYNC_DIRECTORY, Kind.CREATE, Kind.REMOVE])
+@pytest.mark.thorough(one_in=3)
 def test_a_disk_that_fails_at_any_call_leaves_a_log_without_some_of_its_oldest_segments(
     before: Before, limits: Limits, kind: Kind, tmp_path: Path, how_many: HowMany
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_disk_that_fails_at_any_call_leaves_a_log_without_some_of_its_oldest_s
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+@pytest.mark.thorough(one_in=3)
 def test_a_log_that_loses_its_only_segment_never_starts_anew(loss: Loss, tmp_path: Path) -> None:
     script = Script(tmp_path / "before" / "logs", ForgetfulIO())
     (tmp_path / "before").mkdir()

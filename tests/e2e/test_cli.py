@@ -306,6 +306,7 @@ def test_a_read_only_installation_keeps_kernels_in_the_users_cache(
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*.kernel")} == kept
 
 
+@pytest.mark.thorough
 def test_without_any_writable_place_kernels_are_compiled_again(
     unwritable_installation: Path, golden_root: GoldenRoot
 ) -> None:
@@ -316,6 +317,7 @@ def test_without_any_writable_place_kernels_are_compiled_again(
     assert done.stdout.count(b"\n") == 315
 
 
+@pytest.mark.thorough
 def test_an_unknown_home_leaves_nothing_in_the_working_directory(
     unwritable_installation: Path, golden_root: GoldenRoot
 ) -> None:

@@ -49,6 +49,7 @@ def test_each_target_has_a_corpus_and_all_are_small() -> None:
 @needs_atheris
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.thorough(one_in=5)
 def test_half_a_minute_finds_nothing(name: str, how_many: HowMany) -> None:
     seconds = how_many(1, SECONDS)
     command = [sys.executable, "-m", "tests.fuzz", "--target", name, "--seconds", str(seconds)]

@@ -204,6 +204,7 @@ def test_ends_and_last_stable_offset_are_kafkas(golden_root: GoldenRoot, partiti
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.parametrize("partition_id", SERVED)
+@pytest.mark.thorough(one_in=3)
 def test_offsets_by_timestamp_are_kafkas_unless_it_stops_too_early(
     golden_root: GoldenRoot, partition_id: str, isolation: Isolation
 ) -> None:
@@ -248,6 +249,7 @@ def test_the_max_timestamp_is_kafkas(golden_root: GoldenRoot, partition_id: str)
 
 
 @pytest.mark.parametrize("partition_id", SERVED)
+@pytest.mark.thorough(one_in=5)
 def test_nothing_changes_without_the_files_that_only_help(
     golden_root: GoldenRoot, partition_id: str, tmp_path: Path
 ) -> None:

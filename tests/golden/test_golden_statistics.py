@@ -59,6 +59,7 @@ def test_sums_are_those_of_the_batches_that_kafka_dumps(
 
 
 @pytest.mark.parametrize("partition_id", LIVE)
+@pytest.mark.thorough(one_in=5)
 def test_all_records_of_every_partition_can_be_looked_at(
     golden_root: GoldenRoot, partition_id: str
 ) -> None:

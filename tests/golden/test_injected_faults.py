@@ -77,6 +77,7 @@ def inject(make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Ra
 
 
 @pytest.mark.parametrize("make", FAULTS, ids=lambda make: make.__name__)
+@pytest.mark.thorough(one_in=3)
 def test_every_fault_is_found(golden_root: GoldenRoot, tmp_path: Path, make: MakeFault) -> None:
     for seed in range(SEEDS):
         random = Random(f"{make.__name__} {seed}")

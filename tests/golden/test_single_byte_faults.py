@@ -201,7 +201,7 @@ class Judge:
 
 
 @pytest.mark.slow
-@pytest.mark.thorough(one_in=7)
+@pytest.mark.thorough(one_in=13)
 def test_every_byte_flipped(copy: FaultyCopy, counted: Counted) -> None:
     copy.write(copy.data)
     outcomes: Counter[str] = Counter()
@@ -223,7 +223,7 @@ def test_every_byte_flipped(copy: FaultyCopy, counted: Counted) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.thorough(one_in=7)
+@pytest.mark.thorough(one_in=13)
 def test_every_cut(copy: FaultyCopy, counted: Counted) -> None:
     copy.write(copy.data)
     for length in range(len(copy.data) - 1, -1, -1):

@@ -88,7 +88,7 @@ def harm(directory: Path, what: str, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("what", HARMS)
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.thorough(one_in=16)
+@pytest.mark.thorough(one_in=31)
 def test_a_start_on_an_overlay_is_a_start(
     golden_root: GoldenRoot, tmp_path: Path, state: str, what: str
 ) -> None:

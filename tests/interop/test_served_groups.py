@@ -136,6 +136,7 @@ def wait_until_both_share(one: Member, other: Member) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.thorough(one_in=3)
 def test_members_share_are_killed_and_resume_after_a_restart(
     golden_root: GoldenRoot, tmp_path: Path, client: str
 ) -> None:

@@ -268,7 +268,7 @@ def files(partition: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(partition.iterdir())}
 
 
-@pytest.mark.thorough(one_in=4)
+@pytest.mark.thorough(one_in=10)
 @pytest.mark.parametrize("first", range(0, DIRECTORIES, 20))
 def test_every_intact_batch_is_still_there_after_any_writing_command(
     first: int, tmp_path: Path, counted: Counted

@@ -49,6 +49,7 @@ def draw_directory(path: Path, seed: int) -> tuple[list[Segment], random.Random,
 
 
 @pytest.mark.parametrize("block", range(8))
+@pytest.mark.thorough(one_in=3)
 def test_rows_ranges_times_cuts_and_ends_are_those_of_what_was_written(
     tmp_path: Path, block: int
 ) -> None:

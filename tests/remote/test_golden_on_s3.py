@@ -82,7 +82,7 @@ def view_of(path: object, partition: GoldenPartition) -> LogView:
     return pylog.open_directory(path)[partition.topic, partition.partition]  # type: ignore[arg-type]
 
 
-@pytest.mark.thorough(one_in=5)
+@pytest.mark.thorough(one_in=9)
 @pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_a_scan_of_the_bucket_gives_the_rows_of_the_local_copy(
@@ -165,6 +165,7 @@ def test_the_same_bucket_path_twice_is_read_once(place_of: Callable[[str], Place
 
 
 @pytest.mark.parametrize("partition_id", FIRST_OF_CASE)
+@pytest.mark.thorough(one_in=3)
 def test_ls_and_cat_say_of_a_bucket_what_they_say_of_the_local_copy(
     place_of: Callable[[str], Place], partition_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,7 @@ TOOLS: dict[str, Callable[[str, Query], Rows]] = {
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
 @pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.thorough(one_in=5)
 def test_a_query_gives_the_rows_that_were_written_and_reads_no_more_than_it_needs(
     tool: str, query: Query, logs: BucketOfLogs, proxy: Proxy, bucket: Bucket
 ) -> None:

@@ -80,6 +80,7 @@ def damage(path: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd", "snappy", "lz4"])
+@pytest.mark.thorough(one_in=4)
 def test_findings_are_the_same_for_any_number_of_threads_and_size_of_windows(
     tmp_path: Path, codec: str
 ) -> None:

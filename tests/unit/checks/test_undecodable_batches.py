@@ -213,6 +213,7 @@ def test_of_a_partition_whose_records_cannot_be_counted_the_headers_are(
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.thorough(one_in=4)
 def test_whatever_a_header_says_the_sums_add_up(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     for case in range(25):

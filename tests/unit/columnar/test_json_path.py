@@ -209,6 +209,7 @@ ABSURD = b'{"n":1e9999999999999999999,'
         ("$.missing", False),
     ],
 )
+@pytest.mark.thorough(one_in=5)
 def test_no_member_hides_another(
     monkeypatch: pytest.MonkeyPatch, beginning: bytes, path: str, *, passes: bool
 ) -> None:

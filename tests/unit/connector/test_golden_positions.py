@@ -88,6 +88,7 @@ def test_a_read_goes_from_the_earliest_to_the_latest_offset_that_kafka_gave(
     "partition_id",
     [each for each in PARTITIONS if not any(x in each for x in BY_MODIFICATION_TIME)],
 )
+@pytest.mark.thorough(one_in=5)
 def test_a_timestamp_leads_to_the_offset_that_kafka_gave(
     golden_root: GoldenRoot, partition_id: str, isolation: Isolation
 ) -> None:

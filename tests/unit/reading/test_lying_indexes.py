@@ -61,6 +61,7 @@ def write(
 @pytest.mark.parametrize("to_the_end", [True, False])
 @pytest.mark.parametrize(("images", "after"), [(1, 0), (2, 0), (2, 2), (5, 1)])
 @pytest.mark.parametrize("image_offset", [0, 3, 5, 9])
+@pytest.mark.thorough(one_in=5)
 def test_an_entry_that_leads_to_an_image_changes_no_row_range_cut_or_end(
     tmp_path: Path, image_offset: int, images: int, after: int, mode: str, *, to_the_end: bool
 ) -> None:
@@ -220,6 +221,7 @@ def committed(path: Path, **options: Any) -> list[int] | None:  # noqa: ANN401 -
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 @pytest.mark.parametrize("options", [{}, {"max_partition_bytes": 1}, {"window_bytes": 17}])
+@pytest.mark.thorough(one_in=4)
 def test_a_transaction_index_that_lies_gives_the_right_rows_or_an_error(
     tmp_path: Path, lie: Sequence[tuple[int, int, int, int]], options: dict[str, Any]
 ) -> None:

@@ -29,6 +29,7 @@ SEGMENTS = {
     "flip", [0x01, pytest.param(0x80, marks=[pytest.mark.slow, pytest.mark.thorough]), 0xFF]
 )
 @pytest.mark.parametrize("base", SEGMENTS)
+@pytest.mark.thorough(one_in=4)
 def test_no_wrong_byte_changes_what_is_read_in_silence(
     tmp_path: Path, base: int, flip: int, *, with_index: bool
 ) -> None:

@@ -63,6 +63,7 @@ DEFAULT_WINDOW = 1 << 22, 1_500_000  # the second window has 1 MiB; the first en
         *((*DEFAULT_WINDOW, large) for large in (260, *range(265, 272), 290, 1400)),
     ],
 )
+@pytest.mark.thorough(one_in=5)
 def test_a_batch_that_is_too_large_is_the_same_error(
     tmp_path: Path, window_bytes: int, value_size: int, large: int
 ) -> None:

@@ -63,6 +63,7 @@ def data(*bases: int) -> list[int]:
 @pytest.mark.parametrize("kind", NOT_READABLE)
 @pytest.mark.parametrize("suffix", INDEXES)
 @pytest.mark.parametrize("base", [0, 10, 20])
+@pytest.mark.thorough(one_in=5)
 def test_a_hint_that_cannot_be_read_changes_no_row(
     directory: Path, suffix: str, kind: str, base: int
 ) -> None:

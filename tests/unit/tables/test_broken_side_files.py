@@ -136,6 +136,7 @@ def test_sound_side_files_are_not_reported(logs: Path) -> None:
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.thorough(one_in=5)
 def test_a_broken_side_file_is_reported_in_rows_and_hides_nothing(
     logs: Path, name: str, kind: str, mode: str
 ) -> None:

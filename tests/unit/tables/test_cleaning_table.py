@@ -388,6 +388,7 @@ def test_the_time_of_the_file_counts_where_no_record_has_one(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.thorough(one_in=3)
 def test_what_it_says_is_what_retention_does(tmp_path: Path, seed: int) -> None:
     """At the moment that the table names, and not a millisecond before."""
     chance = random.Random(seed)

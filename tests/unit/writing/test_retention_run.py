@@ -208,6 +208,7 @@ def random_directory(directory: Path, seed: int) -> tuple[dict[str, str], int]:
 
 
 @pytest.mark.parametrize("first_seed", range(0, 120, 30))
+@pytest.mark.thorough(one_in=3)
 def test_a_dry_run_says_what_a_run_does(first_seed: int, tmp_path: Path) -> None:
     removed = held_back = 0
     for seed in range(first_seed, first_seed + 30):

@@ -66,6 +66,7 @@ def without_place(output: bytes) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("number", "partition_id"), list(enumerate(golden_partitions(Holds.EXACTLY)))
 )
+@pytest.mark.thorough(one_in=5)
 def test_a_topic_is_copied_by_cat_and_append(
     number: int,
     partition_id: str,

@@ -43,6 +43,7 @@ def partitions_and_offsets(done: Outcome) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
 @pytest.mark.parametrize("partition_id", golden_partitions(Holds.EXACTLY))
+@pytest.mark.thorough(one_in=3)
 def test_cat_prints_what_kafka_served(
     partition_id: str,
     isolation: Isolation,
