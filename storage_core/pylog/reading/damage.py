@@ -190,6 +190,10 @@ class DamageReport:
         """
         return DamageReport(_offsets=(start_offset, end_offset), _above=self)
 
+    def for_one_walk(self) -> DamageReport:
+        """Return an empty report whose ranges come here, too: its `skip_count` is one reader's."""
+        return DamageReport(_above=self)
+
     def _may_hold_wanted(self, damaged_range: DamagedRange) -> bool:
         if self._offsets is None or damaged_range.end_offset is None:
             return True

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
+from pylog.files.leader_epochs import UNDEFINED_EPOCH, end_offset_for
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import change_mark
 from pylog.lazy_modules import LazyModule
@@ -163,7 +164,7 @@ class FollowedPartition:
     def _with_same_files(self, seen: FollowedLog, starts: LogStartOffsets) -> FollowedLog:
         """Return what there is now in a directory in which no file has come or gone."""
         view = seen.view
-        if self._file_mark is not None and self._file_mark == _mark_of_last(view):
+        if self._file_mark is not None and self._file_mark == mark_of_last(view):
             if starts is self._starts:
                 return seen._replace(rewritten_below=None)
             return self._as_seen(view.with_log_start_offsets(starts))
@@ -191,7 +192,7 @@ class FollowedPartition:
         view = LogView(
             self.directory, starts, damage, NoPendingCommit(self.directory.log_directory)
         )
-        self._file_mark = _mark_of_last(view)
+        self._file_mark = mark_of_last(view)
         return view
 
     def _carried_on(
@@ -201,13 +202,14 @@ class FollowedPartition:
         if not is_same_directory and (seen.topic_id is None or _topic_id(listed) != seen.topic_id):
             return None
         before = seen.view
-        if self._skips_damage or not before.segments:
+        if not before.segments:
             return listed
         last = before.segments[-1]
         same = [each for each in listed.segments if each.base_offset == last.base_offset]
         if not same or not last.file_id or same[0].file_id != last.file_id:
-            self._transactions = None  # retention or compaction has taken what was known
-            return listed
+            # Retention or compaction has taken what was known, or a truncation.
+            self._transactions = None
+            return None if _is_truncated(listed, before) else listed
         segment = same[0]
         if segment is listed.segments[-1]:
             return self._grown(listed, seen)
@@ -219,12 +221,20 @@ class FollowedPartition:
     def _grown(self, view: LogView, seen: FollowedLog) -> LogView | None:
         """Return ``view`` with its end, walked to from the one that was seen; None if rewritten."""
         if self._skips_damage:
-            return self._listed(view.log_start_offsets)
-        self._file_mark = _mark_of_last(view)
+            return self._grown_around_damage(view, seen)
+        self._file_mark = mark_of_last(view)
         if not view.segments:
             return view
         end = continue_log_end(view.segments[-1], seen.view.end)
         return None if end is None else view.with_end(end)
+
+    def _grown_around_damage(self, view: LogView, seen: FollowedLog) -> LogView | None:
+        listed = self._listed(view.log_start_offsets)
+        last = seen.view.end.last
+        if last is None or not listed.segments:
+            return listed
+        with listed.segments[-1].open_log() as source:
+            return listed if holds_batch(source, last, source.size()) else None
 
     def _as_seen(self, view: LogView) -> FollowedLog:
         end_offset = view.log_end_offset
@@ -236,8 +246,32 @@ class FollowedPartition:
         return FollowedLog(view, view.log_start_offset, end_offset, _topic_id(view))
 
 
-def _mark_of_last(view: LogView) -> tuple[int, int, int] | None:
+def mark_of_last(view: LogView) -> tuple[int, int, int] | None:
+    """Return the mark of the last ``.log`` file; see `change_mark`."""
     return change_mark(view.segments[-1].file_path()) if view.segments else None
+
+
+def _is_truncated(listed: LogView, before: LogView) -> bool:
+    """Whether a log of which the last file is gone has lost records at its end.
+
+    Retention and compaction leave a log that ends later; and where it ended before, the leader
+    epoch of its last batch has not ended, as a follower asks its leader before it truncates.
+    """
+    end_offset = before.next_offset
+    if listed.next_offset < end_offset:
+        return True
+    last = before.end.last
+    if last is None:
+        return False
+    try:
+        epochs = listed.leader_epochs
+    except (CorruptCheckpointError, LogDirectoryError):
+        return False  # a hint
+    epoch = last.header.partition_leader_epoch
+    known_epoch, known_end = end_offset_for(epochs, epoch, listed.next_offset)
+    if known_epoch == UNDEFINED_EPOCH:
+        return False
+    return known_epoch < epoch or known_end < end_offset
 
 
 def _topic_id(view: LogView) -> str | None:

@@ -228,6 +228,12 @@ class LogView:
         starts = LogStartOffsets(directory.log_directory)
         return LogView(directory, starts, damage, pending or self.pending)
 
+    def with_damage(self, damage: DamageReport) -> LogView:
+        """Return the view, which has a report of its own, with another one."""
+        view = copy(self)
+        view.damage = damage
+        return view
+
     def with_end(self, end: WholeBatches) -> LogView:
         """Return the view with an `end` that was found later. No file has come or gone since."""
         view = copy(self)

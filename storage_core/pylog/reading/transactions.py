@@ -125,8 +125,9 @@ def follow_transactions(
 
 def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[Window, bool]]:
     """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``."""
-    damage = view.damage
-    gaps = 0 if damage is None else damage.skip_count
+    # Other threads skip damage meanwhile, which says nothing of these transactions.
+    damage = None if view.damage is None else view.damage.for_one_walk()
+    gaps = 0
     for segment_slice in segment_slices(view, start_offset, end_offset):
         opened = open_slice(segment_slice, damage)
         if opened is None:

@@ -35,23 +35,19 @@ from pylog.files.leader_epochs import end_offset_for, read_leader_epoch_checkpoi
 from pylog.locations import join
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
-from pylog.reading.transactions import (
-    FollowedTransactions,
-    OpenTransactions,
-    find_aborted_transactions,
-    follow_transactions,
-)
+from pylog.server.log_transactions import LogTransactions
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pylog.files.byte_source import ByteSource
     from pylog.files.leader_epochs import EpochEntry
     from pylog.model import AbortedTransaction, TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
+    from pylog.server.log_transactions import SegmentTransactions
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 64
@@ -87,17 +83,6 @@ class ReadLog(NamedTuple):
 
 
 _NOTHING = ReadLog(None, 0, 0)
-
-
-class SegmentTransactions(NamedTuple):
-    """The aborted transactions that overlap a segment.
-
-    Where damage hides how one was decided, read_committed ends at ``undecided_offset``.
-    """
-
-    aborted: tuple[AbortedTransaction, ...]
-    undecided_offset: int | None
-    error: CorruptRecordError | None
 
 
 class ProofCache:
@@ -138,8 +123,6 @@ class Partition:
         Shared by all partitions.
     high_watermark
         The one of the log directory's checkpoint; None for the log's end.
-    generation
-        Changes when files of the same names hold other bytes.
     transactions
         What an earlier view of the same log has found.
     """
@@ -151,16 +134,14 @@ class Partition:
         proofs: ProofCache,
         *,
         high_watermark: int | None = None,
-        generation: int = 0,
-        transactions: FollowedTransactions | None = None,
+        transactions: LogTransactions | None = None,
     ) -> None:
         self.directory = directory
         self.topic_partition: TopicPartition = directory.topic_partition
         self._open_view = open_view
-        self.generation = generation
         self._proofs = proofs
-        self._checkpointed = high_watermark
-        self.open_transactions = transactions or FollowedTransactions()
+        self.checkpointed_high_watermark = high_watermark
+        self.transactions = transactions or LogTransactions()
         self._lock = threading.Lock()
         self.offsets: LogOffsets | None = None
         self.last_stable_offset: int | None = None
@@ -168,6 +149,7 @@ class Partition:
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
         self._transactions: dict[int, SegmentTransactions] = {}
+        self._same: set[int] = set()  # segments whose proved bytes are those of this view
 
     @cached_property
     def view(self) -> LogView:
@@ -206,7 +188,8 @@ class Partition:
             end = max(start, before) + 1
         if view.damage is not None and view.segments:
             end = max(start, min(end, _readable_end(view)))
-        watermark = end if self._checkpointed is None else self._checkpointed
+        watermark = self.checkpointed_high_watermark
+        watermark = end if watermark is None else watermark
         return LogOffsets(start, end, min(max(watermark, start), end))
 
     @cached_property
@@ -240,7 +223,7 @@ class Partition:
             if self.last_stable_offset is None:
                 offsets = self.known
                 try:
-                    stable = self.open_transactions.last_stable_offset(self.view)
+                    stable = self.transactions.last_stable_offset(self.view)
                 except CorruptRecordError:
                     # Nothing at or after the damage is served; in front of it, only what is decided
                     # there.
@@ -304,6 +287,8 @@ class Partition:
         is_committed: bool,
         whole_batch: bool,
     ) -> ReadLog | None:
+        if index not in self._same:
+            raise NotProvedError
         proof = self._proof(index)
         if is_committed and proof.has_transactions:
             limit = min(limit, self._decided_limit(index, offset))
@@ -351,6 +336,9 @@ class Partition:
             if index >= len(self._base_offsets):
                 return
             proof = self._proof(index)
+            if index not in self._same:
+                proof.forget_what_has_changed()
+                self._same.add(index)
             if is_committed and proof.has_transactions:
                 self._find_transactions(index)
             try:
@@ -366,21 +354,12 @@ class Partition:
 
     def _proof(self, index: int) -> SegmentProof:
         segment = self.view.segments[index]
-        return self._proofs.of((self.generation, segment.file_path(), segment.file_id))
+        return self._proofs.of((segment.file_path(), segment.file_id))
 
     def _find_transactions(self, index: int) -> None:
         """Find the aborted transactions of a segment, once."""
-        if index in self._transactions:
-            return
-        view = self.view
-        start = view.segments[index].base_offset
-        following = view.next_base_offset(index)
-        end = self.known.log_end_offset if following is None else following
-        try:
-            aborted = find_aborted_transactions(view, start, end)
-            self._transactions[index] = SegmentTransactions(aborted, None, None)
-        except CorruptRecordError as error:
-            self._transactions[index] = _before_damage(view, (start, end), error)
+        if index not in self._transactions:
+            self._transactions[index] = self.transactions.of_segment(self.view, index)
 
 
 def check_epoch(partition: Partition, current_leader_epoch: int) -> None:
@@ -421,28 +400,3 @@ def _readable_end(view: LogView) -> int:
             return end
         index -= 1
     return view.log_start_offset
-
-
-def _before_damage(
-    view: LogView, offsets: tuple[int, int], error: CorruptRecordError
-) -> SegmentTransactions:
-    """Return the transactions that were decided in front of the first damage."""
-    transactions = OpenTransactions({})
-    aborted: list[AbortedTransaction] = []
-    try:
-        for each in follow_transactions(view, transactions, (offsets[0], view.log_end_offset)):
-            if each is not None:
-                aborted.append(each)  # noqa: PERF401 - those before an error stay
-    except CorruptRecordError as damage:
-        error = damage
-    undecided = min(transactions.first_offsets.values(), default=None)
-    return SegmentTransactions(_of(aborted, offsets), undecided, error)
-
-
-def _of(
-    transactions: Sequence[AbortedTransaction], offsets: tuple[int, int]
-) -> tuple[AbortedTransaction, ...]:
-    start, end = offsets
-    return tuple(
-        each for each in transactions if each.first_offset < end and each.last_offset >= start
-    )

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -29,11 +31,12 @@ from pylog.errors import (
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, PARTITION_METADATA
 from pylog.files.partition_metadata import read_partition_metadata
+from pylog.files.storage import change_mark
 from pylog.locations import in_store, is_remote, join
 from pylog.model import INTERNAL_TOPICS, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import discover_all
-from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
+from pylog.reading.followed_directory import FollowedDirectory, FollowedLog, mark_of_last
 from pylog.reading.log_directory import LogDirectory, TopicChoice, ensure_known_topics
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import find_diverged, one_of_each
@@ -54,6 +57,8 @@ _LOGGER = logging.getLogger(__name__)
 _THREADS = 4
 _MOST_LOOKS = 16
 _LOOK_SECONDS = 0.2
+_FAILED_SECONDS = 5
+"""After how long a partition that cannot be followed is looked at again where nothing changes."""
 _MOST_LOGGED = 10_000
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
 _MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
@@ -91,17 +96,46 @@ class Topic:
         return self.name in INTERNAL_TOPICS
 
 
+class _FailedLook(NamedTuple):
+    """A partition that cannot be followed, when that was, and what might change it."""
+
+    log: FollowedLog
+    seconds: float
+    of_directory: object
+    of_last_file: object
+    starts: LogStartOffsets
+    pending: PendingCommit
+
+
 class _FollowedLogs(FollowedDirectory):
     """Looks at all partitions, whatever is wrong with one of them."""
+
+    _failed: Mapping[TopicPartition, _FailedLook] = MappingProxyType({})
+
+    def refresh(self) -> dict[TopicPartition, FollowedLog]:
+        """Return every partition as it is now."""
+        logs = super().refresh()
+        self._failed = {each: it for each, it in self._failed.items() if each in logs}
+        return logs
 
     def _look(
         self, directory: PartitionDirectory, starts: LogStartOffsets, pending: PendingCommit
     ) -> FollowedLog:
+        partition = directory.topic_partition
+        failed = self._failed.get(partition)
+        of_directory = change_mark(directory.path)
+        if failed is not None and _is_as_it_was(failed, of_directory, starts, pending):
+            return failed.log
         try:
             return super()._look(directory, starts, pending)
         except LogStorageError:
             damage = DamageReport() if self._skips_damage else None
-            return FollowedLog(LogView(directory, starts, damage, pending), 0, 0, None)
+            view = LogView(directory, starts, damage, pending)
+            of_last_file = None if view.unreadable else mark_of_last(view)
+            log = FollowedLog(view, 0, 0, None)
+            found = _FailedLook(log, time.monotonic(), of_directory, of_last_file, starts, pending)
+            self._failed = {**self._failed, partition: found}
+            return log
 
 
 class ReplicaManager:
@@ -168,30 +202,28 @@ class ReplicaManager:
         directory: PartitionDirectory,
         open_view: Callable[[], LogView],
         before: Partition | None = None,
-        *,
-        is_rewritten: bool = False,
     ) -> Partition:
-        watermark = None
-        if self._served.high_watermark == "checkpoint":
-            path = join(directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
-            watermark = known_offset_checkpoint(path).get(directory.topic_partition, 0)
-        generation, transactions = 0, None
-        if before is not None:
-            generation = before.generation + is_rewritten
-            transactions = None if is_rewritten else before.open_transactions
         return Partition(
             directory,
             lambda: self._as_served(open_view()),
             self._proofs,
-            high_watermark=watermark,
-            generation=generation,
-            transactions=transactions,
+            high_watermark=self._watermark(directory),
+            transactions=None if before is None else before.transactions,
         )
 
+    def _watermark(self, directory: PartitionDirectory) -> int | None:
+        if self._served.high_watermark != "checkpoint":
+            return None
+        path = join(directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
+        return known_offset_checkpoint(path).get(directory.topic_partition, 0)
+
     def _as_served(self, view: LogView) -> LogView:
-        if view.damage is None and self._damage is not None:
-            return view.refreshed(self._damage)
-        return view
+        if self._damage is None:
+            return view
+        # The one report is logged.
+        return (
+            view.refreshed(self._damage) if view.damage is None else view.with_damage(self._damage)
+        )
 
     def _show(self, partitions: Mapping[TopicPartition, Partition]) -> None:
         topics: dict[str, Topic] = {}
@@ -207,28 +239,26 @@ class ReplicaManager:
         """Look again at a directory that is followed; return whether anything has changed."""
         if self._followed is None:
             return False
+        logs = self._followed.refresh()
+        views, self._views = self._views, {}  # after an error nothing is known any more
         before = self._by_partition()
         now: dict[TopicPartition, Partition] = {}
-        has_changed = False
-        for each, log in self._followed.refresh().items():
-            known = before.get(each)
-            is_same = known is not None and log.rewritten_below is None
-            if is_same and known is not None and self._views.get(each) is log.view:
+        for each, log in logs.items():
+            known = before.get(each) if each in views else None
+            if known is not None and not _goes_on(known, log):
+                known = None
+            watermark = self._watermark(log.view.directory)
+            is_same = known is not None and known.checkpointed_high_watermark == watermark
+            if known is not None and is_same and views[each] is log.view:
                 now[each] = known
                 continue
-            has_changed = True
-            self._views[each] = log.view
-            now[each] = self._partition(
-                log.view.directory,
-                partial(_itself, log.view),
-                known,
-                is_rewritten=log.rewritten_below is not None,
-            )
+            now[each] = self._partition(log.view.directory, partial(_itself, log.view), known)
             now[each].load()
-        if has_changed or now.keys() != before.keys():
+        has_changed = now != before
+        if has_changed:
             self._show(now)
-            return True
-        return False
+        self._views = {each: log.view for each, log in logs.items()}
+        return has_changed
 
     def _by_partition(self) -> dict[TopicPartition, Partition]:
         return {
@@ -399,7 +429,8 @@ class ReplicaManager:
 
     def _prove_ahead(self, response: FetchResponse, request: dict[str, Any]) -> None:
         """Have the bytes proved that a client will ask for next."""
-        for partition, offset, max_bytes in response.next_reads:
+        for partition, offset, asked_bytes in response.next_reads:
+            max_bytes = min(asked_bytes, _MAX_FETCH_BYTES)
             key = partition.topic_partition, offset
             if key in self._proved_ahead:
                 continue
@@ -451,6 +482,26 @@ class ReplicaManager:
         if key not in self._logged and len(self._logged) < _MOST_LOGGED:
             self._logged.add(key)
             _LOGGER.error(message, *arguments)
+
+
+def _is_as_it_was(
+    failed: _FailedLook, of_directory: object, starts: LogStartOffsets, pending: PendingCommit
+) -> bool:
+    """Whether another look would fail for the same reason, as far as can be told."""
+    view = failed.log.view
+    return (
+        None not in (of_directory, failed.of_last_file)
+        and failed.of_directory == of_directory
+        and failed.of_last_file == mark_of_last(view)
+        and failed.starts is starts
+        and failed.pending is pending
+        and time.monotonic() - failed.seconds < _FAILED_SECONDS
+    )
+
+
+def _goes_on(partition: Partition, log: FollowedLog) -> bool:
+    """Whether a log that is followed has all that the partition had, and maybe more."""
+    return log.rewritten_below is None and partition.directory.path == log.view.directory.path
 
 
 def _diverging_epoch(partition: Partition, asked: dict[str, Any]) -> dict[str, int] | None:

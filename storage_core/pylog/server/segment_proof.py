@@ -17,17 +17,21 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from contextlib import suppress
+from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, UnreadableFileError
+from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.log_file.batch_walk import read_header
 from pylog.log_file.segment_windows import SegmentWindows, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.log_end import holds_batch
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
+    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
 
@@ -111,10 +115,11 @@ class SegmentProof:
         self.windows: tuple[ProvedWindow, ...] = ()
         self.source: ByteSource | None = None
         self.has_transactions = False  # whether a batch of a transaction has been met so far
+        self._last: PositionedHeader | None = None  # the last batch of the last window
         # Up to where the segment has been walked, to its end, and what that was: it may grow.
         self._walked: tuple[int, int] | None = None
         self._gaps: set[int] = set()  # where damage begins that is left out
-        self._defects: dict[int, CorruptRecordError | UnreadableFileError] = {}
+        self._defects: dict[int, CorruptRecordError] = {}
         self._cache = cache
         self._lock = threading.Lock()
 
@@ -138,7 +143,7 @@ class SegmentProof:
         windows = self.windows
         index = bisect_right(windows, offset, key=attrgetter("next_offset"))
         if index == len(windows) or windows[index].lowest_offset > offset:
-            self._ensure_walked(index, offset, end)
+            self._ensure_walked(windows, index, offset, end)
             return None
         window = windows[index]
         batches = self._batches(window)
@@ -149,20 +154,23 @@ class SegmentProof:
         is_last = place + 1 == len(batches.positions)
         batch_end = window.end_position if is_last else batches.positions[place + 1]
         if max_bytes >= batch_end - position:
-            return self._extend(index, position, max_bytes, limit_offset, end)
+            return self._extend(windows[index:], position, max_bytes, limit_offset, end)
         # A part of the first batch is of no use to anybody.
         size_bytes = batch_end - position if whole_batch else 0
         exceeds = max_bytes > 0 and not whole_batch
         return ReadRange(position, size_bytes, window.next_offset, window.has_transactions, exceeds)
 
     def _extend(
-        self, index: int, position: int, wanted: int, limit_offset: int, end: int
+        self,
+        windows: tuple[ProvedWindow, ...],
+        position: int,
+        wanted: int,
+        limit_offset: int,
+        end: int,
     ) -> ReadRange:
-        """Return up to ``wanted`` bytes from a position in window ``index``."""
-        windows = self.windows
+        """Return up to ``wanted`` bytes from a position in the first of some windows."""
         has_transactions = False
-        while True:
-            window = windows[index]
+        for window, following in zip_longest(windows, windows[1:]):
             has_transactions = has_transactions or window.has_transactions
             stop = window.end_position
             if window.next_offset > limit_offset:
@@ -172,21 +180,23 @@ class SegmentProof:
                 break
             if stop - position >= wanted:
                 break
-            index += 1
-            if index == len(windows) or windows[index].position != stop:
+            if following is None or following.position != stop:
                 if stop < end and not self._is_end(stop, end):
                     raise NotProvedError
                 break
         size_bytes = min(stop - position, wanted)
         return ReadRange(position, size_bytes, window.next_offset, has_transactions)
 
-    def _ensure_walked(self, index: int, offset: int, end: int) -> None:
+    def _ensure_walked(
+        self, windows: tuple[ProvedWindow, ...], index: int, offset: int, end: int
+    ) -> None:
         """Raise why no window has the offset, unless the whole segment has been walked."""
-        before = self.windows[index - 1].end_position if index else 0
-        lowest = self.windows[index - 1].next_offset if index else 0
-        if before in self._defects and lowest == offset:
-            raise self._defects[before]
-        if index == len(self.windows) and (before == end or self._walked == (before, end)):
+        before = windows[index - 1].end_position if index else 0
+        lowest = windows[index - 1].next_offset if index else 0
+        defect = self._defects.get(before)
+        if defect is not None and lowest == offset:
+            raise defect
+        if index == len(windows) and (before == end or self._walked == (before, end)):
             return
         raise NotProvedError
 
@@ -201,6 +211,22 @@ class SegmentProof:
         if batches is None or batches.last_offsets[-1] + 1 != window.next_offset:
             raise NotProvedError
         return batches
+
+    def forget_what_has_changed(self) -> None:
+        """Forget what was proved if the file holds other bytes by now: of a log that is followed.
+
+        A broker truncates a log in its files. Whatever it writes there, the last batch that was
+        proved is not at its place any more.
+        """
+        with self._lock:
+            self._defects = {}
+            if self.source is None or self._last is None:
+                return
+            with suppress(LogStorageError):
+                if holds_batch(self.source, self._last, self.source.size()):
+                    return
+            self.windows, self.source, self._last = (), None, None
+            self._walked, self._gaps = None, set()
 
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
@@ -307,7 +333,7 @@ class SegmentProof:
             for window in windows:
                 if window.file_position != expected:
                     self._gaps.add(expected)
-                self._add(window, lowest_offset)
+                self._add(source, window, lowest_offset)
                 lowest_offset = int(window.headers.last_offsets[-1]) + 1
                 expected = window.end_position
                 if expected >= wanted:
@@ -316,10 +342,8 @@ class SegmentProof:
                 if stop is None:
                     self._walked = expected, end
         except CorruptRecordError as error:
-            last = self._end_of_proved(start)
-            self._defects[last] = error
-            if last == start:
-                raise
+            # For whoever asks for what comes next; what stands in front of it is served.
+            self._defects[self._end_of_proved(start)] = error
         finally:
             windows.close()
 
@@ -334,7 +358,7 @@ class SegmentProof:
                 position = each.end_position
         return position
 
-    def _add(self, window: Window, lowest_offset: int) -> None:
+    def _add(self, source: ByteSource, window: Window, lowest_offset: int) -> None:
         batches = _batches_of(window)
         proved = ProvedWindow(
             window.file_position,
@@ -347,6 +371,8 @@ class SegmentProof:
         self._cache.put((id(self), proved.position), batches)
         at = bisect_right(self.windows, proved.position, key=attrgetter("position"))
         after = list(self.windows[at:])
+        if not after:
+            self._last = read_header(source, batches.positions[-1], proved.end_position)
         if after and after[0].position == proved.end_position:
             after[0] = after[0]._replace(lowest_offset=proved.next_offset)
         self.windows = (*self.windows[:at], proved, *after)

@@ -167,14 +167,15 @@ def test_a_raised_log_start_is_seen(logs: Path) -> None:
 
 
 @pytest.mark.parametrize("is_settled", [True, False])
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 @pytest.mark.parametrize("count", [1, 2, 7], ids=["shorter", "as long", "longer"])
 def test_a_log_that_was_truncated_and_written_anew_is_noticed(
-    logs: Path, count: int, *, is_settled: bool
+    logs: Path, count: int, mode: str, *, is_settled: bool
 ) -> None:
     path = segment_path(logs / "orders-0", 0)
     if not is_settled:
         path.touch()
-    followed = pylog.follow(logs)
+    followed = pylog.follow(logs, mode=mode)
     followed.refresh()
     with path.open("r+b") as file:  # the same file, as a broker truncates
         file.truncate(0)
@@ -195,6 +196,48 @@ def test_a_truncation_before_a_roll_is_noticed(logs: Path) -> None:
     write_segment(logs / "orders-0", 1, [batch_v2(plain_records(1, 5))])
     [log] = followed.refresh().values()
     assert (log.end_offset, log.rewritten_below) == (6, 2)
+
+
+@pytest.mark.parametrize("epoch", [None, 0, 1])
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+@pytest.mark.parametrize("end", [3, 9], ids=["shorter", "longer"])
+def test_a_truncation_that_takes_the_last_file_is_noticed(
+    logs: Path, epoch: int | None, end: int, mode: str
+) -> None:
+    directory = logs / "orders-0"
+    write_segment(directory, 2, [batch_v2(plain_records(2, 3))])
+    settle(logs)
+    followed = pylog.follow(logs, mode=mode)
+    assert ends(followed) == {"orders-0": 5}
+    segment_path(directory, 2).unlink()
+    with segment_path(directory, 0).open("r+b") as file:
+        file.truncate(0)
+        file.write(batch_v2(plain_records(0, end, timestamp=77), leader_epoch=epoch or 0).data)
+    if epoch is not None:
+        epochs = {0: "0 0\n", 1: "0 0\n1 1\n"}[epoch]
+        (directory / "leader-epoch-checkpoint").write_text(
+            f"0\n{len(epochs.splitlines())}\n{epochs}", "utf-8"
+        )
+    [log] = followed.refresh().values()
+    # What the same leader has written, and more of it, looks like retention.
+    is_noticed = end < 5 or epoch == 1
+    assert (log.end_offset, log.rewritten_below) == (end, 5 if is_noticed else None)
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_a_rolled_segment_that_compaction_has_replaced_is_no_truncation(
+    logs: Path, mode: str
+) -> None:
+    directory = logs / "orders-0"
+    (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n", "utf-8")
+    settle(logs)
+    followed = pylog.follow(logs, mode=mode)
+    assert ends(followed) == {"orders-0": 2}
+    write_segment(directory, 2, [batch_v2(plain_records(2, 3))])
+    cleaned = write_segment(logs / "aside", 0, [batch_v2(plain_records(1, 1))])
+    cleaned.rename(segment_path(directory, 0))
+    [log] = followed.refresh().values()
+    assert (log.end_offset, log.rewritten_below) == (5, None)
 
 
 def test_views_are_made_anew_when_a_file_comes_into_the_log_directory(logs: Path) -> None:

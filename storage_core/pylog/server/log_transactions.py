@@ -1,0 +1,93 @@
+"""What the markers of a log say of its transactions, kept up to date while the log grows.
+
+A ``.txnindex`` says which were aborted, too, without a look at the log. But it has no checksum: if
+it has lost an entry nobody can tell, and what was aborted would be served as committed.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptRecordError
+from pylog.model import AbortedTransaction
+from pylog.reading.transactions import FollowedTransactions, OpenTransactions, follow_transactions
+
+if TYPE_CHECKING:
+    from pylog.reading.log_view import LogView
+
+
+class SegmentTransactions(NamedTuple):
+    """The aborted transactions that overlap a segment.
+
+    Where damage hides how one was decided, read_committed ends at ``undecided_offset``.
+    """
+
+    aborted: tuple[AbortedTransaction, ...]
+    undecided_offset: int | None = None
+    error: CorruptRecordError | None = None
+
+
+class LogTransactions:
+    """The transactions of a log, for all views of it. Any number of threads."""
+
+    def __init__(self) -> None:
+        self._followed = FollowedTransactions()
+        self._segments: dict[tuple[int, int], _SegmentWalk] = {}
+        self._lock = threading.Lock()
+
+    def last_stable_offset(self, view: LogView) -> int:
+        """Return the first offset of the oldest open transaction, or the end of the log."""
+        with self._lock:
+            return self._followed.last_stable_offset(view)
+
+    def of_segment(self, view: LogView, index: int) -> SegmentTransactions:
+        """Return the aborted transactions of a segment; walks over what no view had before."""
+        with self._lock:
+            known = {(each.base_offset, each.file_id) for each in view.segments}
+            self._segments = {key: it for key, it in self._segments.items() if key in known}
+            segment = view.segments[index]
+            key = segment.base_offset, segment.file_id
+            walk = self._segments.pop(key, None) or _SegmentWalk(segment.base_offset)
+            found = walk.look(view, view.next_base_offset(index))
+            if found.error is None:
+                self._segments[key] = walk
+            return found
+
+
+class _SegmentWalk:
+    """Follows the transactions that began in a segment until all of them are decided."""
+
+    def __init__(self, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._offset = base_offset  # up to where markers and data have been looked at
+        self._open = OpenTransactions({})
+        self._aborted: list[AbortedTransaction] = []
+
+    def look(self, view: LogView, following: int | None) -> SegmentTransactions:
+        """Return what is known with this view, whose next segment begins at ``following``."""
+        log_end = view.log_end_offset
+        end = log_end if following is None else following
+        try:
+            if self._offset < end:
+                self._walk(view, end, end)
+            if self._open and self._offset < log_end:
+                self._walk(view, log_end, end)
+        except CorruptRecordError as error:
+            undecided = min(self._open.first_offsets.values(), default=None)
+            return SegmentTransactions(tuple(self._aborted), undecided, error)
+        # One that no marker ends has not been committed.
+        open_ones = [
+            AbortedTransaction(producer_id, since, max(end, since))
+            for producer_id, since in self._open.first_offsets.items()
+        ]
+        return SegmentTransactions((*self._aborted, *open_ones))
+
+    def _walk(self, view: LogView, end: int, below: int) -> None:
+        is_inside = end == below
+        for each in follow_transactions(view, self._open, (self._offset, end), below=below):
+            if each is not None:
+                self._aborted.append(each)
+            elif not is_inside and not self._open:
+                break
+        self._offset = end
