@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
+from pylog.errors import CorruptRecordError
 from pylog.reading import transactions as transactions_module
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
@@ -177,14 +178,19 @@ def test_a_damaged_log_that_stays_as_it_is_is_not_looked_at_again(cut: Path) -> 
     replicas.close()
 
 
-def test_a_log_that_is_repaired_is_served_on(cut: Path) -> None:
-    data = batches(*range(5))
-    with pylog.serve(cut.parent, follow=True) as server, RawClient(server.address) as client:
+@pytest.mark.parametrize("at", [8, 70], ids=["size", "record"])
+def test_a_log_that_is_repaired_is_served_on(tmp_path: Path, at: int) -> None:
+    data = batches(*range(3))
+    damaged = bytearray(joined(data))
+    damaged[len(data[0].data) + at] ^= 1
+    directory = write_partition(tmp_path, {0: data})
+    segment_path(directory, 0).write_bytes(damaged)
+    with pylog.serve(tmp_path, follow=True) as server, RawClient(server.address) as client:
         assert fetch(client, 0)["records"] == data[0].data
         assert fetch(client, 1)["errorCode"] == CORRUPT_MESSAGE
-        truncate_to(cut, 0, data[:1], data[1:3])
-        answer = served_until(client, 3, 1)
-    assert (answer["errorCode"], answer["records"]) == (0, joined(data[1:3]))
+        truncate_to(directory, 0, data[:1], batches(1, 2, 3))
+        answer = served_until(client, 4, 1)
+    assert (answer["errorCode"], answer["records"]) == (0, joined(batches(1, 2, 3)))
 
 
 def test_batches_in_front_of_damage_are_served_whatever_was_asked_before(tmp_path: Path) -> None:
@@ -305,7 +311,8 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
 
     class Meanwhile(SegmentProof):
         def _batches(self, window_of: ProvedWindow) -> Batches:
-            self.windows = tuple(map(window, (0, 1, 2, 3)))  # 0 and 1 are new
+            self.windows = tuple(map(window, (0, 2, 3)))
+            self._defects[size] = CorruptRecordError("damage after the new one")
             at = window_of.lowest_offset
             return Batches(array("q", [at * size]), array("q", [at]))
 
