@@ -172,7 +172,8 @@ class ClassicGroup:
     @property
     def metadata_bytes(self) -> int:
         """See `ClassicGroupMember.metadata_bytes`."""
-        return sum(member.metadata_bytes for member in self.members.values())
+        pending = sum(KEPT_BYTES + len(each) for each in self._pending_join)
+        return pending + sum(member.metadata_bytes for member in self.members.values())
 
     def described(self) -> Response:
         """Return the group for DescribeGroups."""

@@ -17,7 +17,7 @@ from pylog.config.log_config import LogConfig
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import LazyModule
-from pylog.server.protocol import Errors
+from pylog.server.protocol import Errors, first_times
 
 if TYPE_CHECKING:
     import os
@@ -68,7 +68,9 @@ class ConfigHelper:
             lambda: {
                 "results": [
                     self._described(each, with_synonyms=request["includeSynonyms"])
-                    for each in request["resources"]
+                    if is_first
+                    else _asked_before(each)
+                    for each, is_first in first_times(request["resources"], _name_of)
                 ]
             }
         )
@@ -96,7 +98,7 @@ class ConfigHelper:
         names = LogConfig.broker_names() if kind == _BROKER else None
         keys = resource["configurationKeys"]
         configs = self._configs(own, names, with_synonyms=with_synonyms)
-        wanted = [each for each in configs if keys is None or each["name"] in keys]
+        wanted = [each for each in configs if not keys or each["name"] in keys]
         return {**answer, "errorCode": Errors.NONE, "configs": wanted}
 
     def _configs(
@@ -147,6 +149,20 @@ class ConfigHelper:
                 if kind in wanted
             ]
         }
+
+
+def _name_of(resource: dict[str, Any]) -> tuple[int, str]:
+    return resource["resourceType"], resource["resourceName"]
+
+
+def _asked_before(resource: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "resourceType": resource["resourceType"],
+        "resourceName": resource["resourceName"],
+        "errorCode": Errors.INVALID_REQUEST,
+        "errorMessage": "this resource was asked for before",
+        "configs": [],
+    }
 
 
 def _type_of(kind: PropertyKind | None) -> int:

@@ -7,6 +7,9 @@ of the other kind when a member of that kind joins it.
 The groups of the served directory are there without their members: these have gone with the broker.
 Share groups are left out.
 
+Differs from Kafka: a member of the consumer protocol whose group is not known, since the server has
+been started anew, is told to join again.
+
 Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager, OffsetMetadataManager (Kafka 4.4).
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pylog.files.partition_metadata import ZERO_UUID
 from pylog.internal_topics.group_state import CONSUMER, SHARE, StoredOffset
@@ -28,10 +31,10 @@ from pylog.server.consumer_group import (
 from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
 from pylog.server.group_messages import GROUP_APIS
 from pylog.server.offsets_file import CommitKey
-from pylog.server.protocol import Errors, RequestParseError
+from pylog.server.protocol import Errors, RequestParseError, first_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from pylog.admin.consumer_groups import GroupListing
     from pylog.scheduling.clock import Clock
@@ -55,7 +58,6 @@ _GROUP_OPERATIONS = sum(
 _NOT_ASKED = -(2**31)
 _DEAD = "Dead"
 _TWICE = Errors.INVALID_REQUEST
-_T = TypeVar("_T")
 
 # From which versions on requests are of another form.
 _JOIN_WITHOUT_PROTOCOL_NAME = 7
@@ -262,7 +264,7 @@ class GroupCoordinator:
         return group
 
     def _ensure_room(self, size_bytes: int) -> None:
-        used = sum(group.metadata_bytes for group in self._groups.values() if group.members)
+        used = sum(group.metadata_bytes for group in self._groups.values() if not group.is_unused)
         if used + size_bytes > self._config.max_member_metadata_bytes:
             _LOGGER.warning(
                 "a member is refused: subscriptions and assignments of all groups have %d bytes, "
@@ -332,9 +334,8 @@ class GroupCoordinator:
             ensure_valid_heartbeat(request, context.version)
             if request["memberEpoch"] < JOIN_EPOCH:
                 return self._consumer_group(request["groupId"]).leave(request)
-            topics = request["subscribedTopicNames"]
-            if topics is not None:
-                self._ensure_room(sum(KEPT_BYTES + len(each) for each in topics))
+            kept = [*(request["subscribedTopicNames"] or ()), request["subscribedTopicRegex"] or ""]
+            self._ensure_room(sum(KEPT_BYTES + len(each) for each in kept))
             group = self._heartbeat_group(request)
             answer = group.heartbeat(request, context)
             self._add(group)
@@ -346,8 +347,12 @@ class GroupCoordinator:
         """Return the group of a heartbeat; a new one for its first member."""
         group_id = request["groupId"]
         group = self._groups.get(group_id)
-        if group is None and request["memberEpoch"] != JOIN_EPOCH:
-            raise GroupError(Errors.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
+        has_no_members = group is None or (isinstance(group, ClassicGroup) and group.is_unused)
+        if has_no_members and request["memberEpoch"] != JOIN_EPOCH:
+            # A broker has its members again after a restart. Those of this server join again, and
+            # would give up for good if the group were unknown.
+            message = f"Member {request['memberId']} is not a member of group {group_id}."
+            raise GroupError(Errors.UNKNOWN_MEMBER_ID, message)
         if isinstance(group, ConsumerGroup) or request["memberEpoch"] != JOIN_EPOCH:
             return self._consumer_group(group_id)
         if group is not None and not group.is_unused:
@@ -473,7 +478,7 @@ class GroupCoordinator:
                     self._fetched(each, context)
                     if is_first
                     else {"groupId": each["groupId"], "topics": [], "errorCode": _TWICE}
-                    for each, is_first in _first_times(request["groups"], lambda it: it["groupId"])
+                    for each, is_first in first_times(request["groups"], lambda it: it["groupId"])
                 ]
             }
         answer = self._fetched({**request, "memberId": None, "memberEpoch": -1}, context)
@@ -632,7 +637,7 @@ class GroupCoordinator:
                     ),
                     "authorizedOperations": operations,
                 }
-                for group_id, is_first in _first_times(request["groups"])
+                for group_id, is_first in first_times(request["groups"])
             ]
         }
 
@@ -651,7 +656,7 @@ class GroupCoordinator:
         """Answer ConsumerGroupDescribe: groups of the consumer protocol."""
         operations = _operations(request)
         groups = []
-        for group_id, is_first in _first_times(request["groupIds"]):
+        for group_id, is_first in first_times(request["groupIds"]):
             try:
                 if not is_first:
                     raise GroupError(_TWICE, "The group was asked for before.")  # noqa: TRY301
@@ -690,20 +695,6 @@ def _dead(group_id: str) -> Response:
         "protocolData": "",
         "members": [],
     }
-
-
-def _first_times(
-    asked: Iterable[_T], name_of: Callable[[_T], object] = lambda each: each
-) -> Iterator[tuple[_T, bool]]:
-    """Yield what is asked for, and whether it is for the first time.
-
-    A small request that names one large group again and again would have a huge answer.
-    """
-    seen = set()
-    for each in asked:
-        name = name_of(each)
-        yield each, name not in seen
-        seen.add(name)
 
 
 async def _answer(start: Callable[[Callable[[Response], None]], None]) -> Response:

@@ -22,6 +22,7 @@ from pylog.reading.damage import Attempts
 from pylog.server.protocol import Errors, RequestParseError
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Iterator
 
     from pylog.server.protocol import RequestContext
@@ -93,7 +94,9 @@ class MetadataCache:
         if asked is None or (context.version == 0 and not asked):
             topics = [self._topic(each) for each in self._replicas.topics.values()]
         else:
-            topics = [self._asked_topic(each) for each in asked]
+            # Each once, as a broker does.
+            names = dict.fromkeys((each["name"], each["topicId"]) for each in asked)
+            topics = [self._asked_topic(*each) for each in names]
         cluster = request["includeClusterAuthorizedOperations"]
         return {
             "brokers": [self._broker(context)],
@@ -103,8 +106,7 @@ class MetadataCache:
             "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
         }
 
-    def _asked_topic(self, asked: dict[str, Any]) -> dict[str, Any]:
-        name, topic_id = asked["name"], asked["topicId"]
+    def _asked_topic(self, name: str | None, topic_id: uuid.UUID) -> dict[str, Any]:
         if name is None:
             topic = self._replicas.topics_by_id.get(topic_id)
             error = Errors.UNKNOWN_TOPIC_ID

@@ -6,13 +6,14 @@ KIP-734, KIP-405, KIP-1005, KIP-1023.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import LazyModule
 from pylog.model import NO_TIMESTAMP
 from pylog.server.partition import PartitionError
-from pylog.server.protocol import Errors
+from pylog.server.protocol import Errors, each_partition
 
 if TYPE_CHECKING:
     from pylog.reading import offset_resolution  # imports Arrow
@@ -28,6 +29,15 @@ _LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
 _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
 _NO_REMOTE_STORAGE = (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD)
 _UNKNOWN_OFFSET = -1
+_FIRST_VERSIONS = {
+    _LATEST: 1,
+    _EARLIEST: 1,
+    _MAX_TIMESTAMP: 7,
+    _EARLIEST_LOCAL: 8,
+    _LATEST_TIERED: 9,
+    _EARLIEST_PENDING_UPLOAD: 11,
+}
+_NEVER = 1 << 15
 
 
 class OffsetLookups:
@@ -40,18 +50,29 @@ class OffsetLookups:
         self, request: dict[str, Any], context: RequestContext
     ) -> dict[str, Any]:
         """Answer ListOffsets."""
-        return await self._replicas.in_thread(lambda: self._list_offsets(request))
+        version = context.version
+        return await self._replicas.in_thread(lambda: self._list_offsets(request, version))
 
-    def _list_offsets(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _list_offsets(self, request: dict[str, Any], version: int) -> dict[str, Any]:
         is_committed = request["isolationLevel"] == _READ_COMMITTED
+        asked = Counter(
+            (name, each["partitionIndex"])
+            for name, each in each_partition(request["topics"], "name")
+        )
+
+        def answer(topic: str, partition: dict[str, Any]) -> dict[str, Any]:
+            index, timestamp = partition["partitionIndex"], partition["timestamp"]
+            if asked[topic, index] > 1:
+                return {"partitionIndex": index, "errorCode": Errors.INVALID_REQUEST}
+            if timestamp < 0 and version < _FIRST_VERSIONS.get(timestamp, _NEVER):
+                return {"partitionIndex": index, "errorCode": Errors.UNSUPPORTED_VERSION}
+            return self._list_offset(topic, partition, is_committed=is_committed)
+
         return {
             "topics": [
                 {
                     "name": topic["name"],
-                    "partitions": [
-                        self._list_offset(topic["name"], each, is_committed=is_committed)
-                        for each in topic["partitions"]
-                    ],
+                    "partitions": [answer(topic["name"], each) for each in topic["partitions"]],
                 }
                 for topic in request["topics"]
             ]

@@ -195,6 +195,9 @@ class OffsetsFile:
             file = self._io.open(self.path)
         except SegmentVanishedError:
             return
+        if not file.size():  # replaced as a whole, too, by the first commit
+            file.close()
+            return
         self._file = file
         reader = group_records()
         for batch in self._intact_batches(file):
@@ -206,8 +209,7 @@ class OffsetsFile:
                 if found.type_id != OFFSET_COMMIT:
                     raise self._not_ours(f"a record of type {found.type_id}")
                 self._take(found.key, found.value)
-        if file.size():
-            self._rewrite({**self._tombstones, **self.offsets})
+        self._rewrite({**self._tombstones, **self.offsets})
 
     def _take(self, key_fields: dict[str, Any], value: dict[str, Any] | None) -> None:
         key = CommitKey(key_fields["group"], key_fields["topic"], key_fields["partition"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.message_reader import Readable, read_message
@@ -20,12 +20,15 @@ from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from pylog.internal_topics.message_writer import FileRange
     from pylog.internal_topics.schema import Message
 
     Handler = Callable[[dict[str, Any], "RequestContext"], dict[str, Any] | Awaitable[Any]]
+
+
+_T = TypeVar("_T")
 
 
 class Errors(IntEnum):
@@ -216,6 +219,20 @@ def response_pieces(
         writable.buffer.append(0)
     write_message_to(writable, api.response, response, version)
     return writable.finished()
+
+
+def first_times(
+    asked: Iterable[_T], name_of: Callable[[_T], object] = lambda each: each
+) -> Iterator[tuple[_T, bool]]:
+    """Yield what is asked for, and whether it is for the first time.
+
+    A small request that names one large thing again and again would have a huge answer.
+    """
+    seen = set()
+    for each in asked:
+        name = name_of(each)
+        yield each, name not in seen
+        seen.add(name)
 
 
 def by_key(*groups: Mapping[str, Api]) -> dict[int, Api]:

@@ -60,6 +60,7 @@ _LOOK_SECONDS = 0.2
 _FAILED_SECONDS = 5
 """After how long a partition that cannot be followed is looked at again where nothing changes."""
 _MOST_LOGGED = 10_000
+_MOST_PARTITIONS = 100_000
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
 _MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
 _LONGEST_WAIT_MS = 300_000
@@ -194,8 +195,19 @@ class ReplicaManager:
                 each, partial(everything.__getitem__, each.topic_partition)
             )
             for each in directories
-            if each.is_live(include_stray=served.include_stray) and each in served.choice
+            if each.is_live(include_stray=served.include_stray)
+            and each in served.choice
+            and self._has_possible_number(each.topic_partition)
         }
+
+    def _has_possible_number(self, topic_partition: TopicPartition) -> bool:
+        """Whether clients can be told of a partition: of all numbers below it, too."""
+        if topic_partition.partition < _MOST_PARTITIONS:
+            return True
+        reason = f"its number is {_MOST_PARTITIONS} or more; is it a copy with a date in its name?"
+        error = LogDirectoryError(f"partition {topic_partition} is not served: {reason}")
+        self._log_once(error, "%s", error)
+        return False
 
     def _partition(
         self,
@@ -239,7 +251,11 @@ class ReplicaManager:
         """Look again at a directory that is followed; return whether anything has changed."""
         if self._followed is None:
             return False
-        logs = self._followed.refresh()
+        logs = {
+            each: log
+            for each, log in self._followed.refresh().items()
+            if self._has_possible_number(each)
+        }
         views, self._views = self._views, {}  # after an error nothing is known any more
         before = self._by_partition()
         now: dict[TopicPartition, Partition] = {}

@@ -234,6 +234,74 @@ def test_subscriptions_and_assignments_of_all_groups_are_bounded() -> None:
     run(story)
 
 
+def test_regular_expressions_are_bounded() -> None:
+    async def run() -> list[Errors]:
+        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=5_000))
+        return [
+            Errors(
+                (
+                    await server.ask(
+                        "ConsumerGroupHeartbeat",
+                        groupId="group",
+                        memberId=f"m{number}",
+                        memberEpoch=0,
+                        rebalanceTimeoutMs=5_000,
+                        subscribedTopicNames=None,
+                        subscribedTopicRegex="o" * 2_000,
+                        topicPartitions=[],
+                    )
+                ).get("errorCode", 0)
+            )
+            for number in range(4)
+        ]
+
+    answers = asyncio.run(run())
+    assert answers[0] is Errors.NONE
+    assert answers[-1] is Errors.GROUP_MAX_SIZE_REACHED
+
+
+def test_members_that_have_only_asked_for_an_id_are_bounded() -> None:
+    async def run() -> list[Errors]:
+        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=2_000))
+        asked = {
+            "sessionTimeoutMs": 10_000,
+            "protocolType": "consumer",
+            "protocols": [{"name": "range", "metadata": b""}],
+        }
+        answers = [
+            await server.ask("JoinGroup", groupId=f"group-{number}", memberId="", **asked)
+            for number in range(30)
+        ]
+        return [Errors(each["errorCode"]) for each in answers]
+
+    answers = asyncio.run(run())
+    assert answers[0] is Errors.MEMBER_ID_REQUIRED
+    assert answers[-1] is Errors.GROUP_MAX_SIZE_REACHED
+
+
+@pytest.mark.parametrize("has_offsets", [False, True])
+def test_members_join_again_after_the_server_was_started_anew(*, has_offsets: bool) -> None:
+    async def run() -> list[Errors]:
+        server = Server()
+        if has_offsets:
+            await server.commit("group", 0, 5)
+        beat = {"groupId": "group", "memberId": "m", "memberEpoch": 7, "topicPartitions": []}
+        joining = {
+            **beat,
+            "memberEpoch": 0,
+            "rebalanceTimeoutMs": 5_000,
+            "subscribedTopicNames": ["orders"],
+        }
+        answers = [
+            await server.ask("ConsumerGroupHeartbeat", **each)
+            for each in ({**beat, "memberEpoch": -1}, beat, joining)
+        ]
+        return [Errors(each.get("errorCode", 0)) for each in answers]
+
+    # The Java client and librdkafka give up for good where a group is not there.
+    assert asyncio.run(run()) == [Errors.GROUP_ID_NOT_FOUND, Errors.UNKNOWN_MEMBER_ID, Errors.NONE]
+
+
 def test_committed_offsets_are_bounded_and_old_ones_can_still_be_replaced() -> None:
     async def story() -> None:
         server = Server(config=GroupCoordinatorConfig(max_offsets_bytes=5_000))

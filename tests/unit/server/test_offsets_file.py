@@ -84,6 +84,19 @@ def test_the_file_is_made_by_the_first_commit(tmp_path: Path) -> None:
     assert not (tmp_path / "offsets").exists()
 
 
+def test_a_first_commit_to_an_empty_file_is_there_as_a_whole_or_not_at_all(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "recorded"
+    root.mkdir()
+    (root / "offsets").touch()
+    io = RecordingIO(root)
+    with OffsetsFile(root / "offsets", io) as file:
+        file.store(COMMITS[0])
+    written = {each.path for each in io.operations if each.kind is Kind.WRITE}
+    assert "offsets" not in written
+
+
 @pytest.mark.parametrize(
     ("lose_unsynced", "keep_lengths"), [(False, False), (True, False), (True, True)]
 )

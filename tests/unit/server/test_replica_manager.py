@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
 
 OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, NO_SESSION = 1, 2, 70
+INVALID_REQUEST = 42
 
 
 def write(directory: Path, count: int, topic: str = "orders") -> None:
@@ -198,3 +199,47 @@ def test_configurations_are_told_with_their_sources(tmp_path: Path) -> None:
     assert values["cleanup.policy"] == ("compact", 1)
     assert values["retention.ms"] == ("5000", 4)
     assert values["segment.bytes"] == (str(1 << 30), 5)
+
+
+def test_what_is_asked_for_again_and_again_is_answered_once(log_dir: Path) -> None:
+    topic = {"name": "orders", "topicId": None}
+    resource = {"resourceType": 2, "resourceName": "orders", "configurationKeys": []}
+    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
+        topics = client.ask("Metadata", 9, {"topics": [topic] * 3})["topics"]
+        answer = client.ask("DescribeConfigs", 4, {"resources": [resource] * 3})
+        partition = {"partitionIndex": 0, "timestamp": -2}
+        asked = {"topics": [{"name": "orders", "partitions": [partition] * 2}] * 2}
+        (one, other) = client.ask("ListOffsets", 7, asked)["topics"]
+    assert [each["name"] for each in topics] == ["orders"]
+    assert [(each["errorCode"], bool(each["configs"])) for each in answer["results"]] == [
+        (0, True),
+        (INVALID_REQUEST, False),
+        (INVALID_REQUEST, False),
+    ]
+    codes = [each["errorCode"] for each in (*one["partitions"], *other["partitions"])]
+    assert codes == [INVALID_REQUEST] * 4
+
+
+@pytest.mark.parametrize(
+    ("version", "timestamp", "code"),
+    [(6, -3, 35), (7, -3, 0), (8, -5, 35), (9, -5, 0), (10, -6, 35), (11, -6, 0), (11, -7, 35)],
+)
+def test_positions_of_later_versions_are_no_times(
+    log_dir: Path, version: int, timestamp: int, code: int
+) -> None:
+    partition = {"partitionIndex": 0, "timestamp": timestamp}
+    asked = {"topics": [{"name": "orders", "partitions": [partition]}]}
+    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
+        (topic,) = client.ask("ListOffsets", version, asked)["topics"]
+    assert topic["partitions"][0]["errorCode"] == code
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_copy_with_a_date_in_its_name_is_no_partition_of_millions(
+    log_dir: Path, caplog: pytest.LogCaptureFixture, *, follow: bool
+) -> None:
+    shutil.copytree(log_dir / "orders-0", log_dir / "orders-20240101")
+    with pylog.serve(log_dir, follow=follow) as server, RawClient(server.address) as client:
+        (topic,) = client.ask("Metadata", 12, {"topics": None})["topics"]
+    assert len(topic["partitions"]) == 1
+    assert any("orders-20240101 is not served" in each for each in caplog.messages)
