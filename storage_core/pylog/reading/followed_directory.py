@@ -12,7 +12,12 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
+from pylog.errors import (
+    CorruptCheckpointError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
 from pylog.files.leader_epochs import UNDEFINED_EPOCH, end_offset_for
 from pylog.files.partition_metadata import format_uuid
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
     )
     from pylog.reading.damage import DamagedRange
     from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.segments import LogSegmentView
 else:
     transactions = LazyModule("pylog.reading.transactions")
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
@@ -213,10 +219,7 @@ class FollowedPartition:
         segment = same[0]
         if segment is listed.segments[-1]:
             return self._grown(listed, seen)
-        if before.end.last is None:
-            return listed
-        with segment.open_log() as source:
-            return listed if holds_batch(source, before.end.last, source.size()) else None
+        return listed if self._holds_last_batch(segment, before) else None
 
     def _grown(self, view: LogView, seen: FollowedLog) -> LogView | None:
         """Return ``view`` with its end, walked to from the one that was seen; None if rewritten."""
@@ -230,11 +233,22 @@ class FollowedPartition:
 
     def _grown_around_damage(self, view: LogView, seen: FollowedLog) -> LogView | None:
         listed = self._listed(view.log_start_offsets)
-        last = seen.view.end.last
-        if last is None or not listed.segments:
+        if not listed.segments:
             return listed
-        with listed.segments[-1].open_log() as source:
-            return listed if holds_batch(source, last, source.size()) else None
+        return listed if self._holds_last_batch(listed.segments[-1], seen.view) else None
+
+    def _holds_last_batch(self, segment: LogSegmentView, before: LogView) -> bool:
+        """Whether what was the last batch of the log is still in the segment."""
+        last = before.end.last
+        if last is None:
+            return True
+        try:
+            with segment.open_log() as source:
+                return holds_batch(source, last, source.size())
+        except UnreadableFileError:
+            if not self._skips_damage:
+                raise
+            return True  # whoever reads it is told
 
     def _as_seen(self, view: LogView) -> FollowedLog:
         end_offset = view.log_end_offset

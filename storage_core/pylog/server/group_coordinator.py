@@ -140,7 +140,7 @@ class GroupCoordinator:
                 self._groups[each.group_id] = self._new_classic_group(
                     each.group_id, each.protocol_type, each.epoch
                 )
-        self._offsets.load(listing)
+        self._offsets.load(listing, self._image.topic_id)
         for group_id in self._offsets.group_ids:
             if group_id not in self._groups:
                 self._groups[group_id] = self._new_classic_group(group_id)

@@ -20,7 +20,8 @@ from pylog.server.offsets_file import CommitKey
 from pylog.server.protocol import Errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import uuid
+    from collections.abc import Callable, Mapping
 
     from pylog.admin.consumer_groups import GroupListing
     from pylog.server.offsets_file import OffsetsFile
@@ -54,8 +55,15 @@ class OffsetMetadataManager:
         self._waiting: list[_Change] = []
         self._writer: asyncio.Task[None] | None = None
 
-    def load(self, listing: GroupListing | None) -> None:
-        """Begin with what a directory says; what the file says comes before it."""
+    def load(
+        self,
+        listing: GroupListing | None,
+        topic_id: Callable[[str], uuid.UUID | None] = lambda _: None,
+    ) -> None:
+        """Begin with what a directory says; what the file says comes before it.
+
+        ``topic_id`` returns the id of the topic that has a name now.
+        """
         for group in listing.groups if listing is not None else ():
             for each in group.offsets:
                 if each.offset is not None and not each.is_of_earlier_topic:
@@ -66,7 +74,7 @@ class OffsetMetadataManager:
                             each.leader_epoch,
                             each.metadata or "",
                             -1 if each.commit_timestamp is None else each.commit_timestamp,
-                            None,
+                            topic_id(each.topic),
                         ),
                     )
         if self._file is not None:

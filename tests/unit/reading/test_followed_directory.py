@@ -6,15 +6,21 @@ import os
 import random
 import shutil
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 import pylog
 from pylog import TopicPartition
-from pylog.errors import CorruptRecordError, LogDirectoryError, OffsetOutOfRangeError
+from pylog.errors import (
+    CorruptRecordError,
+    LogDirectoryError,
+    OffsetOutOfRangeError,
+    UnreadableFileError,
+)
 from pylog.reading import followed_directory, log_end
 from pylog.reading.log_view import LogView
+from pylog.reading.segments import LogSegmentView
 from tests.support.batches import ABORT, COMMIT, batch_v2, joined, marker, plain_records
 from tests.support.log_files import (
     segment_path,
@@ -238,6 +244,22 @@ def test_a_rolled_segment_that_compaction_has_replaced_is_no_truncation(
     cleaned.rename(segment_path(directory, 0))
     [log] = followed.refresh().values()
     assert (log.end_offset, log.rewritten_below) == (5, None)
+
+
+def test_a_log_that_cannot_be_read_any_more_is_followed_where_damage_is_left_out(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = pylog.follow(logs, mode="DROPMALFORMED")
+    assert ends(followed) == {"orders-0": 2}
+    append(segment_path(logs / "orders-0", 0), batch(2))
+    monkeypatch.setattr(LogSegmentView, "open_log", refuse)
+    [log] = followed.refresh().values()
+    assert log.rewritten_below is None
+
+
+def refuse(segment: LogSegmentView) -> NoReturn:
+    reason = "cannot open the file: Input/output error"
+    raise UnreadableFileError(reason, segment.file_path())
 
 
 def test_views_are_made_anew_when_a_file_comes_into_the_log_directory(logs: Path) -> None:

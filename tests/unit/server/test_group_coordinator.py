@@ -263,7 +263,7 @@ def test_regular_expressions_are_bounded() -> None:
 def test_members_that_have_only_asked_for_an_id_are_bounded() -> None:
     async def run() -> list[Errors]:
         server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=2_000))
-        asked = {
+        asked: dict[str, Any] = {
             "sessionTimeoutMs": 10_000,
             "protocolType": "consumer",
             "protocols": [{"name": "range", "metadata": b""}],
@@ -285,7 +285,12 @@ def test_members_join_again_after_the_server_was_started_anew(*, has_offsets: bo
         server = Server()
         if has_offsets:
             await server.commit("group", 0, 5)
-        beat = {"groupId": "group", "memberId": "m", "memberEpoch": 7, "topicPartitions": []}
+        beat: dict[str, Any] = {
+            "groupId": "group",
+            "memberId": "m",
+            "memberEpoch": 7,
+            "topicPartitions": [],
+        }
         joining = {
             **beat,
             "memberEpoch": 0,
@@ -370,6 +375,21 @@ def test_offsets_of_a_deleted_topic_are_not_those_of_the_one_that_has_its_name_n
             file.store({key: earlier})
             server.coordinator.load(None)
             assert await server.committed("group") == {}
+
+    run(story)
+
+
+def test_offsets_of_the_directory_are_not_those_of_a_topic_that_is_made_anew(
+    golden_root: GoldenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = pylog.groups(golden_root.case(CASE))
+
+    async def story() -> None:
+        server = Server()
+        server.coordinator.load(listing)
+        assert await server.committed("grp-late") == {("orders", 1): 9}
+        monkeypatch.setattr(server.topics, "topic_id", lambda name: id_of(f"another {name}"))
+        assert await server.committed("grp-late") == {}
 
     run(story)
 
