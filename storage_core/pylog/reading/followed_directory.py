@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.files.leader_epochs import EpochEntry
     from pylog.model import TopicPartition
     from pylog.positions import OffsetSpec, OffsetSpecs
     from pylog.reading import (
@@ -252,6 +253,7 @@ class FollowedPartition:
 
     def _as_seen(self, view: LogView) -> FollowedLog:
         end_offset = view.log_end_offset
+        _last_epoch(view)  # of this moment: the view remembers it
         if self._is_committed:
             if self._transactions is None or self._skips_damage:
                 self._transactions = transactions.FollowedTransactions()
@@ -274,18 +276,28 @@ def _is_truncated(listed: LogView, before: LogView) -> bool:
     end_offset = before.next_offset
     if listed.next_offset < end_offset:
         return True
-    last = before.end.last
-    if last is None:
-        return False
-    try:
-        epochs = listed.leader_epochs
-    except (CorruptCheckpointError, LogDirectoryError):
-        return False  # a hint
-    epoch = last.header.partition_leader_epoch
-    known_epoch, known_end = end_offset_for(epochs, epoch, listed.next_offset)
+    epoch = _last_epoch(before)
+    known_epoch, known_end = end_offset_for(_leader_epochs(listed), epoch, listed.next_offset)
     if known_epoch == UNDEFINED_EPOCH:
         return False
     return known_epoch < epoch or known_end < end_offset
+
+
+def _last_epoch(view: LogView) -> int:
+    """Return the leader epoch at the end of a log; -1 if it is not known."""
+    last = view.end.last
+    if last is not None:
+        return last.header.partition_leader_epoch
+    epochs = _leader_epochs(view)
+    return epochs[-1].epoch if epochs else UNDEFINED_EPOCH
+
+
+def _leader_epochs(view: LogView) -> list[EpochEntry]:
+    """Return what the checkpoint says; [] where it cannot be read: it is a hint."""
+    try:
+        return view.leader_epochs
+    except (CorruptCheckpointError, LogDirectoryError):
+        return []
 
 
 def _topic_id(view: LogView) -> str | None:

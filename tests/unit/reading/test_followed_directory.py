@@ -230,6 +230,23 @@ def test_a_truncation_that_takes_the_last_file_is_noticed(
     assert (log.end_offset, log.rewritten_below) == (end, 5 if is_noticed else None)
 
 
+def test_a_truncation_right_after_a_roll_is_noticed(logs: Path) -> None:
+    directory = logs / "orders-0"
+    write_segment(directory, 2, [])
+    checkpoint = directory / "leader-epoch-checkpoint"
+    checkpoint.write_text("0\n1\n0 0\n", "utf-8")
+    settle(logs)
+    followed = pylog.follow(logs)
+    assert ends(followed) == {"orders-0": 2}
+    segment_path(directory, 2).unlink()
+    with segment_path(directory, 0).open("r+b") as file:
+        file.truncate(0)
+        file.write(batch_v2(plain_records(0, 9, timestamp=77), leader_epoch=1).data)
+    checkpoint.write_text("0\n2\n0 0\n1 1\n", "utf-8")
+    [log] = followed.refresh().values()
+    assert (log.end_offset, log.rewritten_below) == (9, 2)
+
+
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 def test_a_rolled_segment_that_compaction_has_replaced_is_no_truncation(
     logs: Path, mode: str
