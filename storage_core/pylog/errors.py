@@ -107,6 +107,13 @@ class UnreadableFileError(LogDirectoryError):
     """
 
 
+class TooManyOpenFilesError(_LocatedError):
+    """A file or directory that this process, or the system, cannot open beside all others.
+
+    It says nothing of the file: where damage is left out this is an error, too.
+    """
+
+
 class RecoveryRefusedError(_LocatedError):
     """A log that is left closed and unchanged: recovering it would drop intact batches.
 

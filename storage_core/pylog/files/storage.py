@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from pylog.errors import LogDirectoryError
 from pylog.files import disk
 from pylog.files.byte_source import LocalFile, UncachedFile
-from pylog.files.system_calls import ensure_regular, missing_or_unreadable
+from pylog.files.system_calls import (
+    ensure_regular,
+    ensure_room_for_files,
+    missing_or_unreadable,
+)
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
 
@@ -137,5 +141,6 @@ def list_directory(location: str) -> Sequence[DirectoryEntry]:
         reason = "not a directory; give a log directory or a <topic>-<partition> directory"
         raise LogDirectoryError(reason, location) from error
     except OSError as error:
+        ensure_room_for_files(location, error)
         reason = f"cannot list directory: {error.strerror}"
         raise LogDirectoryError(reason, location) from error

@@ -16,6 +16,7 @@ from pylog.errors import (
     KafkaStorageError,
     LogLockedError,
     SegmentVanishedError,
+    TooManyOpenFilesError,
     UnexpectedFileError,
     UnreadableFileError,
 )
@@ -39,6 +40,7 @@ _FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FLAGS_TO_READ = _FLAGS | os.O_RDONLY
 _FLAGS_TO_WRITE = _FLAGS | os.O_RDWR | os.O_NOFOLLOW
 # What the system says of a link that is not to be followed, of a socket, and of a directory.
+_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE})
 _NOT_REGULAR = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -79,8 +81,16 @@ def ensure_regular(status: os.stat_result, path: str) -> None:
     raise UnreadableFileError(reason, path)
 
 
+def ensure_room_for_files(path: str, error: OSError) -> None:
+    """Raise `TooManyOpenFilesError` if that is why the system could not open ``path``."""
+    if error.errno in _NO_ROOM:
+        reason = f"cannot open it: {error.strerror}; let the process have more (ulimit -n)"
+        raise TooManyOpenFilesError(reason, path) from error
+
+
 def missing_or_unreadable(path: str, error: OSError) -> SegmentVanishedError | UnreadableFileError:
     """Return the error to raise where the system could not find or look at the file at ``path``."""
+    ensure_room_for_files(path, error)
     if not isinstance(error, FileNotFoundError):
         return UnreadableFileError(f"cannot open file: {error.strerror}", path)
     if os.path.islink(path):  # noqa: PTH114 - kept as text

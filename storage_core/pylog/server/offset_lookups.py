@@ -86,6 +86,8 @@ class OffsetLookups:
             partition = self._replicas.partition(topic, index, asked["currentLeaderEpoch"])
         except PartitionError as error:
             return {"partitionIndex": index, "errorCode": error.code}
+        except LogStorageError:
+            return {"partitionIndex": index, "errorCode": Errors.KAFKA_STORAGE_ERROR}
         try:
             timestamp, offset, epoch = _offset_for(
                 partition, asked["timestamp"], is_committed=is_committed

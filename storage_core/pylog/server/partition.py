@@ -29,6 +29,7 @@ from pylog.errors import (
     CorruptRecordError,
     LogStorageError,
     OffsetOutOfRangeError,
+    TooManyOpenFilesError,
 )
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.leader_epochs import end_offset_for, read_leader_epoch_checkpoint
@@ -170,6 +171,8 @@ class Partition:
                 offsets = self._find_offsets()
                 self._base_offsets = [each.base_offset for each in self.view.segments]
                 self._ends = [self.view.segment_end(at) for at in range(len(self._base_offsets))]
+            except TooManyOpenFilesError:
+                raise  # it will be found later
             except LogStorageError as error:
                 self.unreadable = error
                 offsets = LogOffsets(0, 0, 0)
@@ -198,6 +201,8 @@ class Partition:
         try:
             path = join(self.directory.path, LEADER_EPOCH_CHECKPOINT)
             return tuple(read_leader_epoch_checkpoint(path))
+        except TooManyOpenFilesError:
+            raise
         except LogStorageError as error:
             _LOGGER.warning("%s: leader epochs are not known: %s", self.topic_partition, error)
             return ()

@@ -27,6 +27,7 @@ from pylog.errors import (
     LogStorageError,
     OffsetOutOfRangeError,
     SegmentVanishedError,
+    TooManyOpenFilesError,
 )
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, PARTITION_METADATA
@@ -402,11 +403,11 @@ class ReplicaManager:
         partition = topic.partitions.get(index)
         if partition is None:
             return reading.error(index, Errors.UNKNOWN_TOPIC_OR_PARTITION)
-        if may_look:
-            partition.load()
-        elif not partition.is_loaded:
+        if not may_look and not partition.is_loaded:
             raise NotProvedError
         try:
+            if may_look:
+                partition.load()
             check_epoch(partition, asked["currentLeaderEpoch"])
             diverging = _diverging_epoch(partition, asked)
             log = ReadLog(None, 0, 0)
@@ -480,7 +481,7 @@ class ReplicaManager:
         """Return the error code for an error, and log what is damaged, once."""
         if isinstance(error, OffsetOutOfRangeError):
             return Errors.OFFSET_OUT_OF_RANGE
-        if isinstance(error, SegmentVanishedError):
+        if isinstance(error, SegmentVanishedError | TooManyOpenFilesError):
             self._log_once(error, "%s: %s", partition.topic_partition, error)
             return Errors.KAFKA_STORAGE_ERROR
         self._log_once(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
 
 COMMITTED: dict[str, Any] = {"isolationLevel": 1}
+KAFKA_STORAGE_ERROR = 56
 MODES = ["FAILFAST", "DROPMALFORMED"]
 
 
@@ -321,3 +324,21 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
     found = proof.locate(2, 2 * size, 4, whole_batch=True, end=5 * size)
     assert found is not None
     assert (found.position, found.size_bytes) == (2 * size, 2 * size)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_files_that_cannot_be_opened_beside_all_others_are_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    first, last = batches(*range(5)), batches(*range(5, 10))
+    write_partition(tmp_path, {0: first, 5: last})
+
+    def refuse(path: str, *_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+
+    with pylog.serve(tmp_path, mode=mode) as server, RawClient(server.address) as client:
+        for offset in (0, 7):
+            with monkeypatch.context() as starved:
+                starved.setattr(os, "open", refuse)
+                assert fetch(client, offset)["errorCode"] == KAFKA_STORAGE_ERROR
+        assert fetch(client, 0)["records"] == joined(first)
