@@ -62,11 +62,15 @@ MAX_CONNECTIONS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketLimits:
-    """See the table above."""
+    """See the table above.
+
+    ``queued_bytes`` has room for all that members of groups may send, since they wait for each
+    other (`GroupCoordinatorConfig.max_member_metadata_bytes`).
+    """
 
     max_connections: int = MAX_CONNECTIONS
     max_request_bytes: int = 1 << 20
-    queued_bytes: int = 16 << 20
+    queued_bytes: int = 64 << 20
     waiting_bytes: int = 64 << 20
     idle_seconds: float = 600
     stalled_seconds: float = 30

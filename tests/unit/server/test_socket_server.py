@@ -7,7 +7,8 @@ import socket
 import struct
 import time
 from collections import Counter
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import pylog
 from pylog.internal_topics.message_writer import FileRange, write_message
+from pylog.server.group_messages import GROUP_APIS
 from pylog.server.kafka_apis import Client, KafkaApis
 from pylog.server.messages import APIS
 from pylog.server.metrics import Metrics
@@ -312,3 +314,24 @@ def test_connections_are_closed_when_the_server_is(case: Path) -> None:
         server.close()
         with pytest.raises((ConnectionError, OSError)):
             client.ask("ApiVersions", 0, {})
+
+
+def test_members_with_large_subscriptions_wait_for_each_other_and_not_for_room(case: Path) -> None:
+    members, size = 20, 900_000  # as much as one request, and all groups, may have
+    request = {
+        "groupId": "large",
+        "sessionTimeoutMs": 10_000,
+        "rebalanceTimeoutMs": 10_000,
+        "protocolType": "consumer",
+        "protocols": [{"name": "range", "metadata": bytes(size)}],
+    }
+    with (
+        pylog.serve(case, group_initial_rebalance_delay_ms=1_500) as running,
+        ExitStack() as opened,
+    ):
+        clients = [opened.enter_context(RawClient(running.address)) for _ in range(members)]
+        with ThreadPoolExecutor(members) as threads:
+            list(threads.map(lambda each: each.send(GROUP_APIS["JoinGroup"], 3, request), clients))
+        answers = [each.receive() for each in clients]
+    assert {each["generationId"] for each in answers} == {1}
+    assert max(len(each["members"]) for each in answers) == members
