@@ -219,14 +219,13 @@ class SegmentProof:
         proved is not at its place any more.
         """
         with self._lock:
-            self._defects = {}
-            if self.source is None or self._last is None:
-                return
+            self._defects, self._walked = {}, None
             with suppress(LogStorageError):
-                if holds_batch(self.source, self._last, self.source.size()):
+                if self.source is None or self._last is None:
+                    pass  # nothing is proved
+                elif holds_batch(self.source, self._last, self.source.size()):
                     return
-            self.windows, self.source, self._last = (), None, None
-            self._walked, self._gaps = None, set()
+            self.windows, self.source, self._last, self._gaps = (), None, None, set()
 
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
