@@ -201,7 +201,8 @@ class _Batches(NamedTuple):
 def _batches(view: LogView, start: int) -> Iterator[_Batches]:
     before = start
     for batch in metadata_table("batches").record_batches(view):
-        columns = batch.to_pydict()
+        # Not the times, which may be after those that Python knows.
+        columns = batch.select(["base_offset", "last_offset", "records"]).to_pydict()
         ends = [last + 1 for last in columns["last_offset"]]
         # A compressed wrapper of v0 or v1 says where it ends, and its records alone the rest.
         firsts = [before, *ends[:-1]]
@@ -257,7 +258,7 @@ def _epochs(view: LogView, start: int, end: int) -> list[OffsetRange]:
 def _transactions(view: LogView, start: int, end: int) -> list[OffsetRange]:
     found: list[OffsetRange] = []
     for batch in metadata_table("transactions").record_batches(view):
-        for row in batch.to_pylist():
+        for row in batch.select(["first_offset", "marker_offset", "state"]).to_pylist():
             first, marker = row["first_offset"], row["marker_offset"]
             if len(found) < _MOST_DRAWN and first is not None:
                 last = end if marker is None else marker + 1

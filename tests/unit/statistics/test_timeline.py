@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import UnknownTopicOrPartitionError
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
@@ -87,3 +87,11 @@ def test_the_page_shows_each_partition_and_escapes_what_comes_from_disk(
 def test_an_empty_partition_is_shown(tmp_path: Path) -> None:
     pylog.create_topic(tmp_path, "t", 1)
     assert "No offset is there" in pylog.timeline(tmp_path, "t").html()
+
+
+def test_a_time_after_those_that_python_knows_is_a_time(tmp_path: Path) -> None:
+    far = 1_700_000_000_000_000  # microseconds that a producer took for milliseconds
+    write_partition(tmp_path, {0: [batch_v2([Stored(0, far, b"k", b"v")])]})
+    found = pylog.timeline(tmp_path, "orders")
+    assert found.partitions[0].latest == [far]
+    assert f"until {far} ms UTC" in found.html()

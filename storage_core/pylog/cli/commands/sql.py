@@ -208,6 +208,7 @@ def _kind(kind: pa.DataType) -> str:
     return _KINDS.get(str(kind), str(kind))
 
 
+_DAY_SECONDS = 86_400
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _ROWS_OF_WIDTHS = 1_000
 """The first rows decide how wide columns are; a wider cell after them moves those to its right."""
@@ -227,7 +228,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401 - whatever a query gives
-    """Return a scalar as a value of Python, a time in the far future as text."""
+    """Return a scalar as a value of Python, a time or a day in the far future as text."""
     if isinstance(scalar, pa.StructScalar) and scalar.is_valid:
         return {name: _value(each) for name, each in scalar.items()}
     if isinstance(scalar, pa.ListScalar) and scalar.is_valid:
@@ -235,6 +236,8 @@ def _value(scalar: pa.Scalar) -> Any:  # noqa: ANN401 - whatever a query gives
     try:
         return scalar.as_py()
     except (OverflowError, ValueError):
+        if isinstance(scalar, pa.Date32Scalar):
+            return calendar_text(scalar.value * _DAY_SECONDS, 1).partition("T")[0]
         if not isinstance(scalar, pa.TimestampScalar):
             raise
         return calendar_text(scalar.value, _PER_SECOND[scalar.type.unit])

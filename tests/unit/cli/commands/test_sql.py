@@ -213,3 +213,11 @@ def test_a_path_without_a_query_is_no_query(
     done = pylog_run("sql", tmp_path)
     assert done.status == 2
     assert f"give a query after the path: pylog sql {tmp_path} 'SELECT" in done.error
+
+
+def test_a_day_after_those_that_python_knows_is_a_day(tmp_path: Path, pylog_run: Run) -> None:
+    far = 1_700_000_000_000_000  # microseconds that a producer took for milliseconds
+    write_partition(tmp_path, {0: [batch_v2([Stored(0, far, b"k", b"v")])]})
+    query = "SELECT timestamp::DATE AS day, [day] AS days FROM records"
+    done = pylog_run("sql", tmp_path, query, "--csv")
+    assert done.lines == ["day,days", '+55840-11-08,"[""+55840-11-08""]"']
