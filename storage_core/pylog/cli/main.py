@@ -200,7 +200,8 @@ def run(arguments: Sequence[str]) -> int:
         return exit_status.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
         if is_debug:
-            traceback.print_exc()
+            lines = traceback.format_exc().rstrip("\n").split("\n")
+            sys.stderr.writelines(f"{pylog.jobs.printable(line)}\n" for line in lines)
         sys.stderr.write(f"{PROGRAM}: error: {_describe(error)}\n")
         return exit_status.status_of(error)
     finally:

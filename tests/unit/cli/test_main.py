@@ -245,3 +245,12 @@ def test_options_that_a_command_passes_on_are_parameters_of_the_library(name: st
         accepted |= set(inspect.signature(called).parameters)
     given = {each.name or "" for each in command.params if each.expose_value}
     assert {each for each in given - accepted if not each.endswith("_decoder")} == set()
+
+
+def test_a_traceback_has_no_escape_sequence(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    monkeypatch.setattr(program, "_invoke", broken(ValueError("a\x1b[2Jb")))
+    done = pylog_run("--debug", "ls", ".")
+    assert "\nValueError: a\\x1b[2Jb\n" in done.error
+    assert "\x1b" not in done.error

@@ -165,7 +165,8 @@ class RecordTable(Widget, can_focus=True):
         try:
             window = read()
         except (LogStorageError, OSError, ValueError) as error:
-            self.app.call_from_thread(self.app.notify, str(error), severity="error", markup=False)
+            text = pylog.jobs.printable(str(error))
+            self.app.call_from_thread(self.app.notify, text, severity="error", markup=False)
         self.post_message(self.Read(generation, window, where, to))
 
     def on_record_table_read(self, message: Read) -> None:

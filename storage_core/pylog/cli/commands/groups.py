@@ -120,7 +120,10 @@ def groups(
     if as_json:
         write_json(_document(listing))
     elif as_csv:
-        sys.stdout.writelines(_csv_lines(listing))
+        lines_of_csv = _csv_lines(listing)
+        if sys.stdout.isatty():
+            lines_of_csv = (f"{pylog.jobs.printable(line[:-1])}\n" for line in lines_of_csv)
+        sys.stdout.writelines(lines_of_csv)
     else:
         lines = _lines(
             listing,

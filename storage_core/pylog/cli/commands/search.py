@@ -245,7 +245,9 @@ def _print_summary(
         if only_count:
             sys.stdout.write(f"{summary.matches}\n")
         sys.stdout.flush()
-        sys.stderr.writelines(f"pylog: {line}\n" for line in summary_lines(summary))
+        sys.stderr.writelines(
+            f"pylog: {pylog.jobs.printable(line)}\n" for line in summary_lines(summary)
+        )
 
 
 def summary_lines(summary: SearchSummary) -> Iterator[str]:

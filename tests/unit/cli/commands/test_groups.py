@@ -159,3 +159,15 @@ def test_no_position_and_an_earlier_topics_offset_are_shown_and_are_no_lines_of_
         ["a\r\nb", "orders", "0", "505"],
         ["old", "orders", "0", "20"],
     ]
+
+
+def test_csv_in_a_terminal_has_no_escape_sequence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = commit_key("a\x1b]0;title\x07", "orders", 0)
+    commit = batch_v2([Stored(0, 1, key, commit_value(3))])
+    write_partition(tmp_path, {0: [commit]}, name="__consumer_offsets-0")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    assert run(["groups", str(tmp_path), "--csv"]) == 0
+    assert terminal.getvalue() == "a\\x1b]0;title\\x07,orders,0,3\n"

@@ -288,3 +288,13 @@ def test_nothing_that_is_found_is_a_command_to_the_terminal(tmp_path: Path) -> N
     assert f" x{shown}\\xffx{shown}\\xffx{shown}\\xff " in output
     assert "\x1b[2J" not in output
     assert "\u202e" not in output
+
+
+def test_the_summary_has_no_escape_sequence_of_a_topic_s_name(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2([record(0, b"v")])]}, name="a\x1b[2J-0")
+    done = pylog_run("search", tmp_path, "--key", "k", "--partitioner", "default")
+    assert done.status == 0
+    assert "of topic a\\x1b[2J was searched" in done.error
+    assert "\x1b" not in done.error
