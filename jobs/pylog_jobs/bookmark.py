@@ -12,6 +12,7 @@ JSON, kept as text in the ledger of the log directory, in the entry of the run t
       "positions": "eJx…",            of those rows, ascending: int64, little-endian, each less the
                                       one before it, deflated, in base64
       "digests": "…",                 16 bytes for each of them, in the same order, in base64
+      "types": ["bigint"],            theirs; left out where nothing is remembered
       "replaces": {"0": 1200}         of a run with --full: records before these offsets go
     }
 
@@ -69,6 +70,7 @@ class Bookmark:
     )
     digests: bytes = b""
     replaces: Mapping[int, int] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
 
     def to_text(self) -> str:
         """Return what the ledger keeps."""
@@ -85,6 +87,7 @@ class Bookmark:
             "identity": list(self.identity),
             "positions": base64.b64encode(zlib.compress(steps.astype("<i8").tobytes())).decode(),
             "digests": base64.b64encode(rows.tobytes()).decode(),
+            **({"types": list(self.types)} if self.types else {}),
             **({"replaces": replaces} if replaces else {}),
         }
         return json.dumps(content)
@@ -104,7 +107,7 @@ class Bookmark:
         if not isinstance(content, dict) or content.get("version") != _VERSION:
             msg = f"expected an object of version {_VERSION}"
             raise ValueError(msg)
-        if set(content) - {"replaces"} != _FIELDS or content["kind"] not in KINDS:
+        if set(content) - {"replaces", "types"} != _FIELDS or content["kind"] not in KINDS:
             msg = f"its keys are {', '.join(sorted(map(str, content)))}"
             raise ValueError(msg)
         digests = base64.b64decode(content["digests"], validate=True)
@@ -125,6 +128,7 @@ class Bookmark:
             np.cumsum(np.frombuffer(steps, "<i8"), dtype=np.int64),
             digests,
             {int(number): _integer(of) for number, of in content.get("replaces", {}).items()},
+            tuple(map(str, content.get("types", []))),
         )
 
 
@@ -199,4 +203,5 @@ def next_bookmark(found: ReadRange, staged: StagedRows, about: Bookmark) -> Book
         np.fromiter(remembered.values(), np.int64, len(remembered)),
         b"".join(remembered),
         about.replaces,
+        about.types,
     )

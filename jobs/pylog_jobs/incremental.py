@@ -43,8 +43,9 @@ from pylog_jobs.bookmark import (
     start_after,
 )
 from pylog_jobs.config_file import placeholders_of, replace_placeholders
-from pylog_jobs.ingest_config import DELTA
+from pylog_jobs.ingest_config import DELTA, Microseconds
 from pylog_jobs.job import UsageError, describe, say_in_ui
+from pylog_jobs.record_frame import JSON_OPTIONS
 from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION
 from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO, instant_text
 from pylog_jobs.source_frame import MissingInputError, query_over, read_source
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
 
 WHOLE_ROW = "*"
 """First in an identity of all columns, of which equal rows are numbered."""
+_HOW_TO_FORGET = (
+    'once no row comes late any more, run with lag = "0s", which forgets them as soon as there is '
+    "a newer row, or give --full"
+)
 _PREFER_NTZ = "preferTimestampNTZ"
 _DAY_US = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -216,7 +221,10 @@ class _NextRows:
             return None
         rows = self._within(self._read(self._kind, (planned.start, planned.end)), planned)
         identity = self._identity(rows) if lag else ()
-        about = Bookmark(incremental.column, self._kind, planned.end, identity=identity)
+        types = self._types(rows, identity)
+        about = Bookmark(
+            incremental.column, self._kind, planned.end, identity=identity, types=types
+        )
         if last is not None:
             about = replace(about, positions=last.positions, digests=last.digests)
         if not lag:
@@ -285,8 +293,35 @@ class _NextRows:
         was = ", ".join(each for each in last.identity if each != WHOLE_ROW)
         msg = (
             "[incremental]: rows within the lag are known by their columns "
-            f"{was}, and now by others; once no row comes late any more, run "
-            'with lag = "0s", which forgets them, or give --full'
+            f"{was}, and now by others; {_HOW_TO_FORGET}"
+        )
+        raise UsageError(msg)
+
+    def _types(self, rows: DataFrame, identity: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the types that digests are of: of another one, the same value is another text."""
+        last = self._last
+        if not identity:
+            return ()
+        try:
+            schema = rows.select(*_identifying(identity)).schema
+        except PySparkException as error:
+            msg = f"[incremental]: key: {describe(error)}"
+            raise UsageError(msg) from error
+        found = tuple(
+            INTEGER if isinstance(each.dataType, _INTEGERS) else each.dataType.simpleString()
+            for each in schema
+        )
+        if last is None or not last.positions.size or last.types in ((), found):
+            return found
+        names = [each for each in identity if each != WHOLE_ROW]
+        changed = next(
+            f"{name} had type {was} and has type {now}"
+            for name, was, now in zip(names, last.types, found, strict=True)
+            if was != now
+        )
+        msg = (
+            f"[incremental]: {changed}, so that rows within the lag would be taken for new ones; "
+            f"{_HOW_TO_FORGET}"
         )
         raise UsageError(msg)
 
@@ -303,6 +338,15 @@ class _NextRows:
 
     def _lag(self) -> int:
         lag = self._incremental.lag or 0
+        if lag and isinstance(lag, Microseconds) is (self._kind == INTEGER):
+            expected = (
+                "a number of ids" if self._kind == INTEGER else 'a duration such as "2 hours"'
+            )
+            msg = (
+                f"[incremental]: {self._incremental.column} has type {self._kind}, so that lag is "
+                f"expected to be {expected}"
+            )
+            raise UsageError(msg)
         if self._kind == A_DATE:
             return -(-lag // _DAY_US)  # of a part of a day the whole one
         return lag
@@ -425,23 +469,19 @@ def _now_us() -> int:
     return (dt.datetime.now(dt.UTC) - _EPOCH) // dt.timedelta(microseconds=1)
 
 
+def _identifying(identity: tuple[str, ...]) -> list[Column]:
+    """Return what identifies a row."""
+    if identity[0] == WHOLE_ROW:
+        return [sf.col("`" + each.replace("`", "``") + "`") for each in identity[1:]]
+    return [sf.expr(each).alias(f"key{place}") for place, each in enumerate(identity)]
+
+
 def _with_digest(rows: DataFrame, identity: tuple[str, ...]) -> DataFrame:
     """Return rows with 16 bytes of a hash of what identifies each of them."""
     is_whole = identity[0] == WHOLE_ROW
-    if is_whole:
-        parts = [sf.col("`" + each.replace("`", "``") + "`") for each in identity[1:]]
-    else:
-        parts = [sf.expr(each).alias(f"key{place}") for place, each in enumerate(identity)]
-    told = sf.to_json(
-        sf.struct(sf.col(POSITION), *parts),
-        {
-            "ignoreNullFields": "false",
-            # To the microsecond, whatever the session's time zone.
-            "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-            "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-            "timeZone": "UTC",
-        },
-    )
+    parts = _identifying(identity)
+    # Whatever the session's time zone is.
+    told = sf.to_json(sf.struct(sf.col(POSITION), *parts), {**JSON_OPTIONS, "timeZone": "UTC"})
     if is_whole:
         # Equal rows are told apart by their number, so that as many are written as there are.
         rows = rows.withColumn(DIGEST, sf.sha2(told, 256))

@@ -256,6 +256,7 @@ def _ingest_next(
         _remove_replaced(config, last)
         piece = next_piece(spark, config, last.bookmark)
         if piece is None:
+            RowChecks(config.checks).ensure_passed(0)
             _LOGGER.info("there is nothing new")
             return Outcome(DONE, {**about, "window": None, "rows": 0}, _reads(config))
         _LOGGER.info("reading from %(from)s to %(to)s", piece.shown)

@@ -61,6 +61,10 @@ def _location(table: ConfigTable, key: str) -> str:
     return table.checked(lambda: str(pylog.jobs.absolute_location(text)), key)
 
 
+class Microseconds(int):
+    """A distance in time, and not in ids."""
+
+
 def _distance(table: ConfigTable, key: str) -> int | None:
     """Return a distance in ids, or in microseconds where a unit of time is given."""
     text = table.number_or_text(key)
@@ -73,7 +77,7 @@ def _distance(table: ConfigTable, key: str) -> int | None:
         raise table.error(
             key, f'is {text!r}, expected a duration such as "2 hours", or a number of ids'
         )
-    return pylog.jobs.parse_duration(match[1] + match[2][0]) * 1_000
+    return Microseconds(pylog.jobs.parse_duration(match[1] + match[2][0]) * 1_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +185,7 @@ class Incremental:
 
     column: str | None = config_key(ConfigTable.text)
     initial: str | None = config_key(ConfigTable.number_or_text)  # None: from the first row
-    lag: int | None = config_key(_distance)  # of microseconds, or ids
+    lag: int | None = config_key(_distance)  # of `Microseconds`, or ids
     upper: str | None = config_key(ConfigTable.number_or_text)
     key: tuple[str, ...] = config_key(ConfigTable.texts, ())  # None: the whole row
 
@@ -244,10 +248,11 @@ _SHOWN_OPTIONS = frozenset({"dbtable", "query", "path", "paths", "preparequery"}
 
 def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     """Return the configuration of one run, every value checked."""
-    _check_secrets(file)
+    _check_secrets(file.path, file.raw)
     parameters = window.values()
     used = file.placeholders(but=_JOB_ID)
     found = file.for_run(parameters)
+    _check_secrets(file.path, found.shown)  # a parameter may make a reference of what was none
     whole = ConfigTable(found.values, tuple(TABLES), file.path)
     tables = {name: whole.table(name, keys) for name, keys in TABLES.items()}
     trigger = read_table(Trigger, tables["trigger"])
@@ -280,11 +285,11 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     )
 
 
-def _check_secrets(file: ConfigFile) -> None:
+def _check_secrets(path: str, tables: Mapping[str, Any]) -> None:
     """Raise if a secret is anywhere but in an option that Spark does not show."""
-    for table, values in file.raw.items():
+    for table, values in tables.items():
         for key, value in values.items() if isinstance(values, dict) else ():
-            place = ConfigTable({}, (), f"{file.path}: [{table}]")
+            place = ConfigTable({}, (), f"{path}: [{table}]")
             if not has_reference(value):
                 continue
             if (table, key) != ("source", "options") or not isinstance(value, dict):

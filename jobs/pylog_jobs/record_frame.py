@@ -37,6 +37,13 @@ _TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "timestamp": ((TimestampType,), "TIMESTAMP"),
 }
 _HEADERS_TYPE = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
+JSON_OPTIONS = {
+    "ignoreNullFields": "false",
+    # To the microsecond, where Spark would cut it off after the millisecond.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Of ``to_json``: rows as they are."""
 
 
 def to_records(
@@ -95,7 +102,7 @@ def _whole_row(rows: DataFrame, columns: Sequence[str], expressions: RecordExpre
     row = sf.struct(*(sf.col(_quoted(name)) for name in names))
     if expressions.value_format != AVRO:
         # Every row has every column, as a schema would have it; Spark leaves nulls out.
-        return sf.to_json(row, {"ignoreNullFields": "false"})
+        return sf.to_json(row, JSON_OPTIONS)
     schema = [] if expressions.avro_schema is None else [sf.lit(expressions.avro_schema)]
     column = sf.call_function("to_avro", row, *schema)
     try:

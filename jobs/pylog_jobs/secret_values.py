@@ -68,7 +68,8 @@ class SecretValues:
                 "what is no secret by --param"
             )
             raise ValueError(msg)
-        for shown in {value, *value.splitlines(), json.dumps(value)[1:-1]}:
+        # An error's text may end with it, and is stripped.
+        for shown in {value, value.strip(), *value.splitlines(), json.dumps(value)[1:-1]}:
             if len(shown) >= LEAST_CHARACTERS:
                 self._references.setdefault(shown, reference)
         return value

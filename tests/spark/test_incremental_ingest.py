@@ -325,6 +325,75 @@ def test_a_check_that_makes_no_sense_is_named(
     assert not (folder / "logs").exists()
 
 
+@pytest.mark.parametrize(
+    ("column", "lag", "expected"),
+    [
+        (
+            "at",
+            "7200",
+            'at has type timestamp, so that lag is expected to be a duration such as "2',
+        ),
+        ("day", "2", "day has type date, so that lag is expected to be a duration"),
+        ("id", '"2 hours"', "id has type integer, so that lag is expected to be a number of ids"),
+    ],
+)
+def test_a_lag_of_another_unit_than_the_column_s_is_refused(
+    session: SparkSession, folder: Path, column: str, lag: str, expected: str
+) -> None:
+    add(folder, "a", (1, "10:00:00"))
+    with pytest.raises(UsageError) as caught:
+        run(session, folder, f'[incremental]\ncolumn = "{column}"\nlag = {lag}\n')
+    assert expected in str(caught.value)
+    assert not (folder / "logs").exists()
+
+
+@pytest.mark.parametrize("key", ["", 'key = "amount"\n'])
+def test_a_column_that_changes_its_type_doubles_no_row_within_the_lag(
+    session: SparkSession, folder: Path, key: str
+) -> None:
+    source = '[source]\nformat = "parquet"\npath = "{folder}/lake"\n'
+    by_id = f'[incremental]\ncolumn = "id"\nlag = 5\n{key}'
+
+    def write(kind: str, number: str, count: int = 3) -> None:
+        columns = f"CAST(id AS {number}) AS id", f"CAST(id AS {kind}) AS amount"
+        rows = session.range(count).selectExpr(*columns)
+        rows.write.mode("overwrite").parquet(f"{folder}/lake")
+
+    write("DECIMAL(10, 2)", "INT")
+    assert run(session, folder, by_id, source=source)["rows"] == 3
+    write("DECIMAL(10, 2)", "BIGINT")
+    assert run(session, folder, by_id, source=source)["rows"] == 0
+    write("DECIMAL(10, 4)", "BIGINT")
+    with pytest.raises(UsageError) as caught:
+        run(session, folder, by_id, source=source)
+    assert "amount had type decimal(10,2) and has type decimal(10,4), so" in str(caught.value)
+    write("DECIMAL(10, 4)", "BIGINT", 4)
+    assert run(session, folder, by_id.replace("lag = 5", "lag = 0"), source=source)["rows"] == 1
+    assert run(session, folder, by_id, source=source)["rows"] == 0
+    assert keys(folder) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("lag", ["0", "5"])
+def test_a_run_without_anything_new_has_too_few_rows(
+    session: SparkSession, folder: Path, lag: str
+) -> None:
+    by_id = f'[incremental]\ncolumn = "id"\nlag = {lag}\n[checks]\nmin_rows = 1\n'
+    add(folder, "a", (1, "10:00:00"))
+    assert run(session, folder, by_id)["rows"] == 1
+    with pytest.raises(CheckFailedError, match="there are 0 rows, and min_rows is 1"):
+        run(session, folder, by_id)
+
+
+def test_times_in_json_have_their_microseconds(session: SparkSession, folder: Path) -> None:
+    path = add(folder, "a", (1, "10:00:00.123456"))
+    path.write_text(path.read_text().replace("2026", "1960"), "utf-8")
+    run(session, folder, "")
+    [row] = pylog.scan(folder / "logs", topics="orders").to_table().to_pylist()
+    value = json.loads(row["value"])
+    assert dt.datetime.fromisoformat(value["at"]).microsecond == 123456
+    assert value["local"] == "1960-11-22T10:00:00.123456"
+
+
 @pytest.mark.thorough
 def test_random_schedules_stopped_at_system_calls_write_each_row_once(
     session: SparkSession,

@@ -11,6 +11,7 @@ from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
 from pylog_jobs.run_window import RunWindow
+from pylog_jobs.secret_values import SecretValues
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -391,6 +392,32 @@ def test_a_secret_that_is_not_there_or_would_be_shown_is_refused(
     monkeypatch.setenv("PYLOG_SHORT", "abc")
     text = SOURCE_OF_JDBC + RECORD + TARGET
     assert refusal(tmp_path, text.replace(old, new)).startswith(message)
+
+
+def test_a_parameter_puts_no_secret_where_it_would_be_shown(tmp_path: Path) -> None:
+    (tmp_path / "eu").write_text("correct horse")
+    of_region = f"${{file:{tmp_path}/{{region}}}}"
+    text = SOURCE_OF_JDBC + RECORD + TARGET
+    for value, parameters in (
+        (of_region, {"region": "eu"}),
+        ("{whole}", {"whole": f"${{file:{tmp_path}/eu}}"}),
+    ):
+        window = RunWindow.of_day(DAY, parameters)
+        with pytest.raises(UsageError, match=r"\[record\]: value has a secret, and Spark's UI"):
+            read(tmp_path, text.replace('"body"', f"\"'{value}'\""), window)
+    window = RunWindow.of_day(DAY, {"region": "eu"})
+    found = read(tmp_path, text.replace("hunter2", of_region), window)
+    assert found.source.options["password"] == "correct horse"  # noqa: S105
+
+
+def test_a_secret_is_hidden_where_its_blanks_are_stripped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLOG_TEST_SECRET", " hunter22 ")
+    secrets = SecretValues()
+    assert secrets.resolve("a${env:PYLOG_TEST_SECRET}b") == "a hunter22 b"
+    told = "no user hunter22 here: password= hunter22 ".strip()
+    assert "hunter22" not in secrets.hide(told)
 
 
 HOURLY = RunWindow(
