@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+import pylog
 from pylog.cli.browse.cells import (
     KEY,
     MOST_KEY_WIDTH,
