@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 TIMESTAMP = "timestamp"
 _REASON = "_corrupt_record"
 _MOST_MILLISECONDS = (2**63 - 1) // 1000
-_TOO_FAR = "ms is more than a TIMESTAMP holds: read with option timestampUnit=milliseconds"
+ADVICE_ON_TIMES = ": read with option timestampUnit=milliseconds"
+_TOO_FAR = f"ms is more than a TIMESTAMP holds{ADVICE_ON_TIMES}"
 
 
 class TimestampColumn(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pylog
-from pylog_jobs.job import DONE, FINDINGS, Outcome
+from pylog_jobs.job import DONE, FINDINGS, Outcome, topics_of
 
 if TYPE_CHECKING:
     import argparse
@@ -79,15 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) ->
 
 def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
     """Return what the arguments mean."""
-    names = [name for text in arguments.topic or () for name in text.split(",") if name]
-    if arguments.topic is not None and not names:
-        # A variable that is not set must not stand for every topic.
-        msg = f"--topic {arguments.topic[0]!r} names no topic; without --topic, all are meant"
-        raise ValueError(msg)
     path = arguments.server_properties
     return CleanupParameters(
         directory=arguments.directory,
-        topics=tuple(names) or None,
+        topics=topics_of(arguments.topic),
         server_properties=None if path is None else pylog.ServerProperties.read(path),
         config=_properties(arguments.config),
         now_ms=None if arguments.now is None else _milliseconds(arguments.now),

@@ -34,7 +34,7 @@ from pylog_jobs.export_output import (
     find_ranges,
     read_options,
 )
-from pylog_jobs.export_tables import DeltaOutput, IcebergOutput
+from pylog_jobs.export_tables import END_US, FIRST_US, DeltaOutput, IcebergOutput
 from pylog_jobs.hand_over import by_topic, write_hand_over
 from pylog_jobs.job import (
     DONE,
@@ -44,10 +44,12 @@ from pylog_jobs.job import (
     UsageError,
     describe,
     end_process,
+    topics_of,
 )
 from pylog_jobs.record_files import CSV, JSONL, PARQUET, RecordFiles
 from pylog_jobs.stop_request import StopRequest
 from pyspark_pylog.errors import ADVICE_ON_DAMAGE
+from pyspark_pylog.timestamps import ADVICE_ON_TIMES
 
 if TYPE_CHECKING:
     import argparse
@@ -74,6 +76,8 @@ _TYPES = {"string": pa.string(), "date": pa.date32(), "int": pa.int32(), "bigint
 """Of partition columns: what directories, Delta and Iceberg show as the same text."""
 _CORRUPT_RECORD = "_corrupt_record"
 _ERRORS_OF_LOGS = "pylog.errors."
+_OF_VALUES = re.compile("ValueError: ")
+"""What the error begins with of a task that cannot write a value in the format."""
 
 _LOGGER = logging.getLogger("pylog_jobs.export")  # also where this is __main__
 
@@ -95,7 +99,7 @@ class PartitionColumn(NamedTuple):
                 "such as hour=date_format(timestamp, 'yyyy-MM-dd-HH')"
             )
             raise UsageError(msg)
-        if match[1] in (*_COLUMNS, "batch", "run"):
+        if match[1].lower() in (*map(str.lower, _COLUMNS), "batch", "run"):
             msg = f"--partition-by {text!r}: {match[1]} is a column already; give another name"
             raise UsageError(msg)
         return cls(match[1], match[2].strip())
@@ -267,6 +271,13 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
     if len({each.name for each in columns}) < len(columns):
         msg = f"--partition-by names a column twice: {', '.join(each.name for each in columns)}"
         raise UsageError(msg)
+    hidden = [each.name for each in columns if each.name.startswith("_")]
+    if hidden and arguments.format not in (DELTA, ICEBERG):
+        msg = (
+            f"--partition-by names a column {hidden[0]}, and PyArrow passes over directories whose "
+            "names begin with an underscore; give another name"
+        )
+        raise UsageError(msg)
     outputs: dict[str, Callable[[str], Output]] = {DELTA: DeltaOutput, ICEBERG: IcebergOutput}
     open_output = outputs.get(arguments.format, ExportOutput)
     parameters = ExportParameters(
@@ -274,7 +285,7 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
         output=open_output(arguments.output),
         format=arguments.format,
         partition_by=columns,
-        topics=tuple(arguments.topic.split(",")) if arguments.topic else None,
+        topics=topics_of(None if arguments.topic is None else [arguments.topic]),
         pattern=arguments.pattern,
         isolation=arguments.isolation,
         mode=arguments.mode,
@@ -314,8 +325,10 @@ def run(
         folder = output.new_folder(number)
         try:
             files = _write(spark, parameters, ranges, schema, folder)
+            found = _find_far_times(spark, parameters, ranges, schema, files)
         except (PySparkException, Py4JJavaError) as error:
             found = _find_damage(spark, parameters, ranges, error)
+        if found:
             places = {(each.topic, each.partition) for each in found}
             ranges = [each for each in ranges if (each.topic, each.partition) not in places]
             damaged = [*damaged, *found]
@@ -438,16 +451,22 @@ def _find_damage(
     All ranges are read once more: a task ends at the first damage that it meets, and Spark at the
     first task that does.
     """
-    if _ERRORS_OF_LOGS not in describe(error):
+    text = describe(error)
+    if _OF_VALUES.match(text):
+        raise UsageError(text.removeprefix(_OF_VALUES.pattern)) from error
+    if _ERRORS_OF_LOGS not in text:
         raise error
-    _LOGGER.warning("a partition is damaged; looking for all that are: %s", _short(describe(error)))
-    columns = f"topic,partition,{_CORRUPT_RECORD}"
+    _LOGGER.warning("a partition is damaged; looking for all that are: %s", _short(text))
+    columns = f"topic,partition,offset,timestamp,{_CORRUPT_RECORD}"
     # In this mode a log ends before damage at its end, and ranges may lie behind that.
     rows = _load(
         spark, parameters, ranges, mode="PERMISSIVE", columns=columns, failOnDataLoss="false"
     )
+    is_left_out = sf.col(_CORRUPT_RECORD).isNotNull()
+    if parameters.mode != FAILFAST:  # damage is passed over, and a time that no column holds is not
+        is_left_out &= sf.col("offset").isNotNull()
     found = (
-        rows.where(sf.col(_CORRUPT_RECORD).isNotNull())
+        rows.where(is_left_out)
         .groupBy("topic", "partition")
         .agg(sf.min(_CORRUPT_RECORD).alias("error"))
         .orderBy("topic", "partition")
@@ -458,9 +477,45 @@ def _find_damage(
     return [DamagedPartition(row.topic, row.partition, _short(row.error)) for row in found]
 
 
+def _find_far_times(
+    spark: SparkSession,
+    parameters: ExportParameters,
+    ranges: Sequence[PartitionRange],
+    schema: pa.Schema,
+    files: Sequence[WrittenFile],
+) -> list[DamagedPartition]:
+    """Return which of the ranges have times that the table has no place for."""
+    # pyiceberg makes Python's datetimes of them, and delta-rs of days that are partitions.
+    days = [each for each in parameters.partition_by if schema.field(each.name).type == pa.date32()]
+    if parameters.format != ICEBERG and not (parameters.format == DELTA and days):
+        return []
+    times = [each.bounds["timestamp"] for each in files]
+    if all(low >= FIRST_US and high < END_US for low, high in times):
+        return []
+    at = sf.unix_micros("timestamp")
+    columns = "topic,partition,timestamp"
+    rows = _load(
+        spark, parameters, ranges, mode=parameters.mode, columns=columns, failOnDataLoss="false"
+    )
+    found = (
+        rows.where((at < FIRST_US) | (at >= END_US))
+        .groupBy("topic", "partition")
+        .agg(sf.max(at).alias("at"))
+        .orderBy("topic", "partition")
+        .collect()
+    )
+    reason = f"ms is not in the years 1 to 9999, and --format {parameters.format} has no other ones"
+    return [
+        DamagedPartition(row.topic, row.partition, f"timestamp {row.at // 1000} {reason}")
+        for row in found
+    ]
+
+
 def _short(text: str) -> str:
     """Return an error without its class, and without advice on options that this job lacks."""
-    return text.partition(f"; {ADVICE_ON_DAMAGE}")[0].removeprefix(_ERRORS_OF_LOGS)
+    for advice in (f"; {ADVICE_ON_DAMAGE}", ADVICE_ON_TIMES):
+        text = text.partition(advice)[0]
+    return text.removeprefix(_ERRORS_OF_LOGS)
 
 
 def read_ranges(

@@ -337,7 +337,9 @@ def find_ranges(
     """Return a range for every partition, empty ones included, and what cannot have one."""
     column = "last_stable_offset" if isolation == READ_COMMITTED else "log_end_offset"
     ranges, damaged = [], []
-    for row in partitions.to_pylist():
+    names = ("topic", "partition", "log_start_offset", column, "topic_id", "defects")
+    # Not the times, which may be after those that Python knows.
+    for row in partitions.select(names).to_pylist():
         before = exported.get((row["topic"], row["partition"]))
         name = f"{row['topic']}-{row['partition']}"
         start, end = row["log_start_offset"], row[column]

@@ -240,7 +240,7 @@ def _delta_filesystem(uri: str) -> fs.FileSystem:
     return fs.PyFileSystem(DeltaStorageHandler(uri))
 
 
-_FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
+FIRST_US, END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 """The years 1 to 9999, in microseconds: other times have no text in statistics."""
 
 
@@ -250,7 +250,7 @@ def _delta_statistics(file: WrittenFile) -> str:
     }
     times = file.bounds.get("timestamp")
     if times is not None:
-        if times[0] >= _FIRST_US and times[1] < _END_US:
+        if times[0] >= FIRST_US and times[1] < END_US:
             bounds["timestamp"] = [
                 (_EPOCH + dt.timedelta(microseconds=each)).isoformat(timespec="milliseconds") + "Z"
                 for each in times
@@ -335,12 +335,15 @@ class IcebergOutput(_Table):
         self._parse_location = PyArrowFileIO.parse_location
         try:
             self._catalog: Catalog = catalog.load_catalog(of_catalog)
-        except Exception as error:
+        except (ValueError, exceptions.NotInstalledError) as error:
             msg = (
                 f"pyiceberg has no catalog {of_catalog!r} ({error}); describe it in "
                 f"~/.pyiceberg.yaml, or by PYICEBERG_CATALOG__{of_catalog.upper()}__URI"
             )
             raise UsageError(msg) from error
+        except Exception as error:  # of whatever client the catalog has
+            msg = f"catalog {of_catalog!r} does not answer: {error}"
+            raise JobFailedError(msg) from error
         self._table: Table | None = None
 
     def last_run(self) -> ExportRun | None:

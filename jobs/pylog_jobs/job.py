@@ -90,6 +90,10 @@ _P = TypeVar("_P")
 _LOGGER = logging.getLogger(__name__)
 
 
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def is_of_analysis(error: BaseException) -> bool:
     """Whether Spark refused what it was asked to do, before it did anything.
 
@@ -160,11 +164,12 @@ class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; a traceback, of ``--debug`` alone, follows it."""
         text = self._secrets.hide(record.getMessage())
-        record.message = _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+        record.message = _printable(text)
         record.asctime = self.formatTime(record, self.datefmt)
         line = self.formatMessage(record)
         if record.exc_info:
-            line = f"{line}\n{self._secrets.hide(self.formatException(record.exc_info))}"
+            trace = self._secrets.hide(self.formatException(record.exc_info)).expandtabs(4)
+            line = "\n".join([line, *map(_printable, trace.split("\n"))])
         return line
 
 
@@ -221,8 +226,8 @@ class Job(Generic[_P]):
     """One job: how it is called and what it does.
 
     ``prepare`` returns what the arguments mean, checked as far as that is possible without Spark:
-    its ``ValueError``, ``OSError`` or `LogStorageError` is exit status 2. ``run`` does the work,
-    and first checks what only Spark can check.
+    its ``ValueError``, ``OverflowError``, ``OSError`` or `LogStorageError` is exit status 2, its
+    `JobFailedError` 3. ``run`` does the work, and first checks what only Spark can check.
     """
 
     name: str
@@ -262,8 +267,10 @@ class Job(Generic[_P]):
             parsed = self._parser().parse_args(arguments, argparse.Namespace(secrets=secrets))
             reports.begin(self.name, parsed)
             parameters = self.prepare(parsed)
-        except (ValueError, LogStorageError, OSError) as error:
+        except (ValueError, OverflowError, LogStorageError, OSError) as error:
             return self._failure(error, UNUSABLE, is_debug=is_debug)
+        except JobFailedError as error:
+            return self._failure(error, FAILED, is_debug=is_debug)
         except KeyboardInterrupt:
             stopped = StoppedError(signal.SIGINT)
             return self._failure(stopped, status_of(stopped), is_debug=is_debug)
@@ -332,6 +339,23 @@ def status_of(error: Exception) -> int:
     if isinstance(error, (UsageError, JavaNotFoundError)) or is_of_analysis(error):
         return UNUSABLE
     return FAILED
+
+
+def topics_of(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the topics that values of ``--topic`` name, with commas; None if there is none.
+
+    Raises
+    ------
+    UsageError
+        A value is empty: a variable that is not set must not stand for every topic.
+    """
+    if given is None:
+        return None
+    names = tuple(name for text in given for name in text.split(",") if name)
+    if not names:
+        msg = f"--topic {given[0]!r} names no topic; without --topic, all are meant"
+        raise UsageError(msg)
+    return names
 
 
 class _Parser(argparse.ArgumentParser):

@@ -31,6 +31,7 @@ PARQUET, CSV, JSONL = "parquet", "csv", "jsonl"
 
 _TASK_RESULT = "path string, rows long, bytes long, partition string, bounds string"
 _BOUNDED = ("partition", "offset", "timestamp")
+_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,19 +203,25 @@ def _parts(
     """Yield the rows of a sorted batch, split where the values of the columns change."""
     columns = [batch.column(name) for name in names]
 
-    def values_at(row: int) -> tuple[object, ...]:
-        return tuple(column[row].as_py() for column in columns)
+    def values_at(row: int) -> tuple[str | None, ...]:
+        return tuple(_text(column[row]) for column in columns)
 
     start = 0
     while start < batch.num_rows:
         values = values_at(start)
         rest = range(start, batch.num_rows)
         end = start + bisect_right(rest, 0, key=lambda row: int(values_at(row) != values))
-        yield (
-            tuple(None if each is None else str(each) for each in values),
-            batch.slice(start, end - start),
-        )
+        yield values, batch.slice(start, end - start)
         start = end
+
+
+def _text(value: pa.Scalar) -> str | None:
+    """Return a value of a partition column as Spark writes it, a day of any year."""
+    if not value.is_valid:
+        return None
+    if isinstance(value, pa.Date32Scalar):
+        return str(pylog.jobs.calendar_text(value.value * _DAY_SECONDS, 1).partition("T")[0])
+    return str(value.as_py())
 
 
 def sync(path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs.job import DONE, FINDINGS, Job, Outcome, end_process
+from pylog_jobs.job import DONE, FINDINGS, Job, Outcome, end_process, topics_of
 
 if TYPE_CHECKING:
     import argparse
@@ -79,9 +79,9 @@ def prepare(arguments: argparse.Namespace) -> VerifyParameters:
     """Return the parameters, after a look at the directory."""
     paths = tuple(pylog.jobs.absolute_location(each) for each in arguments.paths)
     directory = pylog.open_directory(*paths)
-    topics = arguments.topic.split(",") if arguments.topic else None
+    topics = topics_of(None if arguments.topic is None else [arguments.topic])
     if topics is None and arguments.pattern is None:
-        topics = list(directory.topics)
+        topics = tuple(directory.topics)
     views = directory.select(topics=topics, pattern=arguments.pattern)
     if not views:
         msg = f"there is nothing to verify: no topic of {', '.join(map(str, paths))} was chosen"

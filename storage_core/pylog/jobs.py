@@ -51,6 +51,7 @@ _PUBLIC = LazyNames(
         "pylog.server.socket_server": ("tls_context",),
         "pylog.tables.tables": ("metadata_table",),
         "pylog.text.instants": (
+            "calendar_text",
             "parse_cleanup_time",
             "parse_duration",
             "parse_time",

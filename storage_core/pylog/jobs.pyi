@@ -28,6 +28,7 @@ from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
 from pylog.server.sasl import read_users as read_users
 from pylog.server.socket_server import tls_context as tls_context
 from pylog.tables.tables import metadata_table as metadata_table
+from pylog.text.instants import calendar_text as calendar_text
 from pylog.text.instants import parse_cleanup_time as parse_cleanup_time
 from pylog.text.instants import parse_duration as parse_duration
 from pylog.text.instants import parse_time as parse_time

@@ -7,7 +7,7 @@ import base64
 import csv
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars
 import pyarrow as pa
@@ -16,7 +16,9 @@ import pytest
 import pylog
 from pylog_jobs import export
 from pylog_jobs.job import JobFailedError, UsageError
+from tests.support.batches import Stored, batch_v2, marker
 from tests.support.golden import Holds, golden_partitions, read_expected
+from tests.support.log_files import write_partition
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
@@ -388,6 +390,7 @@ def test_delta_skips_files_by_offset_and_time(session: SparkSession, tmp_path: P
     [
         ("hour", "expected topic, partition, date or NAME=EXPRESSION"),
         ("key=topic", "key is a column already"),
+        ("Key=topic", "Key is a column already"),
     ],
 )
 def test_partitions_that_make_no_sense_are_refused_before_spark_starts(
@@ -473,3 +476,88 @@ def test_nothing_is_handed_over_while_a_partition_is_damaged(
     outcome = export.run(session, prepared(tmp_path / "logs", "csv", "--hand-over", str(to)))
     assert (outcome.status, outcome.summary["handOver"]) == (1, None)
     assert not to.exists()
+
+
+FAR_MS = 1_700_000_000_000_000
+"""Microseconds that a producer took for milliseconds: a time of the year 55840."""
+
+
+def write_far(logs: Path, far_ms: int = FAR_MS) -> None:
+    """Write a partition with a time far away, and one without."""
+    records = [Stored(at, each, b"k", b"%d" % at) for at, each in enumerate((FIRST_MS, far_ms))]
+    write_partition(logs, {0: [batch_v2(records)]}, name="orders-0")
+    write_partition(logs, {0: [batch_v2([Stored(0, FIRST_MS, b"k", b"9")])]}, name="web-0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "by"), [("delta", "date"), ("iceberg", "date"), ("iceberg", "topic")]
+)
+def test_a_time_that_a_table_has_no_place_for_holds_up_no_other_partition(
+    session: SparkSession, tmp_path: Path, kind: str, by: str
+) -> None:
+    write_far(tmp_path / "logs")
+    outcome = export.run(session, prepared(tmp_path / "logs", kind, "--partition-by", by))
+    assert outcome.status == 1
+    [damaged] = cast("list[dict[str, Any]]", outcome.summary["damagedPartitions"])
+    assert (damaged["topic"], damaged["partition"]) == ("orders", 0)
+    assert damaged["error"].startswith(f"timestamp {FAR_MS} ms is not in the years 1 to 9999")
+    assert numbers(tmp_path, kind) == [9]
+
+
+@pytest.mark.parametrize("kind", ["delta", "csv", "jsonl"])
+def test_a_time_of_any_year_is_exported_where_there_is_a_place_for_it(
+    session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    write_far(tmp_path / "logs")
+    by = "topic" if kind == "delta" else "date"
+    outcome = export.run(session, prepared(tmp_path / "logs", kind, "--partition-by", by))
+    assert (outcome.status, outcome.summary["rows"]) == (0, 3)
+    if kind == "delta":
+        times = table_of(tmp_path, kind)["timestamp"].cast("int64").to_pylist()
+        assert max(times) == FAR_MS * 1000
+    else:
+        days = {each.parent.name for each in (tmp_path / kind).rglob(f"*.{kind}")}
+        assert days == {"date=2026-11-20", "date=+55840-11-08"}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_offsets_of_markers_alone_are_a_run_of_their_own(
+    session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    logs = tmp_path / "logs"
+    data = Stored(0, FIRST_MS, b"k", b"1")
+    aborted = batch_v2([data], producer_id=7, producer_epoch=0, is_transactional=True)
+    ended = marker(1, 0, producer_id=7, timestamp=FIRST_MS)
+    write_partition(logs, {0: [aborted, ended]}, name="orders-0")
+    read_committed = prepared(logs, kind, "--isolation", "read_committed")
+    outcome = export.run(session, read_committed)
+    assert (outcome.status, outcome.summary["rows"], outcome.summary["offsets"]) == (0, 0, 2)
+    again = export.run(session, prepared(logs, kind, "--isolation", "read_committed"))
+    assert (again.status, again.summary["run"]) == (0, None)
+    assert numbers(tmp_path, kind) == []
+
+
+def test_text_that_csv_cannot_hold_is_tried_once(session: SparkSession, tmp_path: Path) -> None:
+    records = [Stored(0, FIRST_MS, b"k", b"\xff")]
+    write_partition(tmp_path / "logs", {0: [batch_v2(records)]}, name="orders-0")
+    with pytest.raises(UsageError, match="a value is not UTF-8, and CSV has nothing else for text"):
+        export.run(session, prepared(tmp_path / "logs", "csv", "--values", "text"))
+
+
+def test_what_would_be_exported_by_mistake_is_refused(tmp_path: Path) -> None:
+    append(tmp_path / "logs", range(2))
+    with pytest.raises(UsageError, match="--topic '' names no topic; without --topic, all are"):
+        prepared(tmp_path / "logs", "csv", "--topic", "")
+    with pytest.raises(UsageError, match="PyArrow passes over directories whose names begin with"):
+        prepared(tmp_path / "logs", "csv", "--partition-by", "_hour=date_format(timestamp, 'HH')")
+
+
+def test_a_catalog_that_does_not_answer_may_at_the_next_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path / "logs", range(2))
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "rest")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", "http://127.0.0.1:9/")
+    monkeypatch.setattr(pyiceberg_catalog, "_ENV_CONFIG", Config())
+    with pytest.raises(JobFailedError, match="catalog 'lake' does not answer"):
+        prepared(tmp_path / "logs", "iceberg")

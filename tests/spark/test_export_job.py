@@ -13,7 +13,9 @@ from pylog_jobs import export
 from pylog_jobs.export import ExportParameters
 from pylog_jobs.export_output import ExportOutput, ExportRun
 from pylog_jobs.job import JobFailedError, UsageError
+from tests.support.batches import Stored, batch_v2
 from tests.support.golden import Holds, golden_partitions, read_expected
+from tests.support.log_files import write_partition
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
@@ -298,3 +300,19 @@ def test_where_all_that_is_new_is_damaged_no_run_is_published(
     assert ExportOutput(str(tmp_path / "out")).last_run() is None
     dropping = parameters(tmp_path / "logs", tmp_path / "out", mode="DROPMALFORMED")
     assert export.run(session, dropping).status == 0
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_a_time_that_no_column_holds_holds_up_no_other_partition(
+    session: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    nanoseconds = 1_700_000_000_000_000_000  # that a producer took for milliseconds
+    write_partition(tmp_path / "logs", {0: [batch_v2([Stored(0, nanoseconds, b"k", b"1")])]})
+    append(tmp_path / "logs", range(3), "web")
+    outcome = export.run(session, parameters(tmp_path / "logs", tmp_path / "out", mode=mode))
+    assert outcome.status == 1
+    error = f"timestamp {nanoseconds} ms is more than a TIMESTAMP holds"
+    assert outcome.summary["damagedPartitions"] == [
+        {"topic": "orders", "partition": 0, "error": error}
+    ]
+    assert numbers(session.read.parquet(str(tmp_path / "out"))) == [0, 1, 2]

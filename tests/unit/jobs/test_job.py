@@ -271,3 +271,33 @@ def test_ctrl_c_before_spark_starts_is_one_line_too(capsys: pytest.CaptureFixtur
 
     assert sample(raising(AssertionError()), prepare=prepare).main([]) == 130
     assert summary_of(capsys)[0]["status"] == "stopped"
+
+
+def test_a_traceback_has_no_escape_sequence(
+    session: FakeSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample(raising(JobFailedError("a\x1b[2Jb"))).main(["--debug"])
+    err = capsys.readouterr().err
+    assert "JobFailedError: a\\x1b[2Jb\n" in err
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(OverflowError("date value out of range"), job.UNUSABLE), (JobFailedError("no"), job.FAILED)],
+)
+def test_what_is_wrong_before_spark_starts_is_a_summary(
+    capsys: pytest.CaptureFixture[str], error: Exception, status: int
+) -> None:
+    failing = sample(raising(AssertionError()), prepare=raising(error))
+    assert failing.main([]) == status
+    summary, _ = summary_of(capsys)
+    assert summary["error"] == str(error)
+
+
+@pytest.mark.parametrize("given", [[""], [",", ""]])
+def test_an_empty_topic_does_not_stand_for_all(given: list[str]) -> None:
+    assert job.topics_of(None) is None
+    assert job.topics_of(["a,b", "c,"]) == ("a", "b", "c")
+    with pytest.raises(UsageError, match="names no topic; without --topic, all are meant"):
+        job.topics_of(given)
