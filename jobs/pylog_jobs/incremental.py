@@ -61,7 +61,9 @@ _HOW_TO_FORGET = (
     'once no row comes late any more, run with lag = "0s", which forgets them as soon as there is '
     "a newer row, or give --full"
 )
+_JDBC = "jdbc"
 _PREFER_NTZ = "preferTimestampNTZ"
+_MOST_CLOCK_CHANGE_US = 3 * 3_600_000_000
 _DAY_US = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
@@ -219,7 +221,9 @@ class _NextRows:
             )
         if planned is None:
             return None
-        rows = self._within(self._read(self._kind, (planned.start, planned.end)), planned)
+        rows = self._within(
+            self._read(self._kind, (planned.start, planned.end)), planned.start, planned.end
+        )
         identity = self._identity(rows) if lag else ()
         types = self._types(rows, identity)
         about = Bookmark(
@@ -254,11 +258,28 @@ class _NextRows:
             }[self._kind]
         )
 
-    def _within(self, rows: DataFrame, planned: ReadRange) -> DataFrame:
-        rows = rows.where(self._column() < self._literal(planned.end))
-        if planned.start is None:
+    def _within(self, rows: DataFrame, start: int | None, end: int | None) -> DataFrame:
+        column, value, margin = self._column(), self._value(), self._margin
+        if start is not None:
+            rows = rows.where(column >= self._literal(start - margin))
+        if end is not None:
+            rows = rows.where(column < self._literal(end + margin))
+        if not margin:
             return rows
-        return rows.where(self._column() >= self._literal(planned.start))
+        # Not of a type that is passed on.
+        if start is not None:
+            rows = rows.where(value >= start)
+        return rows if end is None else rows.where(value < end)
+
+    @property
+    def _margin(self) -> int:
+        """How much more is asked for at both ends.
+
+        A database gets an instant as the text of this machine's local time, and takes that of an
+        hour which clocks show twice for one of both.
+        """
+        is_by_clock = self._kind == TIMESTAMP and str(self._source.format).lower() == _JDBC
+        return _MOST_CLOCK_CHANGE_US if is_by_clock else 0
 
     def _literal(self, position: int) -> Column:
         """Return a literal of the column's own type, which databases and file formats compare."""
@@ -270,9 +291,7 @@ class _NextRows:
         return sf.expr(f"{word}'{position_text(self._kind, position)}'")
 
     def _newest(self, start: int | None) -> int | None:
-        rows = self._read(self._kind, (start, None))
-        if start is not None:
-            rows = rows.where(self._column() >= self._literal(start))
+        rows = self._within(self._read(self._kind, (start, None)), start, None)
         say_in_ui(self._spark, f"newest {self._incremental.column}")
         [[newest]] = rows.agg(sf.max(self._value())).collect()
         return None if newest is None else int(newest)
@@ -379,7 +398,7 @@ def _without_session_zone(source: Source) -> Source:
     instants, in UTC, which the database compares with times of no zone: rows would be missed.
     """
     names = {name.lower() for name in source.options}
-    if str(source.format).lower() != "jdbc" or _PREFER_NTZ.lower() in names:
+    if str(source.format).lower() != _JDBC or _PREFER_NTZ.lower() in names:
         return source
     return replace(source, options={**source.options, _PREFER_NTZ: "true"})
 

@@ -86,3 +86,40 @@ def test_the_example_reads_what_is_new_and_late_rows_once(
         assert ingest() == [(1, "n1"), (1, "new"), (2, "n2"), (3, "n3"), (5, "n5")]
         assert len(ingest()) == 5
         driver.stop()
+
+
+def test_no_row_of_the_hour_that_a_clock_shows_twice_is_missed_or_doubled(
+    tmp_path: Path, spark_home: Path
+) -> None:
+    require_java()
+    [text] = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    config = tmp_path / "orders.toml"
+    variables = {
+        "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jdbc_drivers()))} pyspark-shell",
+        "SHOP_PASSWORD": PASSWORD,
+        "TZ": "America/New_York",  # 01:00 to 02:00 of 2026-11-01 is 05:00 to 07:00 in UTC
+    }
+    module = "tests.kills.ingest_driver"
+    with (
+        postgres_server() as server,
+        Driver(
+            LOCAL, tmp_path / "log", home=spark_home, module=module, variables=variables
+        ) as driver,
+    ):
+        for old, new in (
+            ("jdbc:postgresql://db/shop", server.url),
+            ("/srv/pylog", str(tmp_path)),
+            ('"etl"', '"postgres"'),
+            ('lag = "2 hours"', 'lag = "0s"'),
+        ):
+            text = text.replace(old, new)
+        config.write_text(text)
+        server.execute("CREATE TABLE orders (id INT, updated_at timestamptz)")
+        expected = []
+        for number, time in enumerate(("05:20", "05:40", "06:10", "06:30", "08:00")):
+            server.execute(f"INSERT INTO orders VALUES ({number}, '2026-11-01 {time}Z')")  # noqa: S608
+            assert driver.ask({"arguments": ["--config", str(config)]}) == ""
+            found = pylog.scan(tmp_path / "logs", topics="orders").to_table().to_pylist()
+            expected.append(number)
+            assert sorted(json.loads(each["value"])["id"] for each in found) == expected
+        driver.stop()
