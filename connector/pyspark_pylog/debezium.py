@@ -13,13 +13,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from pyspark_pylog.relation import PylogTable
 
+_PLACE = ("topic", "partition", "offset")
+_CORRUPT = "_corrupt_record"
 _NO_ENVELOPE = "the value is not a change event of Debezium in JSON: "
+_NO_TIME = (
+    "is a TIMESTAMP, and the value has no text of a time there; declare a number BIGINT, of which "
+    "timestamp_millis() or timestamp_micros() makes a time: "
+)
 
 
 def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
@@ -32,7 +39,9 @@ def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
         ``partition``, ``offset`` and ``value`` among the columns.
     row
         The columns of the database's table, as in ``CREATE TABLE``: ``"id BIGINT, name STRING"``.
-        Others are left out; one that an event does not have is null.
+        Others are left out; one that an event does not have is null. A ``TIMESTAMP`` is a text in
+        the event (``io.debezium.time.ZonedTimestamp``); times that it has as numbers are ``BIGINT``
+        or, those in days, ``INT``.
 
     Returns
     -------
@@ -53,22 +62,51 @@ def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
     >>> pyspark_pylog.debezium(customers, "id BIGINT, name STRING").select("op", "name").collect()
     [Row(op='c', name='anna')]
     """
-    change = f"before STRUCT<{row}>, after STRUCT<{row}>, op STRING, ts_ms BIGINT"
-    schema = f"{change}, payload STRUCT<{change}>, _corrupt_record STRING"
-    text = sf.col("value").cast("string")
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt_record"}
-    parsed = records.where(sf.col("value").isNotNull()).select(
-        *("topic", "partition", "offset"), sf.from_json(text, schema, options).alias("event")
+    columns = StructType.fromDDL(row)
+    times = [each.name for each in columns if isinstance(each.dataType, TimestampType)]
+    as_text = StructType(
+        [
+            StructField(each.name, StringType() if each.name in times else each.dataType)
+            for each in columns
+        ]
     )
-    wanted = [
-        sf.coalesce(f"event.payload.{name}", f"event.{name}").alias(name)
-        for name in ("op", "ts_ms", "before", "after")
+    change = [
+        *(StructField("before", as_text), StructField("after", as_text)),
+        *(StructField("op", StringType()), StructField("ts_ms", LongType())),
     ]
-    place = sf.concat_ws("-", "topic", "partition")
-    error = sf.concat(sf.lit(_NO_ENVELOPE), place, sf.lit(" offset "), sf.col("offset"))
+    payload = StructField("payload", StructType(change))
+    schema = StructType([*change, payload, StructField(_CORRUPT, StringType())])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed = records.where(sf.col("value").isNotNull()).select(
+        *_PLACE, sf.from_json(sf.col("value").cast("string"), schema, options).alias("event")
+    )
+    place = sf.concat(sf.concat_ws("-", "topic", "partition"), sf.lit(" offset "), sf.col("offset"))
     op = sf.coalesce("event.payload.op", "event.op")
-    is_broken = op.isNull() | sf.col("event._corrupt_record").isNotNull()
-    checked = sf.when(is_broken, sf.raise_error(error)).otherwise(op).alias("op")
-    changes = parsed.select("topic", "partition", "offset", checked, *wanted[1:])
+    is_broken = op.isNull() | sf.col(f"event.{_CORRUPT}").isNotNull()
+    # Whichever columns are asked for: what nobody asks for, Spark does not look at.
+    refused = sf.raise_error(sf.concat(sf.lit(_NO_ENVELOPE), place))
+    checked = parsed.select(
+        *_PLACE, sf.when(is_broken, refused).otherwise(sf.col("event")).alias("event")
+    )
+    op, ts_ms, before, after = (
+        sf.coalesce(f"event.payload.{name}", f"event.{name}")
+        for name in ("op", "ts_ms", "before", "after")
+    )
+    for name in times:
+        before, after = (_with_time(state, name, place) for state in (before, after))
+    changes = checked.select(
+        *_PLACE,
+        *(op.alias("op"), ts_ms.alias("ts_ms"), before.alias("before"), after.alias("after")),
+    )
     state = sf.when(sf.col("op") == "d", sf.col("before")).otherwise(sf.col("after"))
     return changes.withColumn("_row", state).select(*changes.columns, "_row.*")
+
+
+def _with_time(state: Column, name: str, place: Column) -> Column:
+    """Return a row's state whose column has a time in the place of its text."""
+    text = state[name]
+    # Spark itself would take a number for seconds, where Debezium has milli- or microseconds.
+    time = sf.when(~text.rlike("^-?[0-9]+$"), sf.try_to_timestamp(text))
+    error = sf.concat(sf.lit(f"{name} {_NO_TIME}"), place)
+    is_wrong = text.isNotNull() & time.isNull()
+    return state.withField(name, sf.when(is_wrong, sf.raise_error(error)).otherwise(time))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
@@ -48,7 +48,12 @@ from pylog_jobs.job import UsageError, describe, say_in_ui
 from pylog_jobs.record_frame import JSON_OPTIONS
 from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION
 from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO, instant_text
-from pylog_jobs.source_frame import MissingInputError, query_over, read_source
+from pylog_jobs.source_frame import (
+    MissingInputError,
+    how_to_install,
+    query_over,
+    read_source,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -566,6 +571,12 @@ def _newest_of_delta(spark: SparkSession, source: Source) -> int | None:
     escaped = _only_path(source).replace("`", "``")
     try:
         [row] = spark.sql(f"DESCRIBE HISTORY delta.`{escaped}` LIMIT 1").collect()
+    except ParseException as error:
+        msg = (
+            "[source]: Spark does not know Delta's statements: set spark.sql.extensions to "
+            f"io.delta.sql.DeltaSparkSessionExtension, and {how_to_install(spark, source, '')}"
+        )
+        raise UsageError(msg) from error
     except PySparkException as error:
         raise MissingInputError(f"[source]: {describe(error)}") from error
     return int(row["version"])

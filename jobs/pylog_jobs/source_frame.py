@@ -66,7 +66,7 @@ def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> Data
     except (PySparkException, Py4JJavaError) as error:
         text = describe(error)
         if _NOT_INSTALLED.search(text):
-            raise UsageError(f"[source]: {text}; {_how_to_install(spark, source, text)}") from error
+            raise UsageError(f"[source]: {text}; {how_to_install(spark, source, text)}") from error
         condition = error.getCondition() if isinstance(error, PySparkException) else None
         if condition in _MISSING or _MISSING_LOG.search(text):
             raise MissingInputError(f"[source]: {text}") from error
@@ -111,7 +111,8 @@ def _query(spark: SparkSession, sql: str) -> DataFrame:
     return spark.sql(f"SELECT * FROM (\n{sql.strip().rstrip(';')}\n)")  # noqa: S608 - the user's own
 
 
-def _how_to_install(spark: SparkSession, source: Source, text: str) -> str:
+def how_to_install(spark: SparkSession, source: Source, text: str) -> str:
+    """Return which package to start the job with, by what an error says."""
     told = " ".join((text, source.format or "", source.options.get("url", ""), *source.path))
     version = spark.version
     package = next(

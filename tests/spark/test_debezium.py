@@ -74,5 +74,31 @@ def test_what_is_no_envelope_is_an_error_that_names_the_record(
 ) -> None:
     write(tmp_path, event("c", None, anne("Anne")), value)
     message = "not a change event of Debezium in JSON: customers-0 offset 1"
-    with pytest.raises(Exception, match=message):
-        debezium(table(spark, str(tmp_path)), ROW).select("op").collect()
+    for column in ("op", "ts_ms", "before", "after", "id"):
+        with pytest.raises(Exception, match=message):
+            debezium(table(spark, str(tmp_path)), ROW).select(column).collect()
+
+
+def test_a_time_is_a_text_and_a_number_is_no_time(spark: SparkSession, tmp_path: Path) -> None:
+    text, number = "2026-11-20T00:00:00.123456Z", 1_795_132_800_123
+    row = {"id": 1, "at": text}
+    write(
+        tmp_path,
+        event("u", {"id": 1, "at": None}, row, has_schema=True),
+        event("d", row, None),
+        event("c", None, {"id": 1, "at": number}),
+    )
+    records = table(spark, str(tmp_path)).where("offset < 2")
+    changes = debezium(records, "id BIGINT, at TIMESTAMP").selectExpr(
+        "op", "unix_micros(before.at)", "unix_micros(after.at)", "unix_micros(at)"
+    )
+    micros = 1_795_132_800_123_456
+    assert [tuple(each) for each in changes.collect()] == [
+        ("u", None, micros, micros),
+        ("d", micros, None, micros),
+    ]
+    whole = table(spark, str(tmp_path))
+    with pytest.raises(Exception, match="at is a TIMESTAMP, and the value has no text of a time"):
+        debezium(whole, "id BIGINT, at TIMESTAMP").select("at").collect()
+    last = debezium(whole, "id BIGINT, at BIGINT").where("offset = 2").select("at").collect()
+    assert [each.at for each in last] == [number]

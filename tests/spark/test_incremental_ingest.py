@@ -394,6 +394,14 @@ def test_times_in_json_have_their_microseconds(session: SparkSession, folder: Pa
     assert value["local"] == "1960-11-22T10:00:00.123456"
 
 
+def test_delta_without_its_package_is_not_taken_for_a_table_that_is_not_there_yet(
+    session: SparkSession, folder: Path
+) -> None:
+    source = '[source]\nformat = "delta"\npath = "{folder}/in"\non_missing = "skip"\n'
+    with pytest.raises(UsageError, match="--packages io.delta:delta-spark_2.13:VERSION"):
+        run(session, folder, "[incremental]\n", source=source)
+
+
 @pytest.mark.thorough
 def test_random_schedules_stopped_at_system_calls_write_each_row_once(
     session: SparkSession,
