@@ -398,7 +398,7 @@ def test_delta_without_its_package_is_not_taken_for_a_table_that_is_not_there_ye
     session: SparkSession, folder: Path
 ) -> None:
     source = '[source]\nformat = "delta"\npath = "{folder}/in"\non_missing = "skip"\n'
-    with pytest.raises(UsageError, match="--packages io.delta:delta-spark_2"):
+    with pytest.raises(UsageError, match="set spark"):
         run(session, folder, "[incremental]\n", source=source)
 
 
