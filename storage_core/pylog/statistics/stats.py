@@ -223,7 +223,7 @@ class LogStatistics:
                 *(each["topic"], each["partitions"], each["segments"], each["size_in_bytes"]),
                 *(each["records"], each["batches"]),
             )
-            for each in self.tables["topics"].to_pylist()
+            for each in _with_milliseconds(self.tables["topics"]).to_pylist()
         ]
         columns = ("topic", "partitions", "segments", "bytes", "records", "batches")
         return html_table(repr(self), columns, rows, len(rows), notes=self.problems)

@@ -95,3 +95,4 @@ def test_a_time_after_those_that_python_knows_is_a_time(tmp_path: Path) -> None:
     found = pylog.timeline(tmp_path, "orders")
     assert found.partitions[0].latest == [far]
     assert f"until {far} ms UTC" in found.html()
+    assert "orders" in pylog.stats(tmp_path)._repr_html_()
