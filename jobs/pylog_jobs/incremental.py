@@ -69,6 +69,7 @@ _HOW_TO_FORGET = (
 _JDBC = "jdbc"
 _PREFER_NTZ = "preferTimestampNTZ"
 _MOST_CLOCK_CHANGE_US = 3 * 3_600_000_000
+_MOST_AHEAD_OF_UTC_US = 14 * 3_600_000_000
 _DAY_US = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
@@ -217,8 +218,9 @@ class _NextRows:
         lag = self._lag()
         initial = self._position("initial", incremental.initial)
         upper = self._upper()
-        newest = self._newest(initial if last is None else start_after(last, lag))
-        planned = plan_range(last, initial=initial, lag=lag, upper=upper, newest=newest)
+        start = initial if last is None else start_after(last, lag)
+        newest, reached = self._newest(start, upper)
+        planned = plan_range(last, initial=initial, lag=lag, upper=upper, newest=reached)
         if newest is not None and upper is not None and newest >= upper:
             _LOGGER.info(
                 "rows up to %s wait: a run ends at %s",
@@ -295,11 +297,18 @@ class _NextRows:
         word = {TIMESTAMP_NTZ: "TIMESTAMP_NTZ", A_DATE: "DATE"}[self._kind]
         return sf.expr(f"{word}'{position_text(self._kind, position)}'")
 
-    def _newest(self, start: int | None) -> int | None:
+    def _newest(self, start: int | None, upper: int | None) -> tuple[int | None, int | None]:
+        """Return the largest position, and the largest one that this run reads.
+
+        The bookmark moves no farther than that: what comes before `upper` later is still new.
+        """
         rows = self._within(self._read(self._kind, (start, None)), start, None)
+        value = self._value()
         say_in_ui(self._spark, f"newest {self._incremental.column}")
-        [[newest]] = rows.agg(sf.max(self._value())).collect()
-        return None if newest is None else int(newest)
+        is_read = sf.lit(True) if upper is None else value < upper  # noqa: FBT003 - SQL's
+        [found] = rows.agg(sf.max(value), sf.max(sf.when(is_read, value))).collect()
+        newest, reached = (None if each is None else int(each) for each in found)
+        return newest, reached
 
     def _identity(self, rows: DataFrame) -> tuple[str, ...]:
         """Return the columns by which rows within the lag are recognised."""
@@ -378,8 +387,14 @@ class _NextRows:
     def _upper(self) -> int | None:
         text = self._incremental.upper
         if text is None:
-            # An instant in the future would make a bookmark that later rows never reach.
-            return _now_us() if self._kind == TIMESTAMP else None
+            # A time in the future would make a bookmark that later rows never reach. Without a zone
+            # it is one if no clock on earth shows it yet.
+            latest = _now_us() + _MOST_AHEAD_OF_UTC_US
+            return {
+                TIMESTAMP: _now_us(),
+                TIMESTAMP_NTZ: latest,
+                A_DATE: latest // _DAY_US + 1,
+            }.get(self._kind)
         ago = _AGO.fullmatch(text)
         if ago is None or self._kind == INTEGER:
             return self._position("upper", text)

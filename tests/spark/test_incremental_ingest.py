@@ -149,15 +149,18 @@ def test_a_run_starts_at_the_initial_value_and_ends_at_the_upper_one(
     assert keys(folder) == [3, 4, 5, 6, 7, 8, 9]
 
 
-def test_rows_of_the_future_wait(session: SparkSession, folder: Path) -> None:
-    by_time = '[incremental]\ncolumn = "at"\nlag = "0s"\n'
+@pytest.mark.parametrize("column", ["at", "local", "day"])
+def test_rows_of_the_future_wait(session: SparkSession, folder: Path, column: str) -> None:
+    by_time = f'[incremental]\ncolumn = "{column}"\nlag = "0s"\n'
     add(folder, "a", (1, "10:00:00"))
     path = add(folder, "b", (2, "10:00:00"))
     path.write_text(path.read_text().replace("2026", "2999"), "utf-8")
     found = run(session, folder, by_time)
     assert found["rows"] == 1
     assert found["window"]["to"] < "2999"
-    assert keys(folder) == [1]
+    add(folder, "c", (3, "11:00:00"))
+    assert run(session, folder, by_time)["rows"] == 1
+    assert keys(folder) == [1, 3]
 
 
 def test_the_range_stands_in_the_query(session: SparkSession, folder: Path) -> None:
