@@ -63,6 +63,9 @@ def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
     [Row(op='c', name='anna')]
     """
     columns = StructType.fromDDL(row)
+    if not isinstance(columns, StructType):
+        msg = f"row is {row!r}, expected columns such as 'id BIGINT, name STRING'"
+        raise ValueError(msg)  # noqa: TRY004 - as all arguments that make no sense
     times = [each.name for each in columns if isinstance(each.dataType, TimestampType)]
     as_text = StructType(
         [
