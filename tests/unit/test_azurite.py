@@ -25,7 +25,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.delenv("AZURITE", raising=False)
-    monkeypatch.setattr("tests.support.azurite._SECONDS_BETWEEN_TRIES", 0)
+    monkeypatch.setattr("tests.support.npm._SECONDS_BETWEEN_TRIES", 0)
     for name in ("sh", "dirname", "mkdir", "touch"):
         (folder / name).symlink_to(str(shutil.which(name)))
     monkeypatch.setenv("PATH", str(folder))
@@ -62,7 +62,7 @@ def test_one_that_is_named_or_on_the_path_is_taken(
 
 @pytest.mark.usefixtures("programs")
 def test_without_npm_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(AzuriteNotFoundError, match="no npm here to fetch Azurite with"):
+    with pytest.raises(AzuriteNotFoundError, match="no npm here, and AZURITE names"):
         find_azurite(tmp_path / "build")
 
 
