@@ -21,7 +21,7 @@ from pylog.server.replica_manager import ServedLogs
 from tests.interop.group_member import CLIENTS, SESSION_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -48,11 +48,8 @@ CONFIG = GroupCoordinatorConfig(
 class Member:
     """A member in another process, and what it has printed last."""
 
-    def __init__(self, client: str, address: str, group: str, instance: str = "-") -> None:
-        command = [sys.executable, "-m", "tests.interop.group_member"]
-        self._process = subprocess.Popen(
-            [*command, client, address, group, instance, TOPIC], stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._changed = threading.Condition()
         self.assignments: list[list[str]] = []
         self.read: dict[str, list[int]] = {}
@@ -114,6 +111,12 @@ class Member:
             self._process.stdout.close()
 
 
+def member(client: str, address: str, group: str, instance: str = "-") -> Member:
+    """Start a member that is a client in Python."""
+    command = [sys.executable, "-m", "tests.interop.group_member"]
+    return Member([*command, client, address, group, instance, TOPIC])
+
+
 @contextmanager
 def served(path: Path, offsets: Path | None = None) -> Iterator[str]:
     """Serve a directory with short timeouts; give the address."""
@@ -127,12 +130,30 @@ def served(path: Path, offsets: Path | None = None) -> Iterator[str]:
 
 def wait_until_both_share(one: Member, other: Member) -> None:
     """Return when each of two members has one of the two partitions."""
-    for member in (one, other):
-        member.wait_until(lambda each: len(each.assigned) == 1)
+    for each_member in (one, other):
+        each_member.wait_until(lambda each: len(each.assigned) == 1)
     deadline = time.monotonic() + SECONDS
     while sorted(one.assigned + other.assigned) != PARTITIONS:
         assert time.monotonic() < deadline, (one.assignments, other.assignments)
         time.sleep(0.05)
+
+
+def share_and_resume(case: Path, offsets: Path, join: Callable[[str], Member]) -> None:
+    """Let two members share, kill the first, let the second leave, and serve anew for a third."""
+    with ExitStack() as stack:
+        address = stack.enter_context(served(case, offsets))
+        first = stack.enter_context(join(address))
+        first.wait_until(lambda each: each.next_offsets == ENDS)
+        assert first.assigned == PARTITIONS
+        late = stack.enter_context(join(address))
+        wait_until_both_share(first, late)
+        first.kill()
+        late.wait_until(lambda each: each.assigned == PARTITIONS)
+        late.stop()  # it commits where it is
+    with served(case, offsets) as address, join(address) as again:
+        again.wait_until(lambda each: each.assigned == PARTITIONS)
+        time.sleep(1)  # what it could read by mistake would be here by then
+        assert again.read == {}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -140,21 +161,9 @@ def wait_until_both_share(one: Member, other: Member) -> None:
 def test_members_share_are_killed_and_resume_after_a_restart(
     golden_root: GoldenRoot, tmp_path: Path, client: str
 ) -> None:
-    case, offsets = golden_root.case(CASE), tmp_path / "offsets"
-    with ExitStack() as stack:
-        address = stack.enter_context(served(case, offsets))
-        first = stack.enter_context(Member(client, address, "story"))
-        first.wait_until(lambda each: each.next_offsets == ENDS)
-        assert first.assigned == PARTITIONS
-        late = stack.enter_context(Member(client, address, "story"))
-        wait_until_both_share(first, late)
-        first.kill()
-        late.wait_until(lambda each: each.assigned == PARTITIONS)
-        late.stop()  # it commits where it is
-    with served(case, offsets) as address, Member(client, address, "story") as again:
-        again.wait_until(lambda each: each.assigned == PARTITIONS)
-        time.sleep(1)  # what it could read by mistake would be here by then
-        assert again.read == {}
+    share_and_resume(
+        golden_root.case(CASE), tmp_path / "offsets", lambda where: member(client, where, "story")
+    )
 
 
 @pytest.mark.thorough(one_in=2)
@@ -162,10 +171,10 @@ def test_members_share_are_killed_and_resume_after_a_restart(
 def test_a_group_of_the_snapshot_resumes_where_it_was(golden_root: GoldenRoot, client: str) -> None:
     with (
         served(golden_root.case(CASE)) as address,
-        Member(client, address, SNAPSHOT_GROUP) as member,
+        member(client, address, SNAPSHOT_GROUP) as alone,
     ):
-        member.wait_until(lambda each: each.next_offsets == ENDS)
-        firsts = {name: first for name, (first, _) in member.read.items()}
+        alone.wait_until(lambda each: each.next_offsets == ENDS)
+        firsts = {name: first for name, (first, _) in alone.read.items()}
         assert firsts == {"orders-0": 0, **SNAPSHOT_OFFSETS}
 
 
@@ -175,16 +184,16 @@ def test_a_static_member_that_is_restarted_disturbs_nobody(
     golden_root: GoldenRoot, client: str
 ) -> None:
     with served(golden_root.case(CASE)) as address, ExitStack() as stack:
-        other = stack.enter_context(Member(client, address, "static", "other"))
+        other = stack.enter_context(member(client, address, "static", "other"))
         other.wait_until(lambda each: each.assigned == PARTITIONS)
-        restarted = stack.enter_context(Member(client, address, "static", "restarted"))
+        restarted = stack.enter_context(member(client, address, "static", "restarted"))
         wait_until_both_share(restarted, other)
         before, seen = restarted.assigned, len(other.assignments)
         if client == CONSUMER_PROTOCOL:
             restarted.stop()  # by which it says that it will be back; killed, it is waited for
         else:
             restarted.kill()
-        back = stack.enter_context(Member(client, address, "static", "restarted"))
+        back = stack.enter_context(member(client, address, "static", "restarted"))
         back.wait_until(lambda each: each.assigned == before)
         assert len(other.assignments) == seen
 

@@ -53,6 +53,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "kafka_broker": frozenset(),
     "kafka_broker_tools": frozenset(),
     "java_source": frozenset(),
+    "foreign_clients": frozenset(),
 }
 """The drivers, each with the modules, or packages with all in them, that it may import."""
 

@@ -10,6 +10,7 @@ import base64
 import logging
 import time
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiokafka
@@ -23,7 +24,7 @@ with warnings.catch_warnings():
     import kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 Line = dict[str, Any]
 SECONDS = 30.0
@@ -162,10 +163,11 @@ def _python_line(found: Any) -> Line:  # noqa: ANN401 - a record of two clients
     }
 
 
-READERS: Mapping[str, Callable[[str, Wanted, str, list[Line]], None]] = {
+Reader = Callable[[str, Wanted, str, list[Line]], None]
+READERS: Mapping[str, Reader] = {
     "librdkafka": librdkafka_lines,
     "kafka-python": kafka_python_lines,
     "aiokafka": aiokafka_lines,
 }
 
-__all__ = ["READERS", "SECONDS", "Line", "Wanted", "encoded", "kafka", "peers"]
+__all__ = ["READERS", "SECONDS", "Line", "Reader", "Wanted", "encoded", "kafka", "peers"]
