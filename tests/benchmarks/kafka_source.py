@@ -26,6 +26,7 @@ from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.pruning import large_topic
 from tests.benchmarks.spark_scan import UNIX_SOCKET, save, spark_session
 from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker_jars import FROM_PYSPARK, KAFKA_SOURCE
 from tests.support.large_topic import FIRST_TIMESTAMP_MS, STEP_MS
 
 PEER = "Spark's kafka source"
@@ -34,10 +35,6 @@ ONE_PER_CENT = "1 % of the time of 1 GB by options"
 PREDICATE = "1 % of the time of 1 GB by predicate"
 VALUE_SIZES = (100, 1000)
 LEAST_ROUNDS = 5
-PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-"""The newest that Maven Central has; it runs in later versions of Spark, too."""
-
-_FROM_PYSPARK = "org.apache.hadoop:hadoop-client-api,org.apache.hadoop:hadoop-client-runtime"
 _SECONDS = 1800
 BROKER_JVM = ("-Xms1g", "-Xmx1g")
 BROKER_PROPERTIES = {"log.retention.ms": "-1", "num.network.threads": "3", "num.io.threads": "8"}
@@ -89,8 +86,8 @@ def kafka_session(*, with_sockets: bool) -> SparkSession:
     ivy = Path(__file__).parents[2] / "build" / "ivy-spark"  # another kafka-clients than the peers
     return spark_session(
         {
-            "spark.jars.packages": PACKAGE,
-            "spark.jars.excludes": _FROM_PYSPARK,
+            "spark.jars.packages": KAFKA_SOURCE,
+            "spark.jars.excludes": FROM_PYSPARK,
             "spark.jars.ivy": str(ivy),
             UNIX_SOCKET: str(with_sockets).lower(),
         }

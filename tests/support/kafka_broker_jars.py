@@ -28,6 +28,12 @@ NEWEST_VERSION = "4.4.0"
 VERSION_BEFORE = "4.3.1"
 LAST_VERSION_3 = "3.9.2"
 
+KAFKA_SOURCE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+"""Spark's own, the newest that Maven Central has; it runs in later versions of Spark, too."""
+
+FROM_PYSPARK = "org.apache.hadoop:hadoop-client-api,org.apache.hadoop:hadoop-client-runtime"
+"""What `KAFKA_SOURCE` would fetch a second time."""
+
 _BUILD = Path(__file__).parents[2] / "build" / "kafka"
 _FETCH_SECONDS = 300
 _TRIES = 3
@@ -80,8 +86,10 @@ def kafka_class_path(version: str) -> str:
     return os.pathsep.join(map(str, [*first, *jars]))
 
 
-def fetch_jars(packages: str, directory: Path) -> list[Path]:
+def fetch_jars(packages: str, directory: Path, *, without: str = "") -> list[Path]:
     """Return the jars of Maven packages below ``build``, fetched at the first call of all.
+
+    Packages in ``without`` are left out, such as those that PySpark has.
 
     Raises
     ------
@@ -91,7 +99,7 @@ def fetch_jars(packages: str, directory: Path) -> list[Path]:
     if not (directory / _MARK).exists():
         with _alone_in(directory):
             if not (directory / _MARK).exists():
-                _fetch_in_tries(packages, directory)
+                _fetch_in_tries(packages, directory, without)
     return sorted((directory / "jars").glob("*.jar"))
 
 
@@ -114,10 +122,10 @@ def _alone_in(directory: Path) -> Iterator[None]:
         yield
 
 
-def _fetch_in_tries(packages: str, directory: Path) -> None:
+def _fetch_in_tries(packages: str, directory: Path, without: str) -> None:
     for left in reversed(range(_TRIES)):
         try:
-            return _fetch(packages, directory)
+            return _fetch(packages, directory, without)
         except KafkaNotFoundError:
             if not left:
                 raise
@@ -125,7 +133,7 @@ def _fetch_in_tries(packages: str, directory: Path) -> None:
     return None
 
 
-def _fetch(packages: str, directory: Path) -> None:
+def _fetch(packages: str, directory: Path, without: str) -> None:
     """Let an empty program's spark-submit fetch ``packages`` into ``directory/jars``."""
     program = directory / "noop.py"
     program.write_text("")
@@ -133,7 +141,7 @@ def _fetch(packages: str, directory: Path) -> None:
         *(_spark_submit(), "--master", "local[1]"),
         *("--conf", f"spark.jars.ivy={directory}"),
         *("--conf", "spark.ui.enabled=false"),
-        *("--packages", packages, str(program)),
+        *("--packages", packages, "--exclude-packages", without, str(program)),
     ]
     java_home = find_java().parents[1]
     # spark-submit looks for its home with the python3 of the PATH, which need not be ours.
