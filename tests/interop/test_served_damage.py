@@ -18,6 +18,8 @@ import pylog
 from pylog.errors import LogStorageError
 from tests.golden.test_golden_partitions import SERVED, lines_of
 from tests.golden.test_injected_faults import copy_of
+from tests.interop.test_served_to_other_languages import LIMITS
+from tests.support.foreign_clients import GO_CLIENTS, JAVA_CLIENTS, ForeignClientError
 from tests.support.golden import differences, read_expected
 from tests.support.log_faults import LOG_FAULTS
 from tests.support.served_clients import READERS, Wanted, kafka
@@ -26,25 +28,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Counted, HowMany
+    from tests.interop.conftest import ForeignReaders
     from tests.support.golden import GoldenPartition, GoldenRoot
     from tests.support.log_faults import SoundPartition
-    from tests.support.served_clients import Line
+    from tests.support.served_clients import Line, Reader
     from tests.support.side_file_faults import MakeFault
 
 CLIENT_ERRORS = (
     confluent_kafka.KafkaException,
     kafka.errors.KafkaError,
     aiokafka.errors.KafkaError,
+    ForeignClientError,
 )
 MOST_DRAWS = 200
-ALL_SEEDS = 16
+ALL_SEEDS, SEEDS_OF_OTHERS = 16, 4
 
 
 def _inject(
-    make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Random
+    make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Random, client: str
 ) -> tuple[GoldenPartition, SoundPartition]:
+    readable = [each for each in SERVED if each not in LIMITS.get(client, ())]
     for _ in range(MOST_DRAWS):
-        partition = golden_root.partition(random.choice(SERVED))
+        partition = golden_root.partition(random.choice(readable))
         copy = copy_of(partition, directory)
         if make(copy, random) is not None:
             return partition, copy
@@ -83,20 +88,50 @@ def test_no_client_gets_a_record_that_differs_and_none_hangs(
 ) -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(how_many(1, ALL_SEEDS)):
-        random = Random(f"{make.__name__} {client} {seed}")
-        partition, copy = _inject(make, golden_root, tmp_path / "logs", random)
-        path = partition.expected_path("uncommitted")
-        assert path is not None
-        expected = {line["offset"]: line for line in read_expected(path)}
-        for mode in ("FAILFAST", "DROPMALFORMED"):
-            is_uncounted = make.__name__ in ("no_records_counted", "too_many_records_counted")
-            outcome = _read(client, partition, copy, expected, mode, is_uncounted=is_uncounted)
-            outcomes[outcome] += 1
+        outcomes += _outcomes(make, client, READERS[client], golden_root, tmp_path, seed)
     counted(f"damaged partitions, {client}", outcomes)
 
 
-def _read(
+@pytest.mark.thorough
+@pytest.mark.parametrize("make", LOG_FAULTS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "client",
+    [*GO_CLIENTS, *(pytest.param(each, marks=pytest.mark.broker) for each in JAVA_CLIENTS)],
+)
+def test_nor_does_one_in_another_language(
+    golden_root: GoldenRoot,
+    tmp_path: Path,
+    foreign_readers: ForeignReaders,
+    counted: Counted,
     client: str,
+    make: MakeFault,
+) -> None:
+    outcomes: Counter[str] = Counter()
+    for seed in range(SEEDS_OF_OTHERS):
+        reader = foreign_readers(client)
+        outcomes += _outcomes(make, client, reader.read, golden_root, tmp_path, seed)
+    counted(f"damaged partitions, {client}", outcomes)
+
+
+def _outcomes(
+    make: MakeFault, client: str, read: Reader, root: GoldenRoot, folder: Path, seed: int
+) -> Counter[str]:
+    """Damage a partition, let a client read it in both modes, and say how that went."""
+    outcomes: Counter[str] = Counter()
+    random = Random(f"{make.__name__} {client} {seed}")
+    partition, copy = _inject(make, root, folder / "logs", random, client)
+    path = partition.expected_path("uncommitted")
+    assert path is not None
+    expected = {line["offset"]: line for line in read_expected(path)}
+    for mode in ("FAILFAST", "DROPMALFORMED"):
+        is_uncounted = make.__name__ in ("no_records_counted", "too_many_records_counted")
+        outcome = _read(read, partition, copy, expected, mode, is_uncounted=is_uncounted)
+        outcomes[outcome] += 1
+    return outcomes
+
+
+def _read(
+    read_partition: Reader,
     partition: GoldenPartition,
     copy: SoundPartition,
     expected: dict[int, Line],
@@ -110,7 +145,7 @@ def _read(
         lines: list[Line] = []
         outcome = "read to the end"
         try:
-            READERS[client](server.address, wanted, "read_uncommitted", lines)
+            read_partition(server.address, wanted, "read_uncommitted", lines)
         except CLIENT_ERRORS:
             outcome = "read up to an error"
         told = [_told(expected[line["offset"]], line) for line in lines]
