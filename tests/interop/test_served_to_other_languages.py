@@ -40,13 +40,14 @@ OLD_APPEND_TIME = "0.10.0.1/log-append-time:lat-old-gz-0"
 # Go's clients overflow at differences of 292 years.
 FAR_TIMES = "4.3.0/extremes:extremes-0"
 GO_LIMITS = {*OLD_LZ4, OLD_APPEND_TIME, FAR_TIMES}
-# What they cannot read, whoever serves it.
+# What they cannot read of a broker, either: Kafka 4.4.0 was tried with the same files.
 LIMITS = {
     **dict.fromkeys(GO_CLIENTS, GO_LIMITS),
     "kafkajs": {
         OLD_APPEND_TIME,
-        # The package for LZ4 cannot decompress these.
+        # Messages of format 1 after batches of format 2, as after a downgrade.
         "2.8.2/message-format-version:fmt-switch-0",
+        # The package for LZ4 does not decompress frames of aiokafka's.
         "4.3.0/foreign-aiokafka:aio-lz4-0",
         # It asks for the same offset for ever after a response of empty batches.
         "4.3.0/compacted-empty-batches:after/empty-batches-0",
