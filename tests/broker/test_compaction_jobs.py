@@ -94,6 +94,7 @@ def killed_in_a_commit(directory: Path, copy: Path) -> None:
     assert done.stdout == "killed\n"
 
 
+@pytest.mark.thorough
 def test_a_broker_boots_on_what_a_killed_owner_left(new_broker: NewBroker, tmp_path: Path) -> None:
     broker, before = written(new_broker)
     after = survivors(broker, before)

@@ -292,7 +292,7 @@ def rows(groups: list[dict[str, Any]], of: str, *names: str) -> Offsets:
     }
 
 
-@pytest.mark.thorough(one_in=20)
+@pytest.mark.thorough(one_in=40)
 @pytest.mark.parametrize("seed", range(HISTORIES))
 def test_groups_are_where_kafkas_tools_say_after_any_history(
     new_broker: NewBroker, seed: int

@@ -103,7 +103,7 @@ def test_a_read_beside_a_writing_broker_is_right_or_tells_of_loss(
             ) as transactional_writer,
         ):
             time.sleep(WARM_UP_SECONDS)
-            deadline = time.monotonic() + how_many(15, LIVE_SECONDS)
+            deadline = time.monotonic() + how_many(8, LIVE_SECONDS)
             latest = deadline + LONGEST_WAIT_SECONDS
             while time.monotonic() < (deadline if _is_kept_busy(watch.seen) else latest):
                 reads.read(requests.next())

@@ -106,7 +106,7 @@ def test_a_stream_gives_what_kafkas_consumer_gets(
     how_many: HowMany,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    live_seconds = how_many(15, LIVE_SECONDS)
+    live_seconds = how_many(8, LIVE_SECONDS)
     broker = new_broker(properties=BRISK_BROKER)
     broker.create_topic(PLAIN, 2, SMALL_SEGMENTS)
     broker.create_topic(TRANSACTIONS, 1, SMALL_SEGMENTS)
