@@ -77,6 +77,7 @@ def test_two_executors_read_a_topic_however_the_package_reached_them(
     assert all(way.place in each for each in summary["pylog_of_executors"])
 
 
+@pytest.mark.thorough
 def test_an_executor_that_fails_names_the_damage_and_where_it_lies(
     cluster: StandaloneCluster, ways: dict[str, Delivery], tmp_path: Path
 ) -> None:
