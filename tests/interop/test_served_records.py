@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 import pylog
+from tests.golden.test_golden_partitions import kafkas_answers, stops_too_early
 from tests.support.golden import (
     GoldenRoot,
     Holds,
@@ -16,7 +17,11 @@ from tests.support.golden import (
     golden_partitions,
     read_expected,
 )
-from tests.support.served_clients import READERS, Wanted
+from tests.support.served_clients import (
+    READERS,
+    Wanted,
+    kafka_python_offsets_for_times,
+)
 
 if TYPE_CHECKING:
     from tests.support.golden import GoldenPartition
@@ -48,6 +53,30 @@ def test_a_client_reads_what_the_broker_served(
     with pylog.serve(partition.directory) as server:
         for isolation in get_args(Isolation):
             assert what_differs(READERS[client], server.address, partition, isolation) == []
+
+
+@pytest.mark.thorough(one_in=13)
+@pytest.mark.parametrize("partition_id", SERVED)
+def test_a_client_finds_the_offsets_by_time_that_the_broker_told(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    view = pylog.open_directory(partition.directory)[partition.topic, partition.partition]
+    with pylog.serve(partition.directory) as server:
+        for isolation in get_args(Isolation):
+            told = kafkas_answers(partition, isolation)
+            found = kafka_python_offsets_for_times(
+                server.address,
+                partition.topic,
+                partition.partition,
+                f"read_{isolation}",
+                list(told),
+            )
+            for (stamp, kafkas), ours in zip(told.items(), found, strict=True):
+                if ours != kafkas:  # brokers look into one segment, which may be the wrong one
+                    assert kafkas is None, (isolation, stamp)
+                    assert ours is not None
+                    assert stops_too_early(view, stamp, answer=ours[1]), (isolation, stamp)
 
 
 def what_differs(

@@ -102,6 +102,19 @@ def kafka_python_lines(address: str, wanted: Wanted, isolation: str, lines: list
         client.close()
 
 
+def kafka_python_offsets_for_times(
+    address: str, topic: str, partition: int, isolation: str, stamps: list[int]
+) -> list[tuple[int, int] | None]:
+    """Return timestamp and offset of the first record at or after each of some times."""
+    where = kafka.TopicPartition(topic, partition)
+    client = kafka.KafkaConsumer(bootstrap_servers=address, isolation_level=isolation)
+    try:
+        found = [client.offsets_for_times({where: each})[where] for each in stamps]
+    finally:
+        client.close()
+    return [None if each is None else (each.timestamp, each.offset) for each in found]
+
+
 def aiokafka_lines(address: str, wanted: Wanted, isolation: str, lines: list[Line]) -> None:
     """Add what aiokafka reads to ``lines``; raises `aiokafka.errors.KafkaError`."""
     asyncio.run(_aiokafka_lines(address, wanted, isolation, lines))
