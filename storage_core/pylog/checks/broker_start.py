@@ -59,6 +59,9 @@ class BrokerStart(NamedTuple):
     cut_offset: int | None = None
     lost_bytes: int = 0  # of that file and of the segments that it would delete
     deleted_segments: int = 0  # how many those are
+    # The ``.log`` file of which it does not find the last batches: it reads on from the last entry
+    # of the offset index, which may lead behind them. None where it finds all.
+    overlooked_path: str | None = None
     end_offset: int = 0  # the offset after the last batch that is on the disk now
     refusal: Finding | None = None  # why it takes the log directory offline, or ends
     # Of the log once it is started; unless it is refused.
@@ -69,27 +72,43 @@ class BrokerStart(NamedTuple):
 
     @property
     def loses_records(self) -> bool:
-        """Whether whole batches, or damaged ones, would be removed; not just a torn tail."""
-        return self.cut_offset is not None and (
-            self.deleted_segments > 0 or self.cut_offset < self.end_offset
-        )
+        """Whether batches, intact or damaged, would be removed or hidden; not just a torn tail."""
+        if self.cut_offset is None:
+            return self.overlooked_path is not None
+        return self.deleted_segments > 0 or self.cut_offset < self.end_offset
 
     def loss(self) -> Finding:
         """Return that it loses records."""
-        path, position = self.cut_path or "", self.cut_position
+        path, offset = self.cut_path, self.cut_offset
+        if path is None:
+            path, offset = self.overlooked_path or "", self.log_end_offset
         return Finding(
-            Severity.ERROR, "lost_at_start", path, self.describe(), position, None, self.cut_offset
+            Severity.ERROR,
+            "lost_at_start",
+            path,
+            self.describe(),
+            self.cut_position,
+            next_offset=offset,
         )
 
     def printable(self) -> BrokerStart:
         """Return it with a path that shows no secrets of a URI."""
-        path = self.cut_path
-        return self if path is None else self._replace(cut_path=printable_location(path))
+        cut, overlooked = self.cut_path, self.overlooked_path
+        return self._replace(
+            cut_path=None if cut is None else printable_location(cut),
+            overlooked_path=None if overlooked is None else printable_location(overlooked),
+        )
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
+        if self.overlooked_path is not None:
+            return (
+                f"a broker starts on it, and takes offset {self.log_end_offset} for the end of the "
+                f"log, not {self.end_offset}: it does not serve the records from there on, and "
+                "gives their offsets to new ones"
+            )
         if self.cut_path is None:
             if not self.scanned_segments and not self.is_clean:
                 return "a broker starts on it as it is: there is nothing to scan"
@@ -170,6 +189,9 @@ def _start(view: LogView, end_offset: int) -> BrokerStart:
         )
         changed = [name for name, size in _logs(before).items() if after.get(name, -1) < size]
         if not changed:
+            if log.log_end_offset < end_offset:
+                last = list(_logs(after))[-1]
+                return start._replace(overlooked_path=join(view.directory.path, last))
             return start
         for name in changed:
             if not os.path.lexists(join(view.directory.path, name)):

@@ -132,7 +132,17 @@ _CYCLE_SECONDS = 146_097 * 86_400
 def calendar_text(count: int, per_second: int) -> str:
     """Return a time in UTC as ISO 8601 has it, also one before year 1 or after 9999.
 
-    ``count`` is since 1970-01-01, in units of which ``per_second``, a power of ten, are a second.
+    Parameters
+    ----------
+    count
+        Since 1970-01-01T00:00:00Z.
+    per_second
+        How many units of ``count`` are a second, a power of ten.
+
+    Examples
+    --------
+    >>> pylog.jobs.calendar_text(1_731_000_000_000, 1000)
+    '2024-11-07T17:20:00.000Z'
     """
     seconds, rest = divmod(count, per_second)
     cycles, seconds = divmod(seconds, _CYCLE_SECONDS)

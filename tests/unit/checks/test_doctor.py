@@ -528,3 +528,22 @@ def test_every_severity_that_a_finding_is_made_with_is_one_of_its_code() -> None
 
 def severities_of(code: str) -> list[str]:
     return [str(each) for each in FINDING_CODES[code].severities]
+
+
+@pytest.mark.parametrize("beyond", [0, 300], ids=["its torn batch", "beyond the end"])
+def test_records_that_a_broker_overlooks_are_lost(directory: Path, beyond: int) -> None:
+    """A broker looks for the end of the log from the last index entry on (tried with 4.3.1)."""
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    path = segment_path(directory, 20)
+    path.write_bytes(path.read_bytes()[:-10])
+    entry = (29, len(THIRD[0].data) + beyond)
+    segment_path(directory, 20, ".index").write_bytes(offset_index_bytes([entry], 20))
+    report = pylog.doctor(directory.parent)
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.log_end_offset, start.end_offset, start.loses_records) == (20, 25, True)
+    first = next(iter(report.findings))
+    assert (first.code, first.path, first.next_offset) == ("lost_at_start", str(path), 20)
+    assert first.message.startswith(
+        "a broker starts on it, and takes offset 20 for the end of the log, not 25"
+    )

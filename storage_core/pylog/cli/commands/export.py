@@ -22,7 +22,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
 @command(
     "export",
     "pylog export /mnt/kafka-logs --topic orders --to orders.parquet",
-    "pylog export /mnt/kafka-logs --to 'backup/{topic}.jsonl'",
+    "pylog export /mnt/kafka-logs --to '/tmp/{topic}.jsonl'",
 )
 @chosen_records
 @options.own_timestamps()
