@@ -136,7 +136,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     """
     target = writable_log_directory(to)
     if os.path.isdir(target) and os.listdir(target):  # noqa: PTH112, PTH208 - kept as text
-        reason = "directory is not empty, and a repaired copy is written nowhere else"
+        reason = "directory is not empty: give a new one, or an empty one, for the repaired copy"
         raise LogDirectoryError(reason, target)
     _ensure_apart(target, os.fspath(path))
     source = examine(

@@ -68,6 +68,13 @@ class PartitionReport:
     offsets: OffsetTotals
     start: BrokerStart | None
 
+    @property
+    def start_text(self) -> str | None:
+        """What a broker does to it, in a sentence; None where that is not known."""
+        if _has(self, "stray_partition"):
+            return "a broker sets it aside as -stray, and serves none of it"
+        return None if self.start is None else self.start.describe()
+
 
 @dataclass(frozen=True, slots=True)
 class LogDirectoryReport:
@@ -411,7 +418,7 @@ def _partition_cards(report: DoctorReport) -> Iterator[str]:
             for kind, name, colour in _OFFSETS
             if (count := getattr(offsets, kind))
         ]
-        start = f" A start: {text(each.start.describe())}." if each.start is not None else ""
+        start = "" if each.start_text is None else f" A start: {text(each.start_text)}."
         note = f"Offsets {each.start_offset:,} to {each.end_offset:,} (exclusive).{start}"
         chart = share_chart(parts, number) if parts else ""
         yield card(text(each.topic_partition), chart, note=note)

@@ -6,6 +6,7 @@ Each group becomes one value, which the command's function takes as its first ar
 from __future__ import annotations
 
 import functools
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,15 +15,29 @@ import click
 import pylog
 from pylog.cli import options
 from pylog.cli.options import FILE, TIME, stored_paths
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
     CommandFunction = Callable[..., int]
     Decorator = Callable[[CommandFunction], CommandFunction]
+
+
+@contextmanager
+def advice_on_damage(mode: str) -> Iterator[None]:
+    """Let an error about damage name the mode that reads what is sound."""
+    try:
+        yield
+    except (CorruptRecordError, InvalidRecordError) as error:
+        if mode == pylog.ReadMode.FAILFAST:
+            error.add_note(
+                "--mode DROPMALFORMED leaves out exactly what is damaged, and names it on stderr"
+            )
+        raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,13 @@ def test_the_topic_id_of_a_partition(logs: Path, text: str | None, code: str, fi
         path.write_text(text)
     assert found(logs) == [(code, file)]
     assert found(logs / "orders-0") == [(code, file)]
-    assert bool(pylog.doctor(logs).refusals) == (code == "damaged_metadata")
+    report = pylog.doctor(logs)
+    assert bool(report.refusals) == (code == "damaged_metadata")
+    (start_text,) = (
+        each.start_text for each in report.partitions if each.topic_partition == ("orders", 0)
+    )
+    assert start_text is not None
+    assert ("sets it aside as -stray" in start_text) == (code == "stray_partition")
     (logs / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
     assert found(logs) == ([] if code == "stray_partition" else [(code, file)])
 

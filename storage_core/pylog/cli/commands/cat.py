@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from time import sleep
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,18 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format
-from pylog.cli.record_options import EarlierRecords, chosen_records, of_times, way_of_reading
+from pylog.cli.record_options import (
+    EarlierRecords,
+    advice_on_damage,
+    chosen_records,
+    of_times,
+    way_of_reading,
+)
 from pylog.cli.record_view import RecordView
 from pylog.cli.style import OutputTraits
-from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pylog.cli.record_options import ChosenRecords, WayOfReading
     from pylog.results import Scan
 
@@ -61,7 +63,7 @@ _FOR_PEOPLE = "pretty"
 )
 @click.option(
     "--mode",
-    type=click.Choice([mode.value for mode in pylog.ReadMode]),
+    type=click.Choice([mode.value for mode in pylog.ReadMode], case_sensitive=False),
     default=pylog.ReadMode.FAILFAST.value,
     help="FAILFAST: the program ends at the first damage and reports file, position and cause; "
     "what was printed before is sound. DROPMALFORMED: each damaged range is left out and reported "
@@ -153,7 +155,7 @@ def cat(
             msg = "--follow has no end: leave out --merge, --last, --end-offset, --end-timestamp"
             raise click.UsageError(msg)
         announce_compilation()
-        with _advice_on_damage(mode):
+        with advice_on_damage(mode):
             return follow_records(
                 chosen, way, lines, mode=_effective(mode), where=where, limit=limit
             )
@@ -170,7 +172,7 @@ def cat(
     )
     announce_compilation()
     earlier = EarlierRecords(chosen)
-    with _advice_on_damage(mode):
+    with advice_on_damage(mode):
         if last is not None:
             scan = scan.last(last)
         if merge:
@@ -225,20 +227,6 @@ def _filter(
     wanted = frozenset(key.encode("utf-8", "surrogateescape") for key in keys)
     of_keys = pylog.RecordFilter(keys=wanted)
     return of_keys if where is None else of_keys & where
-
-
-@contextmanager
-def _advice_on_damage(mode: str) -> Iterator[None]:
-    """Let an error about damage name the mode that reads what is sound."""
-    try:
-        yield
-    except (CorruptRecordError, InvalidRecordError) as error:
-        if mode == pylog.ReadMode.FAILFAST:
-            error.add_note(
-                "--mode DROPMALFORMED leaves out exactly what is damaged, names it on stderr, and "
-                "prints everything intact"
-            )
-        raise
 
 
 def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat, earlier: EarlierRecords) -> int:

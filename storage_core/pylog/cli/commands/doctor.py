@@ -334,7 +334,7 @@ def _about(found: Sequence[_Found], base: str | None, *, is_verbose: bool) -> It
 def _partition(partition: PartitionReport, least: Severity) -> Iterator[Paragraph]:
     """Yield what a start does to a partition in which more is wrong than info, and is shown."""
     shown = {each.severity for each in partition.findings if each.severity.is_at_least(least)}
-    if not shown - {Severity.INFO} or partition.start is None:
+    if not shown - {Severity.INFO} or partition.start_text is None:
         return
     offsets = partition.offsets
     counts = [
@@ -347,7 +347,7 @@ def _partition(partition: PartitionReport, least: Severity) -> Iterator[Paragrap
     text = f"{partition.start_offset} to {partition.end_offset} (exclusive): "
     yield Paragraph(f"{partition.topic_partition}  ", partition.path, BOLD)
     yield Paragraph("    offsets ", text + ", ".join(each for each in counts if each))
-    yield Paragraph("    start   ", partition.start.describe())
+    yield Paragraph("    start   ", partition.start_text)
     yield Paragraph("", "")
 
 

@@ -10,7 +10,12 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command
 from pylog.cli.output import announce_compilation, write_summary
-from pylog.cli.record_options import chosen_records, of_times, way_of_reading
+from pylog.cli.record_options import (
+    advice_on_damage,
+    chosen_records,
+    of_times,
+    way_of_reading,
+)
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -53,7 +58,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @click.option(
     "--mode",
-    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
+    type=click.Choice(["FAILFAST", "DROPMALFORMED"], case_sensitive=False),
     default="FAILFAST",
     help="FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range "
     "is left out and reported on stderr, and everything intact is written. The exit status is 1 in "
@@ -119,7 +124,7 @@ def export(
         where=of_times(min_timestamp, max_timestamp),
     )
     announce_compilation()
-    with progress.ProgressBar("exporting", None) as bar:
+    with advice_on_damage(mode), progress.ProgressBar("exporting", None) as bar:
         files = pylog.export(
             scan,
             to,

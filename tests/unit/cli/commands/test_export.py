@@ -82,6 +82,7 @@ def test_damage_ends_with_status_1(tmp_path: Path, pylog_run: Callable[..., Outc
     path = tmp_path / "out.csv"
     done = pylog_run("export", tmp_path / "logs", "--to", path)
     assert (done.status, path.exists()) == (1, False)
+    assert done.error.endswith("is damaged, and names it on stderr\n")
     done = pylog_run("export", tmp_path / "logs", "--to", path, "--mode", "DROPMALFORMED")
     assert (done.status, done.lines[0].startswith(f"{path}: 5 records")) == (1, True)
 
