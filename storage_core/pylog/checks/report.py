@@ -175,6 +175,13 @@ class DoctorReport:
             sentences.append(f"What a broker would do to {_names(unknown)} is not known")
         if not sentences:
             sentences.append("A broker starts on this, and loses no record that can be read")
+        kept = [
+            each
+            for each in self.partitions
+            if _has(each, "damaged_batches") and each.start and each.start.cut_path is None
+        ]
+        if kept and not refusals:
+            sentences.append(f"Consumers stop with an error at the damage in {_names(kept)}")
         if self.directories and all(each.lacks_metadata for each in self.directories):
             said = "The cluster's metadata are not here: whether they have these partitions"
             sentences.append(f"{said} is not known; if not, a broker sets them aside as -stray")
