@@ -63,7 +63,7 @@ _FOR_PEOPLE = "pretty"
 )
 @click.option(
     "--mode",
-    type=click.Choice([mode.value for mode in pylog.ReadMode], case_sensitive=False),
+    type=click.Choice([mode.value for mode in pylog.ReadMode]),
     default=pylog.ReadMode.FAILFAST.value,
     help="FAILFAST: the program ends at the first damage and reports file, position and cause; "
     "what was printed before is sound. DROPMALFORMED: each damaged range is left out and reported "

@@ -58,7 +58,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @click.option(
     "--mode",
-    type=click.Choice(["FAILFAST", "DROPMALFORMED"], case_sensitive=False),
+    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
     default="FAILFAST",
     help="FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range "
     "is left out and reported on stderr, and everything intact is written. The exit status is 1 in "

@@ -64,7 +64,7 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
 )
 @click.option(
     "--mode",
-    type=click.Choice(["FAILFAST", "DROPMALFORMED"], case_sensitive=False),
+    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
     default="FAILFAST",
     help="FAILFAST: damage is an error. DROPMALFORMED: each damaged range is left out and reported "
     "on stderr. The exit status is 1 in both cases.",
