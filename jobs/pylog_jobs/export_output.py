@@ -338,7 +338,7 @@ def find_ranges(
     column = "last_stable_offset" if isolation == READ_COMMITTED else "log_end_offset"
     ranges, damaged = [], []
     names = ("topic", "partition", "log_start_offset", column, "topic_id", "defects")
-    # Not the times, which may be after those that Python knows.
+    # Without the times: Python has none after the year 9999.
     for row in partitions.select(names).to_pylist():
         before = exported.get((row["topic"], row["partition"]))
         name = f"{row['topic']}-{row['partition']}"

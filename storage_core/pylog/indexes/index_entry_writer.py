@@ -145,7 +145,7 @@ class IndexEntryWriter:
         is_higher = highest[places] > so_far.timestamp
         timestamps = np.where(is_higher, highest[places], so_far.timestamp)
         offsets = np.where(is_higher, carriers[places], so_far.offset)
-        # Those that say nothing new are not written, and take no room.
+        # A time entry is written, and takes room, only where the timestamp rises.
         last_written = self._time_index.last_entry.timestamp
         is_new = timestamps > np.maximum(last_written, np.append(last_written, timestamps[:-1]))
         return _NewEntries(

@@ -249,7 +249,7 @@ class FollowedPartition:
         except UnreadableFileError:
             if not self._skips_damage:
                 raise
-            return True  # whoever reads it is told
+            return True  # reading it reports the error
 
     def _as_seen(self, view: LogView) -> FollowedLog:
         end_offset = view.log_end_offset

@@ -341,7 +341,7 @@ class SegmentProof:
                 if stop is None:
                     self._walked = expected, end
         except CorruptRecordError as error:
-            # For whoever asks for what comes next; what stands in front of it is served.
+            # The next fetch gets the error; what stands before the damage is served.
             self._defects[self._end_of_proved(start)] = error
         finally:
             windows.close()

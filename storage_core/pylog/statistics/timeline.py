@@ -201,7 +201,7 @@ class _Batches(NamedTuple):
 def _batches(view: LogView, start: int) -> Iterator[_Batches]:
     before = start
     for batch in metadata_table("batches").record_batches(view):
-        # Not the times, which may be after those that Python knows.
+        # Without the times: Python has none after the year 9999.
         columns = batch.select(["base_offset", "last_offset", "records"]).to_pydict()
         ends = [last + 1 for last in columns["last_offset"]]
         # A compressed wrapper of v0 or v1 says where it ends, and its records alone the rest.
