@@ -1,59 +1,18 @@
 from __future__ import annotations
 
-import os
-import pty
-import select
 import subprocess
 import sys
-import termios
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.unit.cli.conftest import Outcome
-
-
-class Terminal:
-    """The program in a terminal of its own, with keys to press."""
-
-    def __init__(self, *arguments: object, **environment: str) -> None:
-        self._controller, terminal = pty.openpty()
-        termios.tcsetwinsize(terminal, (24, 80))
-        self.process = subprocess.Popen(
-            [sys.executable, *map(str, arguments)],
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
-            start_new_session=True,
-        )
-        os.close(terminal)
-        self.output = b""
-
-    def read_until(self, text: bytes) -> None:
-        at = len(self.output)
-        while text not in self.output[at:]:
-            assert select.select([self._controller], [], [], 60)[0], self.output
-            self.output += os.read(self._controller, 1 << 16)
-
-    def press(self, keys: bytes) -> None:
-        os.write(self._controller, keys)
-
-    def close(self) -> None:
-        os.close(self._controller)
-
-    def status(self) -> int:
-        try:
-            while chunk := os.read(self._controller, 1 << 16):
-                self.output += chunk
-        except OSError:
-            pass  # the other side is closed
-        os.close(self._controller)
-        return self.process.wait(60)
 
 
 def test_without_a_terminal_it_says_what_to_use(
@@ -65,7 +24,7 @@ def test_without_a_terminal_it_says_what_to_use(
 
 
 def test_a_dumb_terminal_is_none(tmp_path: Path) -> None:
-    terminal = Terminal("-m", "pylog", "browse", tmp_path, TERM="dumb")
+    terminal = Terminal("-m", "pylog", "browse", tmp_path, environment={"TERM": "dumb"})
     assert terminal.status() == 2
     assert b"browse needs a terminal" in terminal.output
 

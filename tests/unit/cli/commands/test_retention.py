@@ -1,13 +1,7 @@
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import subprocess
-import sys
-import termios
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +9,7 @@ import pytest
 import pylog
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_high_watermarks, write_partition
+from tests.support.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,31 +267,12 @@ def test_a_now_in_microseconds_is_refused(
 # ---- in a terminal
 
 
-def _have_terminal() -> None:
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal
-
-
 def in_terminal(answer: bytes, *arguments: object) -> tuple[int, str]:
     """Run the program with a terminal for everything; return its status and what it prints."""
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pylog", *map(str, arguments)],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        preexec_fn=_have_terminal,  # noqa: PLW1509 - of one thread
-    )
-    os.close(terminal)
-    output = b""
-    with suppress(OSError):  # as a terminal ends
-        while chunk := os.read(controller, 1 << 16):
-            output += chunk
-            if b"Remove them?" in output:  # a key before that is another one's
-                os.write(controller, answer)
-                answer = b""
-    os.close(controller)
-    return process.wait(timeout=60), output.decode()
+    terminal = Terminal("-m", "pylog", *arguments, columns=200, controls=True)
+    if answer:
+        terminal.answer(b"Remove them?", answer)
+    return terminal.status(), terminal.output.decode()
 
 
 ALL_GO = ("--config", "retention.ms=1", "--now", "2024-01-01T00:00:00Z")
