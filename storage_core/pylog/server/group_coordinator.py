@@ -7,8 +7,8 @@ of the other kind when a member of that kind joins it.
 The groups of the served directory are there without their members: these have gone with the broker.
 Share groups are left out.
 
-Differs from Kafka: a member of the consumer protocol whose group is not known, since the server has
-been started anew, is told to join again.
+Differs from Kafka: a member whose group is not known, since the server has been started anew, is
+told to join again.
 
 Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager, OffsetMetadataManager (Kafka 4.4).
 """
@@ -443,10 +443,9 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         if group is None:
             if request["generationIdOrMemberEpoch"] >= 0:
-                is_known = context.version >= _COMMIT_OF_CONSUMER_GROUPS
-                raise GroupError(
-                    Errors.GROUP_ID_NOT_FOUND if is_known else Errors.ILLEGAL_GENERATION
-                )
+                # As with heartbeats. The Java client gives up at GROUP_ID_NOT_FOUND.
+                is_new = context.version >= _COMMIT_OF_CONSUMER_GROUPS
+                raise GroupError(Errors.UNKNOWN_MEMBER_ID if is_new else Errors.ILLEGAL_GENERATION)
             group = self._new_classic_group(group_id)
             self._add(group)
         if isinstance(group, ClassicGroup):

@@ -307,6 +307,38 @@ def test_members_join_again_after_the_server_was_started_anew(*, has_offsets: bo
     assert asyncio.run(run()) == [Errors.GROUP_ID_NOT_FOUND, Errors.UNKNOWN_MEMBER_ID, Errors.NONE]
 
 
+def test_commits_of_members_are_refused_so_that_they_join_again_after_a_restart() -> None:
+    """At GROUP_ID_NOT_FOUND the Java client gives up: its handler of commits does not know it."""
+
+    async def story() -> None:
+        server = Server()
+        server.coordinator.load(None)
+        committed = {
+            "partitionIndex": 0,
+            "committedOffset": 5,
+            "committedLeaderEpoch": -1,
+            "committedMetadata": "",
+        }
+        topic = {"name": "orders", "topicId": id_of("orders"), "partitions": [committed]}
+        for version, expected in (
+            (8, Errors.ILLEGAL_GENERATION),
+            (9, Errors.UNKNOWN_MEMBER_ID),
+            (10, Errors.UNKNOWN_MEMBER_ID),
+        ):
+            answer = await server.ask(
+                "OffsetCommit",
+                version,
+                groupId="group",
+                memberId="m",
+                generationIdOrMemberEpoch=0,
+                topics=[topic],
+            )
+            assert answer["topics"][0]["partitions"][0]["errorCode"] is expected
+        assert await server.groups() == {}
+
+    run(story)
+
+
 def test_committed_offsets_are_bounded_and_old_ones_can_still_be_replaced() -> None:
     async def story() -> None:
         server = Server(config=GroupCoordinatorConfig(max_offsets_bytes=5_000))
