@@ -361,7 +361,9 @@ class ConsumerGroup:
             member.subscribed_topic_names = frozenset(request["subscribedTopicNames"])
         if request["subscribedTopicRegex"] is not None:
             member.subscribed_topic_regex = request["subscribedTopicRegex"]
-        member.client_id = context.client_id or ""
+        if request["memberEpoch"] == JOIN_EPOCH:
+            # Differs from Kafka: a client id that changes later would take memory uncounted.
+            member.client_id = context.client_id or ""
         member.client_host = f"/{context.client_host}"
         return before != member.wishes
 

@@ -264,6 +264,9 @@ class GroupCoordinator:
         return group
 
     def _ensure_room(self, size_bytes: int) -> None:
+        """Raise `GroupError` if members would have more metadata than is kept."""
+        if not size_bytes:
+            return  # as most heartbeats: what all members have need not be counted
         used = sum(group.metadata_bytes for group in self._groups.values() if not group.is_unused)
         if used + size_bytes > self._config.max_member_metadata_bytes:
             _LOGGER.warning(
@@ -334,8 +337,7 @@ class GroupCoordinator:
             ensure_valid_heartbeat(request, context.version)
             if request["memberEpoch"] < JOIN_EPOCH:
                 return self._consumer_group(request["groupId"]).leave(request)
-            kept = [*(request["subscribedTopicNames"] or ()), request["subscribedTopicRegex"] or ""]
-            self._ensure_room(sum(KEPT_BYTES + len(each) for each in kept))
+            self._ensure_room(_added_bytes(request, context))
             group = self._heartbeat_group(request)
             answer = group.heartbeat(request, context)
             self._add(group)
@@ -694,6 +696,18 @@ def _dead(group_id: str) -> Response:
         "protocolData": "",
         "members": [],
     }
+
+
+def _added_bytes(heartbeat: Request, context: RequestContext) -> int:
+    """Return how much of a heartbeat of the consumer protocol would be kept anew, about."""
+    sent = [
+        *(heartbeat["subscribedTopicNames"] or ()),
+        heartbeat["subscribedTopicRegex"],
+        heartbeat["rackId"],
+    ]
+    if heartbeat["memberEpoch"] == JOIN_EPOCH:
+        sent += [heartbeat["memberId"], heartbeat["instanceId"], context.client_id]
+    return sum(KEPT_BYTES + len(each) for each in sent if each is not None)
 
 
 async def _answer(start: Callable[[Callable[[Response], None]], None]) -> Response:

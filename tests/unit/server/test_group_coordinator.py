@@ -339,6 +339,32 @@ def test_commits_of_members_are_refused_so_that_they_join_again_after_a_restart(
     run(story)
 
 
+def test_heartbeats_that_bring_nothing_new_are_answered_where_there_is_no_room() -> None:
+    async def story() -> None:
+        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=1_350))
+        server.coordinator.load(None)
+
+        async def beat(epoch: int, regex: str | None, **fields: Any) -> Response:  # noqa: ANN401 - of any type
+            return await server.ask(
+                "ConsumerGroupHeartbeat",
+                groupId="group",
+                memberId="m",
+                memberEpoch=epoch,
+                rebalanceTimeoutMs=5_000,
+                subscribedTopicNames=None,
+                subscribedTopicRegex=regex,
+                topicPartitions=[],
+                **fields,
+            )
+
+        epoch = (await beat(0, "o" * 1_000))["memberEpoch"]
+        assert "errorCode" not in await beat(epoch, None)
+        for answer in (await beat(epoch, "p"), await beat(epoch, None, rackId="r")):
+            assert answer["errorCode"] is Errors.GROUP_MAX_SIZE_REACHED
+
+    run(story)
+
+
 def test_committed_offsets_are_bounded_and_old_ones_can_still_be_replaced() -> None:
     async def story() -> None:
         server = Server(config=GroupCoordinatorConfig(max_offsets_bytes=5_000))
