@@ -92,6 +92,21 @@ def test_the_answers_are_those_of_the_broker(
         assert asked > 500
 
 
+def test_a_producer_without_acks_learns_of_an_error_by_a_closed_connection(
+    new_broker: NewBroker, tmp_path: Path
+) -> None:
+    broker = new_broker()
+    broker.create_topic("plain", partitions=1)
+    shutil.copytree(broker.log_dir, tmp_path / "copy")
+    data = [{"name": NO_TOPIC, "partitionData": [{"index": 0, "records": b""}]}]
+    with pylog.serve(tmp_path / "copy") as server:
+        for address in (broker.bootstrap_servers, server.address):
+            with RawClient(address) as client:
+                client.send("Produce", 9, {"acks": 0, "timeoutMs": 1_000, "topicData": data})
+                with pytest.raises(ConnectionError):
+                    client.receive_frame()
+
+
 def _topic_ids(client: RawClient) -> dict[str, Any]:
     asked = [{"name": name} for name in TOPICS]
     topics = client.ask("Metadata", 13, {"topics": asked})["topics"]

@@ -1,7 +1,8 @@
 """What changes a cluster is refused: the answers of a broker whose authorizer allows only reading.
 
 Produce is refused topic by topic with TOPIC_AUTHORIZATION_FAILED, and so are topics that are to be
-made, deleted or changed. Where the response has room for a message, it says why.
+made, deleted or changed. Where the response has room for a message, it says why. A producer with
+acks=0 expects no response: its connection is closed, as a broker does at an error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pylog.server.messages import APIS
-from pylog.server.protocol import Errors
+from pylog.server.protocol import Errors, RequestParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MESSAGE = "pylog serve is read-only: nothing in the log directory is changed"
 _TOPIC_ERROR = {"errorCode": Errors.TOPIC_AUTHORIZATION_FAILED, "errorMessage": _MESSAGE}
 _SECURITY_DISABLED = 54
+_NO_ACKS = 0
 
 
 def refusals() -> dict[Api, Handler]:
@@ -41,6 +43,9 @@ def refusals() -> dict[Api, Handler]:
 
 
 def _produce(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+    if request["acks"] == _NO_ACKS:
+        reason = f"a producer with acks=0 is refused: {_MESSAGE}"
+        raise RequestParseError(reason)
     return {
         "responses": [
             {

@@ -306,6 +306,17 @@ def test_what_changes_something_is_refused(server: BrokerServer) -> None:
         assert answer["responses"][0]["partitionResponses"][0]["errorCode"] == 29
 
 
+def test_a_producer_that_expects_no_response_is_refused_by_a_closed_connection(
+    server: BrokerServer,
+) -> None:
+    data = [{"name": "payments", "partitionData": [{"index": 0, "records": b"x"}]}]
+    with RawClient(server.address) as client:
+        client.send("Produce", 9, {"acks": 0, "timeoutMs": 1, "topicData": data})
+        with pytest.raises(ConnectionError):
+            client.receive_frame()
+    _still_answers(server)
+
+
 def test_connections_are_closed_when_the_server_is(case: Path) -> None:
     server = pylog.serve(case)
     with RawClient(server.address) as client:
