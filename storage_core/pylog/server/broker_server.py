@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from pylog.errors import LogStorageError
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
@@ -115,8 +115,12 @@ class BrokerServer:
 
     def _ensure_started(self) -> None:
         if self._error is not None:
-            self._replicas.close()
-            raise self._error
+            self.close()  # raises it
+
+    @property
+    def is_running(self) -> bool:
+        """Whether clients are answered; False after an error, which `close` raises."""
+        return self._thread.is_alive()
 
     @property
     def topic_count(self) -> int:
@@ -147,7 +151,7 @@ class BrokerServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except (OSError, LogStorageError) as error:
+        except Exception as error:  # noqa: BLE001 - `close` raises it
             self._error = error
         finally:
             self._started.set()
@@ -206,11 +210,21 @@ class BrokerServer:
             await sockets.close()
 
     def close(self) -> None:
-        """End all connections and the server; a second call does nothing."""
-        if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
+        """End all connections and the server; a second call does nothing.
+
+        Raises
+        ------
+        Exception
+            The error that ended the server, if one did.
+        """
+        if self._loop is not None and self._stop is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
         self._replicas.close()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def __enter__(self) -> Self:
         return self

@@ -332,9 +332,13 @@ class SocketServer:
                 )
                 connection.close()
                 continue
-            connection.setblocking(False)  # noqa: FBT003 - the standard library's
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            try:
+                connection.setblocking(False)  # noqa: FBT003 - the standard library's
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            except OSError:  # its client has gone again already
+                connection.close()
+                continue
             task = asyncio.create_task(self._serve(connection, str(address[0])))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

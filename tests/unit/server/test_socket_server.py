@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import struct
 import time
@@ -21,6 +22,7 @@ from pylog.server.kafka_apis import Client, KafkaApis
 from pylog.server.messages import APIS
 from pylog.server.metrics import Metrics
 from pylog.server.protocol import RequestParseError
+from pylog.server.replica_manager import ReplicaManager
 from pylog.server.socket_server import SocketLimits, SocketServer, listening_socket
 from tests.support.raw_client import RawClient
 from tests.unit.internal_topics.random_messages import MessageBytes
@@ -315,6 +317,49 @@ def test_a_producer_that_expects_no_response_is_refused_by_a_closed_connection(
         with pytest.raises(ConnectionError):
             client.receive_frame()
     _still_answers(server)
+
+
+def test_a_client_that_is_gone_again_at_once_does_not_end_the_server(
+    server: BrokerServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket.socket, "setsockopt", refuse)
+        with RawClient(server.address) as client, pytest.raises(ConnectionError):
+            client.receive_frame()
+    _still_answers(server)
+
+
+def test_the_error_that_ended_the_server_is_raised_when_it_is_closed(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = RuntimeError("no more")
+
+    def fail(replicas: ReplicaManager) -> bool:
+        raise error
+
+    server = pylog.serve(case, follow=True)
+    monkeypatch.setattr(ReplicaManager, "refresh", fail)
+    deadline = time.monotonic() + 20
+    while server.is_running:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    with pytest.raises(RuntimeError, match="no more"):
+        server.close()
+    server.close()
+
+
+def test_an_unexpected_error_at_the_start_is_raised(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(sockets: SocketServer) -> None:
+        raise RuntimeError("no start")
+
+    monkeypatch.setattr(SocketServer, "start", fail)
+    with pytest.raises(RuntimeError, match="no start"):
+        pylog.serve(case)
 
 
 def test_connections_are_closed_when_the_server_is(case: Path) -> None:

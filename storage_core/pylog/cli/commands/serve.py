@@ -165,8 +165,8 @@ def serve(
 
     It runs until Ctrl-C or SIGTERM.
 
-    Exit status: 0 ended by SIGTERM, 130 ended with Ctrl-C, 2 wrong usage, or a path or address that
-    cannot be used.
+    Exit status: 0 ended by SIGTERM, 130 ended with Ctrl-C, 2 wrong usage, a path or address that
+    cannot be used, or an error that ended the server.
     """
     names = options.names_in(topics, pattern)
     stop = threading.Event()
@@ -181,7 +181,7 @@ def serve(
         )
         with server, _logged_as_json(as_json=as_json):
             _print_start(server, arguments, as_json=as_json, is_open=sasl_users is None)
-            while not stop.wait(_STATUS_SECONDS):
+            while server.is_running and not stop.wait(_STATUS_SECONDS):
                 if is_seen() and not as_json:
                     _print_status(server)
     return exit_status.SOUND
