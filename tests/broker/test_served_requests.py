@@ -126,11 +126,13 @@ def _metadata(topic_ids: dict[str, Any]) -> Iterator[tuple[str, int, Request]]:
         no_creation = {"allowAutoTopicCreation": False}
         if version >= 4:  # before, brokers make a topic that is asked for
             yield "Metadata", version, {"topics": names, **no_creation}
+            yield "Metadata", version, {"topics": names * 2, **no_creation}
         if version >= 1:
             yield "Metadata", version, {"topics": [], **no_creation}
         if version >= 12:
             by_id = [{"name": None, "topicId": each} for each in topic_ids.values()]
             yield "Metadata", version, {"topics": by_id, **no_creation}
+            yield "Metadata", version, {"topics": by_id * 2, **no_creation}
     asked = [{"name": name} for name in (*TOPICS, NO_TOPIC)]
     for limit in (1, 2, 2000):
         request = {"topics": asked, "responsePartitionLimit": limit}
@@ -185,15 +187,26 @@ def _epochs() -> Iterator[tuple[str, int, Request]]:
 
 
 def _fetches(topic_ids: dict[str, Any]) -> Iterator[tuple[str, int, Request]]:
-    bounds = ((1, 1), (100, 1 << 20), (40_000, 1 << 20), (1 << 20, 100_000), (50 << 20, 50 << 20))
+    bounds = (
+        (1, 1),
+        (0, 1 << 20),
+        (100, 1 << 20),
+        (40_000, 1 << 20),
+        (1 << 20, 100_000),
+        (50 << 20, 50 << 20),
+    )
     for version in APIS["Fetch"].versions:
         for offset in (0, 1, 7, 30, 47, 71, 89, 90, 91, 10_000, -1):
             for of_partition, of_all in bounds:
                 for isolation in ISOLATIONS:
                     yield _fetch(version, topic_ids, offset, (of_partition, of_all), isolation)
         for epoch in (0, 3):
-            yield _fetch(version, topic_ids, 3, bounds[1], 1, currentLeaderEpoch=epoch)
-            yield _fetch(version, topic_ids, 3, bounds[1], 0, lastFetchedEpoch=epoch)
+            yield _fetch(version, topic_ids, 3, bounds[2], 1, currentLeaderEpoch=epoch)
+            yield _fetch(version, topic_ids, 3, bounds[2], 0, lastFetchedEpoch=epoch)
+        # The same partitions again, from other offsets.
+        asked = [_fetch(version, topic_ids, each, bounds[2], 1)[2] for each in (3, 1, 30)]
+        topics = [topic for each in asked for topic in each["topics"]]
+        yield "Fetch", version, {**asked[0], "topics": topics}
 
 
 def _fetch(

@@ -502,6 +502,8 @@ class GroupCoordinator:
         topics = request["topics"]
         if topics is None:
             topics = self._committed_topics(committed, context)
+        else:
+            topics = _each_once(topics)
         return {
             "groupId": group_id,
             "topics": [self._fetched_topic(each, committed, context) for each in topics],
@@ -708,6 +710,21 @@ def _added_bytes(heartbeat: Request, context: RequestContext) -> int:
     if heartbeat["memberEpoch"] == JOIN_EPOCH:
         sent += [heartbeat["memberId"], heartbeat["instanceId"], context.client_id]
     return sum(KEPT_BYTES + len(each) for each in sent if each is not None)
+
+
+def _each_once(topics: list[Request]) -> list[Request]:
+    """Return each topic that offsets are asked of once, and each of its partitions.
+
+    A small request that names a partition again and again would have a huge answer.
+    """
+    merged: dict[object, Request] = {}
+    for each in topics:
+        # By name or, in later versions, by id.
+        topic = merged.setdefault(
+            (each["name"], each.get("topicId")), {**each, "partitionIndexes": {}}
+        )
+        topic["partitionIndexes"] |= dict.fromkeys(each["partitionIndexes"])
+    return list(merged.values())
 
 
 async def _answer(start: Callable[[Callable[[Response], None]], None]) -> Response:

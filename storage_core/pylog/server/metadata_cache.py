@@ -94,9 +94,11 @@ class MetadataCache:
         if asked is None or (context.version == 0 and not asked):
             topics = [self._topic(each) for each in self._replicas.topics.values()]
         else:
-            # Each once, as a broker does.
-            names = dict.fromkeys((each["name"], each["topicId"]) for each in asked)
-            topics = [self._asked_topic(*each) for each in names]
+            # Each once, as a broker does. An id beside a name says nothing.
+            keys = dict.fromkeys(
+                each["topicId"] if each["name"] is None else each["name"] for each in asked
+            )
+            topics = [self._asked_topic(each) for each in keys]
         cluster = request["includeClusterAuthorizedOperations"]
         return {
             "brokers": [self._broker(context)],
@@ -106,16 +108,14 @@ class MetadataCache:
             "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
         }
 
-    def _asked_topic(self, name: str | None, topic_id: uuid.UUID) -> dict[str, Any]:
-        if name is None:
-            topic = self._replicas.topics_by_id.get(topic_id)
-            error = Errors.UNKNOWN_TOPIC_ID
+    def _asked_topic(self, key: str | uuid.UUID) -> dict[str, Any]:
+        if isinstance(key, str):
+            topic = self._replicas.topics.get(key)
+            unknown: dict[str, Any] = {"errorCode": _error_for(key), "name": key}
         else:
-            topic = self._replicas.topics.get(name)
-            error = _error_for(name)
-        if topic is None:
-            return {"errorCode": error, "name": name, "topicId": topic_id, "partitions": []}
-        return self._topic(topic)
+            topic = self._replicas.topics_by_id.get(key)
+            unknown = {"errorCode": Errors.UNKNOWN_TOPIC_ID, "name": None, "topicId": key}
+        return {**unknown, "partitions": []} if topic is None else self._topic(topic)
 
     def _topic(self, topic: Topic) -> dict[str, Any]:
         return {

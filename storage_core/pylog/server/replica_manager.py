@@ -370,6 +370,13 @@ class ReplicaManager:
             least_bytes=request["minBytes"],
         )
         has_ids = context.version >= _TOPIC_ID_VERSION
+        key = "topicId" if has_ids else "topic"
+        # As a broker, which keeps them in a map: each once, where it comes first, as it comes last.
+        last = {
+            (topic[key], each["partition"]): each
+            for topic in request["topics"]
+            for each in topic["partitions"]
+        }
         responses = []
         for asked in request["topics"]:
             topic = (
@@ -379,8 +386,11 @@ class ReplicaManager:
             )
             unknown = Errors.UNKNOWN_TOPIC_ID if has_ids else Errors.UNKNOWN_TOPIC_OR_PARTITION
             partitions = [
-                self._fetch_partition(topic, each, reading, may_look=may_look, unknown=unknown)
+                self._fetch_partition(
+                    topic, last.pop(place), reading, may_look=may_look, unknown=unknown
+                )
                 for each in asked["partitions"]
+                if (place := (asked[key], each["partition"])) in last
             ]
             responses.append(
                 {"topic": asked["topic"], "topicId": asked["topicId"], "partitions": partitions}

@@ -365,6 +365,26 @@ def test_heartbeats_that_bring_nothing_new_are_answered_where_there_is_no_room()
     run(story)
 
 
+def test_offsets_of_a_partition_that_is_named_again_and_again_are_answered_once() -> None:
+    async def story() -> None:
+        server = Server()
+        server.coordinator.load(None)
+        assert await server.commit("group", 0, 7, "x" * 4_096) is Errors.NONE
+        for version, place in ((9, {"name": "orders"}), (10, {"topicId": id_of("orders")})):
+            topic = {"name": "", "topicId": None, **place}
+            asked = [{**topic, "partitionIndexes": each} for each in ([0, 0], [1, 0], [0])]
+            group = {"groupId": "group", "memberId": None, "memberEpoch": -1, "topics": asked}
+            answer = await server.ask("OffsetFetch", version, groups=[group])
+            offsets = [
+                (each["partitionIndex"], each["committedOffset"])
+                for topic in answer["groups"][0]["topics"]
+                for each in topic["partitions"]
+            ]
+            assert offsets == [(0, 7), (1, -1)]
+
+    run(story)
+
+
 def test_committed_offsets_are_bounded_and_old_ones_can_still_be_replaced() -> None:
     async def story() -> None:
         server = Server(config=GroupCoordinatorConfig(max_offsets_bytes=5_000))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
 
 OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, NO_SESSION = 1, 2, 70
-INVALID_REQUEST = 42
+UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST = 3, 42
 
 
 def write(directory: Path, count: int, topic: str = "orders") -> None:
@@ -202,10 +203,10 @@ def test_configurations_are_told_with_their_sources(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for_again_and_again_is_answered_once(log_dir: Path) -> None:
-    topic = {"name": "orders", "topicId": None}
+    named = [{"name": "orders", "topicId": uuid.UUID(int=each)} for each in range(3)]
     resource = {"resourceType": 2, "resourceName": "orders", "configurationKeys": []}
     with pylog.serve(log_dir) as server, RawClient(server.address) as client:
-        topics = client.ask("Metadata", 9, {"topics": [topic] * 3})["topics"]
+        topics = client.ask("Metadata", 13, {"topics": named})["topics"]
         answer = client.ask("DescribeConfigs", 4, {"resources": [resource] * 3})
         partition = {"partitionIndex": 0, "timestamp": -2}
         asked = {"topics": [{"name": "orders", "partitions": [partition] * 2}] * 2}
@@ -218,6 +219,24 @@ def test_what_is_asked_for_again_and_again_is_answered_once(log_dir: Path) -> No
     ]
     codes = [each["errorCode"] for each in (*one["partitions"], *other["partitions"])]
     assert codes == [INVALID_REQUEST] * 4
+
+
+def test_a_partition_that_is_named_again_and_again_is_fetched_once_as_it_is_named_last(
+    log_dir: Path,
+) -> None:
+    """A broker keeps the partitions of a Fetch in a map."""
+    write(log_dir, 2)
+    partitions = [
+        {"partition": index, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
+        for index, offset in ((0, 0), (1, 0), (0, 5))
+    ]
+    topics = [{"topic": "orders", "partitions": partitions}] * 2
+    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
+        request = {"maxWaitMs": 0, "minBytes": 1, "maxBytes": 1 << 20, "topics": topics}
+        responses = client.ask("Fetch", 12, request)["responses"]
+    first, second = (each for topic in responses for each in topic["partitions"])
+    assert (first["partitionIndex"], first["records"][:8]) == (0, (5).to_bytes(8))
+    assert (second["partitionIndex"], second["errorCode"]) == (1, UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @pytest.mark.parametrize(
