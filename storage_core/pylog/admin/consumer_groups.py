@@ -31,7 +31,12 @@ from pylog.admin.share_groups import (
     share_groups,
 )
 from pylog.config.server_properties import ServerProperties
-from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.errors import (
+    InvalidRecordError,
+    LogStorageError,
+    SegmentVanishedError,
+    UnknownTopicOrPartitionError,
+)
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.consumer_offsets import group_records
 from pylog.internal_topics.group_state import SHARE, GroupState, group_states
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
 
 
 CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
+_MOST_LOOKS = 20
 _Found = TypeVar("_Found")
 
 
@@ -564,7 +570,15 @@ class _Decisions:
 
     def __init__(self, view: LogView, at_ms: int | None) -> None:
         self._ends: dict[int, list[tuple[int, bool]]] = {}
-        self.error: LogStorageError | None = None
+        for _ in range(_MOST_LOOKS):
+            self.error = self._read(view, at_ms)
+            if not isinstance(self.error, SegmentVanishedError):
+                break
+            view = view.refreshed()  # a broker has compacted it meanwhile
+
+    def _read(self, view: LogView, at_ms: int | None) -> LogStorageError | None:
+        """Take in all markers; return the error that ends the walk."""
+        self._ends.clear()
         try:
             for each in find_transactions(view):
                 if each.marker_offset is None:
@@ -574,7 +588,8 @@ class _Decisions:
                 ends = self._ends.setdefault(each.producer_id, [])
                 ends.append((each.marker_offset, is_committed))
         except LogStorageError as error:
-            self.error = error  # what was ended before it counts
+            return error  # what was ended before it counts
+        return None
 
     def counts(self, stored: StoredRecord) -> bool:
         """Whether a record is of no transaction, or of one that has been committed."""

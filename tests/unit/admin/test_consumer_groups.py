@@ -9,13 +9,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
+from pylog.admin import consumer_groups
 from pylog.errors import UnknownTopicOrPartitionError
-from tests.support.batches import ABORT, COMMIT, Built, Stored, batch_v2, marker, plain_records
-from tests.support.log_files import write_partition
+from pylog.reading.producer_transactions import find_transactions
+from tests.support.batches import (
+    ABORT,
+    COMMIT,
+    Built,
+    Stored,
+    batch_v2,
+    joined,
+    marker,
+    plain_records,
+)
+from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from pylog.reading.log_view import LogView
+    from pylog.reading.producer_transactions import Transaction
     from tests.support.golden import GoldenRoot
 
 CASE = "4.3.0/internal-logdir"
@@ -167,6 +181,32 @@ def test_offsets_of_a_transaction_count_once_it_is_committed(tmp_path: Path) -> 
     assert committed(pylog.groups(tmp_path)) == of_g
     before = {("g", "orders", each): 10 for each in range(4)}
     assert committed(pylog.groups(tmp_path, at_ms=6_999)) == before
+
+
+def test_transactions_of_a_partition_that_is_compacted_meanwhile_are_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
+    batches = [
+        commits((0, 0, 10)),
+        commits((1, 0, 20), producer_id=1, **transaction),
+        marker(2, COMMIT, producer_id=1),
+    ]
+    path = segment_path(written(tmp_path, batches) / "__consumer_offsets-0", 0)
+    compacted = [joined(batches[1:])]
+
+    def compacted_first(view: LogView) -> Iterator[Transaction]:
+        if compacted:
+            swap = path.with_name(path.name + ".swap")
+            swap.write_bytes(compacted.pop())
+            path.rename(path.with_name(path.name + ".deleted"))
+            swap.rename(path)
+        return find_transactions(view)
+
+    monkeypatch.setattr(consumer_groups, "find_transactions", compacted_first)
+    listing = pylog.groups(tmp_path)
+    assert listing.errors == []
+    assert committed(listing) == {("g", "orders", 0): 20}
 
 
 def test_what_compaction_has_removed_is_not_known_of_a_past_instant(tmp_path: Path) -> None:
