@@ -1,6 +1,7 @@
 """``python -m tests.benchmarks``: measure, and write the data file that the pages are made from."""
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -91,8 +92,17 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help=f"write {PUBLISHED} too; refused on a busy machine, or if a part is missing",
     )
+    parser.add_argument(
+        "--continue",
+        dest="earlier",
+        type=Path,
+        metavar="FILE",
+        help="the data file of a run that has ended early: what --only does not measure now is "
+        "taken from it",
+    )
     arguments = parser.parse_args()
-    if arguments.publish and (arguments.quick or arguments.only):
+    is_part = arguments.only and arguments.earlier is None
+    if arguments.publish and (arguments.quick or is_part):
         parser.error("--publish needs a whole run: leave out --quick and --only")
     return arguments
 
@@ -248,6 +258,21 @@ def document_of(results: Results, head: Document) -> Document:
     }
 
 
+def continued(document: Document, earlier: Document) -> Document:
+    """Return what two runs have measured: of what both have, the later one's."""
+    if earlier["date"] != document["date"]:
+        msg = f"measured on {earlier['date']}, not on {document['date']}: measure all of it again"
+        raise SystemExit(msg)
+    versions = earlier["machine"]["versions"] | document["machine"]["versions"]
+    merged = document | {"machine": document["machine"] | {"versions": versions}}
+    for name, key in (("targets", "text"), ("tables", "title")):
+        new = {each[key]: each for each in document[name] if each.get("met", "") is not None}
+        old = {each[key]: each for each in earlier[name]}
+        merged[name] = [new.get(each, old.get(each)) for each in {**old, **new}]
+    merged["left_out"] = list(dict.fromkeys(earlier["left_out"] + document["left_out"]))
+    return merged
+
+
 def main() -> int:
     """Run the benchmarks that the command line asks for; return the exit status."""
     arguments = _arguments()
@@ -270,6 +295,9 @@ def main() -> int:
     finally:  # what a part that fails leaves unmeasured must not cost the figures before it
         head["load_average"] = {"before": load, "after": load_average()}
         document = document_of(results, head)
+        if arguments.earlier is not None:
+            earlier = json.loads(arguments.earlier.read_text(encoding="utf-8"))
+            document = continued(document, earlier)
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(text_of(document), encoding="utf-8")
         sys.stdout.write(raw_page(Figures(document)))

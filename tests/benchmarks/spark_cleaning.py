@@ -81,7 +81,7 @@ class _Pair:
 
         try:
             self.figure.measure_round(by_spark, by_one_process)
-            outcome = found["partitions_by_engine"], found["is_complete"], found["failures"]
+            outcome = found["partitionsByEngine"], found["isComplete"], found["failures"]
             ensure_equal(self.figure.name, outcome, (self.by_engine, True, []))
             ensure_equal(self.figure.name, _digest(ours), _digest(theirs))
         finally:

@@ -115,3 +115,19 @@ def test_publishing_part_of_a_run_is_refused(
     with pytest.raises(SystemExit):
         program.main()
     assert "--publish needs a whole run" in capsys.readouterr().err
+
+
+def test_a_run_that_ended_early_is_continued() -> None:
+    whole = json.loads((ROOT / PUBLISHED).read_text("utf-8")) | {"left_out": ["no Java"]}
+    first, *others = whole["targets"]
+    early = whole | {
+        "targets": [first, *(each | {"met": None} for each in others)],
+        "tables": whole["tables"][:2],
+    }
+    rest = whole | {
+        "targets": [first | {"met": None}, *others],
+        "tables": whole["tables"][2:],
+    }
+    assert program.continued(rest, early) == whole
+    with pytest.raises(SystemExit, match="measure all of it again"):
+        program.continued(rest | {"date": "2026-11-30"}, early)
