@@ -22,11 +22,14 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, is_version_3
+from tests.broker.streams_messages import STREAMS_APIS
 from tests.support.kafka_broker_tools import run_tool, tool_table
+from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pylog.server.protocol import Api
     from tests.broker.conftest import NewBroker
     from tests.support.kafka_broker import KafkaBroker
 
@@ -39,6 +42,9 @@ SHARE_GROUPS_COMMAND = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 CONSUMER_GROUPS_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TOPICS = [f"topic-{number}" for number in range(4)]
 GROUPS = [f"group-{number}" for number in range(6)]
+STREAMS_GROUPS = ["streams-0", "streams-1", GROUPS[-1]]  # the last one changes its kind, too
+OF_OTHER_TOOLS = ("share", "streams")
+COORDINATOR_ERRORS = (14, 15, 16)
 MOST_PARTITIONS = 4
 SECONDS = 30.0
 PROPERTIES = {
@@ -66,7 +72,8 @@ class History:
         self._stack = stack  # closes what lives until the look
         self._partitions: dict[str, int] = {}
         self._transactions = 0
-        self.has_share_groups = not is_version_3(broker.version)
+        self._streams_members = 0
+        self.has_new_groups = not is_version_3(broker.version)
         self._make_topic(TOPICS[0], 2)
         self.produce()
         self._commit(GROUPS[0], {TopicPartition(TOPICS[0], 0): 1})
@@ -77,8 +84,9 @@ class History:
             *[self.produce, self.commit, self.commit_in_transaction, self.commit_as_member] * 3,
             *[self.remove_offsets, self.remove_group, self.remove_topic, self.add_topic] * 2,
             *(self.add_partitions, self.remove_records, self.clean, self.restart),
-            *([self.read_as_share_group] * 3 if self.has_share_groups else ()),
         ]
+        if self.has_new_groups:
+            things += [self.read_as_share_group, self.commit_as_streams_member] * 3
         for _ in range(steps):
             self._source.choice(things)()
         for group in self._source.sample(GROUPS, self._source.randint(0, 2)):
@@ -165,6 +173,49 @@ class History:
                 self.produce()
         finally:
             reader.close()
+
+    def commit_as_streams_member(self) -> None:
+        """Join a streams group as its only member, commit, and leave; not where it has others."""
+        self._streams_members += 1
+        group = self._source.choice(STREAMS_GROUPS)
+        topic, partition = self._any_partition()
+        member = {"groupId": group, "memberId": f"member-{self._streams_members}"}
+        subtopology = {
+            **{"subtopologyId": "0", "sourceTopics": [topic]},
+            **dict.fromkeys(("sourceTopicRegex", "repartitionSinkTopics"), []),
+            **dict.fromkeys(("stateChangelogTopics", "repartitionSourceTopics"), []),
+            "copartitionGroups": [],
+        }
+        join = {
+            **{**member, "memberEpoch": 0, "rebalanceTimeoutMs": 5_000, "processId": "process"},
+            "topology": {"epoch": self._streams_members, "subtopologies": [subtopology]},
+            **dict.fromkeys(("activeTasks", "standbyTasks", "warmupTasks"), []),
+        }
+        offset = {"partitionIndex": partition, "committedOffset": max(0, self._any_offset())}
+        heartbeat = STREAMS_APIS["StreamsGroupHeartbeat"]
+        with RawClient(self._broker.bootstrap_servers) as client:
+            joined = self._ask_coordinator(client, heartbeat, join)
+            if joined["errorCode"]:
+                return
+            commit = {
+                **{**member, "generationIdOrMemberEpoch": joined["memberEpoch"]},
+                "topics": [{"name": topic, "partitions": [{**offset, "committedMetadata": ""}]}],
+            }
+            client.ask("OffsetCommit", 9, commit)
+            client.ask(heartbeat, 0, {**member, "memberEpoch": -1})
+
+    def _ask_coordinator(
+        self, client: RawClient, api: Api, request: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Ask until the broker, which may have just been started, knows its groups."""
+        answers: list[dict[str, Any]] = []
+
+        def has_answered() -> bool:
+            answers.append(client.ask(api, 0, request))
+            return answers[-1]["errorCode"] not in COORDINATOR_ERRORS
+
+        self._until(has_answered)
+        return answers[-1]
 
     def remove_offsets(self) -> None:
         """Write a tombstone for an offset, if the group has such."""
@@ -267,7 +318,7 @@ def committed(broker: KafkaBroker, groups: list[dict[str, Any]]) -> Offsets:
     """Return what Kafka's tool says of all groups, or of ours if it gives up at another one."""
     at = ("--bootstrap-server", broker.bootstrap_servers, "--describe")
     printed = run_tool(CONSUMER_GROUPS_COMMAND, *at, "--all-groups")
-    ids = [each["groupId"] for each in groups if each["kind"] != "share"]
+    ids = [each["groupId"] for each in groups if each["kind"] not in OF_OTHER_TOOLS]
     if ids and not tool_table(printed):
         # It lists what other partitions of __consumer_offsets have since before there were more,
         # and describes nothing if one of these groups is not found.
@@ -277,6 +328,21 @@ def committed(broker: KafkaBroker, groups: list[dict[str, Any]]) -> Offsets:
             known(row[name]) for name in ("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
         )
         for row in tool_table(printed)
+    }
+
+
+def of_streams_groups(broker: KafkaBroker) -> tuple[dict[str, str], Offsets]:
+    """Return the states of the streams groups, and what is committed, as the broker says."""
+    with RawClient(broker.bootstrap_servers) as client:
+        listed = client.ask("ListGroups", 5, {"statesFilter": [], "typesFilter": ["streams"]})
+        states = {each["groupId"]: each["groupState"] for each in listed["groups"]}
+        asked = [{"groupId": each, "topics": None} for each in states]
+        answer = client.ask("OffsetFetch", 8, {"groups": asked})
+    return states, {
+        (group["groupId"], topic["name"], each["partitionIndex"]): (each["committedOffset"],)
+        for group in answer["groups"]
+        for topic in group["topics"]
+        for each in topic["partitions"]
     }
 
 
@@ -308,7 +374,8 @@ def test_groups_are_where_kafkas_tools_say_after_any_history(
         for left in reversed(range(LOOKS)):
             described = committed(broker, ours(broker))
             found = ours(broker)
-            if described == rows(found, "offsets", "offset", "logEndOffset", "lag"):
+            of_tool = [each for each in found if each["kind"] not in OF_OTHER_TOOLS]
+            if described == rows(of_tool, "offsets", "offset", "logEndOffset", "lag"):
                 break
             assert left, (described, found)
 
@@ -316,13 +383,18 @@ def test_groups_are_where_kafkas_tools_say_after_any_history(
             row["GROUP"]: row["STATE"]
             for row in theirs(broker, CONSUMER_GROUPS_COMMAND, "--list", "--state")
         }
-        of_ours = {each["groupId"]: each["state"] for each in found if each["kind"] != "share"}
+        of_ours = {each["groupId"]: each["state"] for each in of_tool}
         # A group of which the last offset has been removed is there until the next start.
         gone = states.keys() - of_ours.keys()
         assert {each: states[each] for each in states.keys() - gone} == of_ours
         assert all(states[each] == "Empty" for each in gone)
 
-        if history.has_share_groups:
+        if history.has_new_groups:
+            streams = [each for each in found if each["kind"] == "streams"]
+            of_broker = of_streams_groups(broker)
+            assert {each["groupId"]: each["state"] for each in streams} == of_broker[0]
+            assert rows(streams, "offsets", "offset") == of_broker[1]
+
             shared = theirs(
                 broker, SHARE_GROUPS_COMMAND, "--describe", "--all-groups", "--offsets", "--verbose"
             )
