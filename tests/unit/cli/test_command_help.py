@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, cast
 
@@ -79,15 +80,13 @@ EXAMPLES = [
 ]
 
 
-def test_the_commands_of_operators_have_examples() -> None:
-    operators = {"ls", "cat", "search", "dump", "doctor", "stats"}
-    operators |= {"groups", "transactions", "topics", "export"}
-    assert {name for name, _ in EXAMPLES} >= operators
+def test_every_command_has_an_example() -> None:
+    assert {name for name, _ in EXAMPLES} == set(COMMANDS)
 
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES)
 def test_examples_are_what_the_command_takes(name: str, line: str) -> None:
-    line, _, _ = line.partition(" > ")
+    line = re.split(" [<>] ", line)[0]
     program, given, *arguments = shlex.split(line)
     assert (program, given) == ("pylog", name)
     load_command(name).make_context(name, arguments)

@@ -11,7 +11,11 @@ from pylog.cli.output import write_summary
 from pylog.text.words import counted
 
 
-@command("alter-topic")
+@command(
+    "alter-topic",
+    "pylog alter-topic /mnt/kafka-logs --topic orders --config cleanup.policy=compact",
+    "pylog alter-topic /mnt/kafka-logs --topic orders --partitions 12",
+)
 @options.writable_directory
 @options.topic
 @options.config

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-@command("append")
+@command(
+    "append",
+    "pylog append /mnt/kafka-logs --topic orders < orders.jsonl",
+    "pylog append /mnt/kafka-logs --topic notes --format text notes.txt",
+)
 @options.writable_directory
 @argument(
     "file",

@@ -44,7 +44,11 @@ _WHY_NOT_CLEANED = {
 }
 
 
-@command("compact")
+@command(
+    "compact",
+    "pylog compact /mnt/kafka-logs --dry-run",
+    "pylog compact /mnt/kafka-logs --topic accounts --roll",
+)
 @click.option(
     "--roll",
     is_flag=True,

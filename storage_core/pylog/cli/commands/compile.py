@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-@command("compile")
+@command("compile", "pylog compile --all-levels")
 @click.option(
     "--all-levels",
     is_flag=True,

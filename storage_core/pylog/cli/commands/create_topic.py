@@ -10,7 +10,10 @@ from pylog.cli.options import command
 from pylog.cli.output import write_summary
 
 
-@command("create-topic")
+@command(
+    "create-topic",
+    "pylog create-topic /mnt/kafka-logs --topic orders --partitions 6 --config retention.ms=604800000",
+)
 @options.writable_directory
 @click.option("--topic", metavar="T", required=True, help="The new topic's name.")
 @click.option(

@@ -14,7 +14,11 @@ from pylog.cli.output import document_of, write_summary
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 
 
-@command("delete-records")
+@command(
+    "delete-records",
+    "pylog delete-records /mnt/kafka-logs --topic orders --partition 0 --offset 1000 --dry-run",
+    "pylog delete-records /mnt/kafka-logs --topic orders --partition 0 --all",
+)
 @options.writable_directory
 @options.one_topic(required=False)
 @options.one_partition(required=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import textwrap
 from collections import Counter
@@ -20,6 +21,7 @@ from pylog.cli.output import (
     write_page,
 )
 from pylog.cli.style import BOLD, DIM, RED, YELLOW, OutputTraits
+from pylog.locations import printable_location
 from pylog.results import Severity
 from pylog.text.words import counted, format_bytes
 
@@ -145,7 +147,8 @@ def doctor(
     if as_json:
         write_json(_document(report, least, summary))
     elif html is None or summary is not None:
-        print_doctor_report(report, least, sys.stdout, is_verbose=verbose)
+        advice = "" if summary is not None else _how_to_copy(paths)
+        print_doctor_report(report, least, sys.stdout, is_verbose=verbose, advice=advice)
         if summary is not None:
             print_repair_summary(summary, sys.stdout)
     status = _status_of(report)
@@ -184,11 +187,24 @@ class Paragraph(NamedTuple):
     text_style: str = ""  # the same for the text
 
 
+def _how_to_copy(paths: Sequence[str]) -> str:
+    place = shlex.quote(printable_location(paths[0])) if len(paths) == 1 else "PATH"
+    return f"pylog doctor {place} --repair-to DIR copies all that is intact."
+
+
 def print_doctor_report(
-    report: DoctorReport, least: Severity, output: TextIO, *, is_verbose: bool = False
+    report: DoctorReport,
+    least: Severity,
+    output: TextIO,
+    *,
+    is_verbose: bool = False,
+    advice: str = "",
 ) -> None:
-    """Print the findings that are at least so severe, and a summary of all."""
-    _print(report_paragraphs(report, least, is_verbose=is_verbose), output)
+    """Print the findings that are at least so severe, and a summary of all.
+
+    ``advice`` stands below the verdict if there is an error.
+    """
+    _print(report_paragraphs(report, least, is_verbose=is_verbose, advice=advice), output)
 
 
 def print_repair_summary(summary: RepairSummary, output: TextIO) -> None:
@@ -203,7 +219,9 @@ def _print(paragraphs: Iterable[Paragraph], output: TextIO) -> None:
 
 
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
-    partitions = counted(len(summary.partitions), "partition")
+    copied, all_of_them = len(summary.partitions), len(summary.partitions) + len(summary.left_out)
+    partitions = counted(all_of_them, "partition")
+    partitions = partitions if copied == all_of_them else f"{copied} of {partitions}"
     text = f"{partitions}, {format_bytes(summary.copied_bytes)}"
     yield Paragraph("", "")
     yield Paragraph(f"{summary.directory}  ", f"a copy of what is intact: {text}", BOLD)
@@ -260,12 +278,12 @@ def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
 
 
 def report_paragraphs(
-    report: DoctorReport, least: Severity, *, is_verbose: bool = False
+    report: DoctorReport, least: Severity, *, is_verbose: bool = False, advice: str = ""
 ) -> Iterator[Paragraph]:
     """Yield all that is printed, in order."""
     yield from (Paragraph("", sentence, text_style=BOLD) for sentence in report.verdict)
-    if report.worst is Severity.ERROR:
-        yield Paragraph("", "pylog doctor PATH --repair-to DIR copies all that is intact.")
+    if advice and report.worst is Severity.ERROR:
+        yield Paragraph("", advice)
     yield Paragraph("", "")
     base = _common_directory(report)
     for severity in Severity:

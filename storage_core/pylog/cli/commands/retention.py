@@ -28,7 +28,11 @@ _NAMES = {
 }
 
 
-@command("retention")
+@command(
+    "retention",
+    "pylog retention /mnt/kafka-logs --dry-run",
+    "pylog retention /mnt/kafka-logs --topic orders --config retention.ms=86400000 --yes",
+)
 @options.cleanup(
     all_topics="all",
     counted="ages",

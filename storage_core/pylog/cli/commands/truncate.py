@@ -12,7 +12,10 @@ from pylog.cli.output import write_summary
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 
 
-@command("truncate")
+@command(
+    "truncate",
+    "pylog truncate /mnt/kafka-logs --topic orders --partition 0 --offset 1000 --dry-run",
+)
 @options.writable_directory
 @options.topic
 @options.partition

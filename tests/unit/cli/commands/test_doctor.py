@@ -53,7 +53,7 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
     assert done.status == 1
     assert done.lines[:3] == [
         "A broker that starts on this loses records of orders-0",
-        "pylog doctor PATH --repair-to DIR copies all that is intact.",
+        f"pylog doctor {damaged} --repair-to DIR copies all that is intact.",
         "",
     ]
     assert done.lines[3] == "error     damaged_batches"
@@ -207,6 +207,7 @@ def test_a_repaired_copy(damaged: Path, tmp_path: Path, pylog_run: Callable[...,
         "  orders-0: offsets 5 to 10 were in the log, and are not here",
         "  left in the copy: offset_gap",
     ]
+    assert b"--repair-to DIR" not in done.output  # that is what is being done
     again = pylog_run("doctor", damaged, "--repair-to", tmp_path / "copy")
     assert again.status == 2
     assert "not empty" in again.error
