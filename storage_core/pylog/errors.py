@@ -299,6 +299,10 @@ class KafkaStorageError(_LocatedError):
         self.errno = errno
 
 
+class LogLoadingError(_LocatedError):
+    """A log that ends the broker that loads it (Kafka: IllegalArgumentException there)."""
+
+
 class LogLockedError(_LocatedError):
     """A log directory that another process, or another manager in this process, has open.
 

@@ -60,6 +60,7 @@ class Started:
     is_up: bool
     files: dict[str, dict[str, int]] = field(default_factory=dict)
     offsets: dict[str, tuple[int, int]] = field(default_factory=dict)
+    intact_before: dict[str, set[int]] = field(default_factory=dict)  # offsets
     log: str = ""
 
 
@@ -114,6 +115,7 @@ class Node:
 
     def start(self, logs: Path) -> Started:
         """Start a broker, kill it, and return what it has made of the directory."""
+        intact = {each.name: intact_offsets(each, "*.log") for each in logs.glob(f"{TOPIC}-*")}
         with self.broker(logs) as broker:
             try:
                 broker.start()
@@ -123,7 +125,7 @@ class Node:
             log = broker.server_log
         directories = [each for each in logs.iterdir() if each.is_dir()]
         files = {each.name: sizes(each) for each in directories}
-        return Started(is_up=True, files=files, offsets=offsets, log=log)
+        return Started(True, files, offsets, intact, log)
 
 
 def sizes(directory: Path) -> dict[str, int]:
@@ -171,6 +173,10 @@ def complaints(name: str, harm: str, report: DoctorReport, started: Started) -> 
     is_whole = started.offsets.get(name) == (0, RECORDS) and not is_aside
     if not is_whole and not any(each.severity is not INFO for each in partition.findings):
         wrong.append(f"{harm}: records are gone, and nothing is said of it")
+    end = started.offsets.get(name, (0, 0))[1]
+    lost = {each for each in started.intact_before[name] if each >= end}
+    if lost and not (is_aside or start.loses_records):
+        wrong.append(f"{harm}: {sorted(lost)} are lost by the start, and it is not said")
     return wrong
 
 
@@ -279,7 +285,8 @@ ALONE = [
     if harm[0].startswith(
         ("leader epochs", "partition.metadata", "epochs of", "the zero", _WRAPPER)
     )
-    or harm[0] == "a log whose name is no number"
+    or harm[0] in ("a log whose name is no number", "an aborted transaction twice")
+    or harm[0] == "a batch at the highest offset"
     or (is_clean and harm[0].startswith(("last log zeroed", "18 zeros", "5000 zeros after the l")))
     or (is_clean and harm[0].startswith(("zeros, then", "bytes of no batch")))
 ]
@@ -337,10 +344,10 @@ NOT_SERVED = (
 )
 
 
-def intact_offsets(directory: Path) -> set[int]:
-    """Return the offsets of all records in intact batches, in whatever ``.log`` they lie."""
+def intact_offsets(directory: Path, names: str = "*.log*") -> set[int]:
+    """Return the offsets of all records in intact batches, by default in whatever ``.log``."""
     found: set[int] = set()
-    for path in directory.glob("*.log*"):
+    for path in directory.glob(names):
         data = path.read_bytes()
         at = 0
         while at + 61 <= len(data):

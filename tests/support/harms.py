@@ -10,7 +10,15 @@ import re
 import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support.batches import message_bytes, wrapper_of
+from tests.support.batches import (
+    ABORT,
+    batch_v2,
+    joined,
+    marker,
+    message_bytes,
+    plain_records,
+    wrapper_of,
+)
 from tests.support.codecs import compress
 from tests.support.corruption import entries, resealed
 
@@ -205,6 +213,34 @@ def _wrapper_without_index(harmed: Harmed) -> None:
     harmed.of(-1, ".index").unlink()
 
 
+def _aborted_twice(path: Path) -> bytes:
+    """Return a transaction and its marker, and the same once more, as a run that is repeated."""
+    offset = _next_offset(path)
+    data = batch_v2(
+        plain_records(offset, 3),
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    end = marker(offset + 3, ABORT, producer_id=7)
+    return joined([data, end, data, end])
+
+
+def _at_the_highest_offset(path: Path) -> bytes:
+    """Return a batch after which there is no offset; its checksum does not cover that."""
+    last = entries(path.read_bytes())[-1]
+    delta = int.from_bytes(last[23:27], "big")
+    return (2**63 - 1 - delta).to_bytes(8, "big") + last[8:]
+
+
+def _index_that_leads_behind_all(harmed: Harmed) -> None:
+    first, second = entries(harmed.of(-1, ".log").read_bytes())[:2]
+    harmed.of(-1, ".log").write_bytes(first + second)
+    entry = (10_000).to_bytes(4, "big") + len(first).to_bytes(4, "big")
+    harmed.of(-1, ".index").write_bytes(entry)
+
+
 def _records_that_cannot_be_decoded(batches: list[bytes]) -> list[bytes]:
     middle = len(batches) // 2
     spoiled = bytearray(batches[middle])
@@ -290,6 +326,9 @@ PARTITION_HARMS: tuple[Harm, ...] = (
     ("a wrapper in a wrapper", _append(-1, _wrapper_in_a_wrapper)),
     ("a wrapper in a wrapper, after another one", _two_wrappers),
     ("a wrapper in a wrapper, and no index", _wrapper_without_index),
+    ("an aborted transaction twice", _append(-1, _aborted_twice)),
+    ("a batch at the highest offset", _append(-1, _at_the_highest_offset)),
+    ("an index that leads behind all batches", _index_that_leads_behind_all),
     ("an unknown file", lambda harmed: (harmed.directory / "notes.txt").write_text("see ticket")),
 )
 
@@ -367,8 +406,40 @@ def _flip_log(directory: Path) -> None:
     path.write_bytes(content)
 
 
+def _recovered_whole(*harms: Callable[[Harmed], object]) -> Callable[[Path], None]:
+    """Harm a partition of which an unclean start recovers all segments."""
+
+    def harm(directory: Path) -> None:
+        (directory / _CHECKPOINTS[0]).unlink()
+        for each in harms:
+            each(Harmed(directory / "harm-0", directory / "harm-1"))
+
+    return harm
+
+
+def _middle(operation: str, suffix: str) -> Callable[[Harmed], None]:
+    return lambda harmed: _OPERATIONS[operation](harmed.of(1, suffix), harmed)
+
+
 DIRECTORY_HARMS: tuple[DirectoryHarm, ...] = (
     *_of_checkpoints(),
+    *(
+        (f"no recovery points, {what}", _recovered_whole(*harms))
+        for what, harms in {
+            "two segments' .log swapped": [_swap(".log")],
+            "a middle log flipped": [_middle("flipped", ".log")],
+            "a middle log flipped and without index": [
+                _middle("flipped", ".log"),
+                _middle("missing", ".index"),
+            ],
+            "a middle segment twice and without index": [
+                _rewrite(1, lambda all_: [*all_, *all_]),
+                _middle("missing", ".index"),
+            ],
+            "a middle log empty": [_middle("empty", ".log")],
+            "a middle log of another partition": [_middle("another partition's", ".log")],
+        }.items()
+    ),
     ("recovery points at the end", _checkpoint(_CHECKPOINTS[0], b"0\n1\nharm 0 900000\n")),
     ("a log start inside the log", _checkpoint(_CHECKPOINTS[1], b"0\n1\nharm 0 40\n")),
     ("a log start above the end", _checkpoint(_CHECKPOINTS[1], b"0\n1\nharm 0 900000\n")),

@@ -181,7 +181,7 @@ def _start(view: LogView, end_offset: int) -> BrokerStart:
         after = _sizes(path)
         start = BrokerStart(
             is_clean,
-            len(loading.recovered_segments),
+            len(set(loading.recovered_segments)),
             end_offset=end_offset,
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,

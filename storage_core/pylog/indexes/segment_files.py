@@ -122,10 +122,14 @@ class SegmentFiles:
 
     def read_end(self, *, checks_order: bool = True) -> OffsetPosition:
         """Return the same offset, and the byte after the last batch."""
-        end = OffsetPosition(self.base_offset, 0)
-        position = self.offset_index.lookup(self.offset_index.last_offset).position
+        end, is_found = OffsetPosition(self.base_offset, 0), False
+        indexed = self.offset_index.last_offset
+        position = self.offset_index.lookup(indexed).position
         for batch in self.log.batches_from(position, checks_order=checks_order):
-            end = OffsetPosition(batch.header.next_offset, batch.end_position)
+            # An index that leads behind all of them counts as an empty log.
+            is_found = is_found or batch.header.last_offset >= indexed
+            if is_found:
+                end = OffsetPosition(batch.header.next_offset, batch.end_position)
         return end
 
     # ---- files

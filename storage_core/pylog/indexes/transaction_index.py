@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.errors import LogLoadingError
 from pylog.files.durable_io import OwnedFile
 from pylog.files.transaction_index import (
     ENTRY,
@@ -51,11 +52,11 @@ class TransactionIndex(OwnedFile):
         """Append an entry."""
         entries = self._loaded()
         if entries and entry.last_offset <= entries[-1].last_offset:
-            msg = (
+            reason = (
                 f"aborted transaction with last offset {entry.last_offset} cannot follow one with "
-                f"{entries[-1].last_offset} in {self.path}"
+                f"{entries[-1].last_offset}"
             )
-            raise ValueError(msg)
+            raise LogLoadingError(reason, self.path)
         self._open(create=True).write_at(len(entries) * ENTRY.size, ENTRY.pack(*entry))
         entries.append(entry)
 

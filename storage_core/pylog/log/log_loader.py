@@ -63,7 +63,7 @@ from pylog.log.segment_recovery import (
 )
 from pylog.log.segment_replacement import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
-from pylog.log_file.batch_walk import is_zero
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, is_zero
 from pylog.log_file.file_records import tidy_directory
 from pylog.producers.producer_snapshots import ProducerSnapshots
 from pylog.producers.producer_state_manager import ProducerStateManager
@@ -130,7 +130,8 @@ class _LogLoader:
         self._is_trial = is_trial
         self._warn = partial(_LOGGER.log, loading.context.io.warning_level)
         self._directory = loading.directory
-        self._checks_order = loading.recovery_mode is not RecoveryMode.BROKER_START
+        self._is_broker_start = loading.recovery_mode is RecoveryMode.BROKER_START
+        self._checks_order = not self._is_broker_start
         self._config = loading.config
         self._context = loading.context
         self._segments = LogSegments()
@@ -156,7 +157,7 @@ class _LogLoader:
 
     def load(self) -> UnifiedLog:
         loading = self._loading
-        if loading.recovery_mode is RecoveryMode.BROKER_START:
+        if self._is_broker_start:
             self._ensure_loadable()
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
@@ -256,7 +257,7 @@ class _LogLoader:
             try:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:
-                if base_offset >= unflushed_from:
+                if base_offset >= unflushed_from and not self._is_broker_start:
                     # Recovered in its turn: segments before it may be damaged, too. Differs from
                     # Kafka, which recovers it now: if the leader epochs are gone as well, those of
                     # the segments before it would count as outdated and be lost.
@@ -313,7 +314,13 @@ class _LogLoader:
             is_clean=False,
             checks_order=self._checks_order,
         )
-        cut = SegmentRecovery(segment, producer_state, self._leader_epochs, before_cut).recover()
+        cut = SegmentRecovery(
+            segment,
+            producer_state,
+            self._leader_epochs,
+            before_cut,
+            is_broker_start=self._is_broker_start,
+        ).recover()
         # Once the scan is complete, so that the next segment's does not begin at an old snapshot.
         producer_state.take_snapshot()
         self._loading.recovered_segments.append(segment.log.path)
@@ -351,12 +358,11 @@ class _LogLoader:
         if not len(self._segments):
             return
         active = self._segments.active_segment
-        is_broker_start = self._loading.recovery_mode is RecoveryMode.BROKER_START
         try:
             end = active.read_end(checks_order=self._checks_order)
             has_own_offsets = end.offset > active.base_offset or not active.size_bytes
-            is_whole = end.position == active.size_bytes and has_own_offsets
-            if is_whole or is_broker_start:
+            is_possible = has_own_offsets and end.offset <= HIGHEST_OFFSET
+            if self._is_broker_start or (end.position == active.size_bytes and is_possible):
                 return
             path = printable_location(active.log.path)
             reason = (
@@ -365,7 +371,7 @@ class _LogLoader:
             )
         except CorruptRecordError as error:
             is_rest_zero = is_zero(active.log, error.position or 0, active.size_bytes)
-            if is_broker_start or (self._loading.recovery_mode.keeps_intact and not is_rest_zero):
+            if self._is_broker_start or (self._loading.recovery_mode.keeps_intact and not is_rest_zero):
                 raise
             reason = f"{error}; a broker would not start"
         self._warn(
@@ -431,7 +437,7 @@ class _LogLoader:
             active = self._segments.active_segment
             end = active.read_end(checks_order=self._checks_order).offset
         start = self._loading.log_start_offset_checkpoint
-        if end >= start:
+        if start <= end <= HIGHEST_OFFSET:  # Kafka's is negative behind that
             return end
         reason = f"the log ends at offset {end}, below its start {start}"
         if self._loading.recovery_mode.keeps_intact:
@@ -460,7 +466,7 @@ class _LogLoader:
         # Differs from Kafka, which reads the last segment from its last index entry on. So an end
         # that lies after a gap, as after a truncation inside a batch, outlives a clean restart.
         loading, active = self._loading, self._segments.active_segment
-        if loading.recovery_mode is RecoveryMode.BROKER_START:
+        if self._is_broker_start:
             return None
         end = loading.recovery_point_checkpoint
         is_agreed = (

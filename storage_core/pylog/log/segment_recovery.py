@@ -18,8 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError, InvalidRecordError, RecoveryRefusedError
-from pylog.log_file.batch_walk import PositionedHeader, is_zero
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    LogLoadingError,
+    RecoveryRefusedError,
+)
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, PositionedHeader, is_zero
 from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import AppendOrigin
@@ -99,11 +104,14 @@ def replay_segment(
     first = segment.translate_offset(start_offset)
     if first is None:
         return
+    completed: list[CompletedTransaction] = []
     for batch in segment.log.batches_from(first.position, checks_order=checks_order):
         if batch.header.last_offset >= end_offset:
-            return
-        for completed in replay_batch(manager, segment, batch):
-            manager.complete_transaction(completed)
+            break
+        completed += replay_batch(manager, segment, batch)
+    # As in Kafka, which ends where two of them began at one offset.
+    for each in completed:
+        manager.complete_transaction(each)
 
 
 def _open_wrappers(segment: LogSegment, offset: int) -> None:
@@ -146,10 +154,6 @@ def replay_batch(
     for info in changes.updates.values():
         manager.update(info)
     return changes.completed
-
-
-_HIGHEST_OFFSET = 2**63 - 1
-"""After it there is none for the log's end."""
 
 
 # Intact batches that the recovery of a log would drop, and who lets it.
@@ -236,7 +240,9 @@ class SegmentRecovery:
         before_cut: Callable[[Damage], None],
         *,
         only_markers: bool = False,
+        is_broker_start: bool = False,
     ) -> None:
+        self._is_broker_start = is_broker_start
         self._segment = segment
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
@@ -284,17 +290,17 @@ class SegmentRecovery:
         if not count:
             return
         base = self._segment.base_offset
-        impossible = (headers.last_offsets < base) | (headers.last_offsets == _HIGHEST_OFFSET)
+        impossible = (headers.last_offsets < base) | (headers.last_offsets == HIGHEST_OFFSET)
         if impossible.any():
-            # Differs from Kafka, which takes it for an overflow and would split the segment. No
-            # broker ever wrote that: base offsets are what the checksum does not cover.
+            # Differs from Kafka, which takes it for an overflow, finds none to split the segment at,
+            # and ends. No broker ever wrote that: base offsets are what the checksum does not cover.
             first = int(np.argmax(impossible))
             self._add(window, first)
             offset = int(headers.last_offsets[first])
             bound = f"below the segment's {base}" if offset < base else "and none can follow"
             reason = f"batch ends at offset {offset}, {bound}"
-            position = window.position_of(first)
-            raise InvalidRecordError(reason, self._segment.log.path, position)
+            kind = LogLoadingError if self._is_broker_start else InvalidRecordError
+            raise kind(reason, self._segment.log.path, window.position_of(first))
         self._segment.ensure_offset_in_range(int(headers.last_offsets.max()))
         producing = headers.is_v2 & (headers.producer_ids >= 0)
         if self._only_markers:

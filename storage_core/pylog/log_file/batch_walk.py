@@ -45,7 +45,7 @@ _ZERO_CHUNK = 1 << 20
 _OFFSET_SIZE_MAGIC = struct.Struct(">qi4xB")
 _LEAST_LENGTHS = (RECORD_OVERHEAD_V0, RECORD_OVERHEAD_V1, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD)
 """Of what follows offset and size, by magic."""
-_HIGHEST_OFFSET = 2**63 - 1  # there is none after it, so that no batch ends there
+HIGHEST_OFFSET = 2**63 - 1  # there is none after it, so that no batch ends there
 
 
 class PositionedHeader(NamedTuple):
@@ -190,7 +190,7 @@ def _whole(
         return WholeBatches(end_position, None, defect)
     batch = chunks.header(last)
     if batch is not None and not (
-        batch.header.offset <= batch.header.last_offset < _HIGHEST_OFFSET
+        batch.header.offset <= batch.header.last_offset < HIGHEST_OFFSET
     ):
         defect = f"batch has offsets {batch.header.offset} to {batch.header.last_offset}"
         sound = None if before_last is None else chunks.header(before_last)

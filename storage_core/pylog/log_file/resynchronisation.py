@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.errors import CorruptRecordError
-from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, has_valid_checksum, read_header
 from pylog.native.checksum import crc32c
 from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
@@ -124,7 +124,6 @@ _STEPS = 16
 _CHECKSUM_BUDGET = 1 << 30
 """Bytes that one search checks at the most: a file made of headers alone must not take for ever."""
 
-_HIGHEST_OFFSET = 2**63 - 1
 
 
 class SoundBatches:
@@ -139,7 +138,7 @@ class SoundBatches:
         self.source = source
         self.end = end
         self.lowest = lowest_offset
-        self._limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
+        self._limit = HIGHEST_OFFSET if limit_offset is None else limit_offset
         self._budget = _CHECKSUM_BUDGET
 
     @property

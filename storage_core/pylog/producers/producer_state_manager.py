@@ -16,7 +16,12 @@ import logging
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptSnapshotError, InvalidProducerEpochError, InvalidTxnStateError
+from pylog.errors import (
+    CorruptSnapshotError,
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    LogLoadingError,
+)
 from pylog.locations import printable_location
 from pylog.model import NO_PRODUCER_ID, AppendOrigin, ControlRecordType
 from pylog.producers.producer_append_info import ProducerAppendInfo
@@ -270,8 +275,8 @@ class ProducerStateManager:
         """Let a transaction wait for the high watermark to pass its marker."""
         ongoing = self._ongoing.pop(completed.first_offset)
         if ongoing is None:
-            msg = f"{completed} was not started in partition {self.topic_partition}"
-            raise ValueError(msg)
+            reason = f"{completed} was not started in partition {self.topic_partition}"
+            raise LogLoadingError(reason)
         self._unreplicated.put(ongoing._replace(last_offset=completed.last_offset))
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
 from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
-from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, has_valid_checksum, read_header
 from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
@@ -67,9 +67,6 @@ class ReadMemory:
         self.decompressor = Decompressor(options.max_decompressed_bytes)
 
 
-_HIGHEST_OFFSET = 2**63 - 1
-"""No batch's: the offset after it does not exist."""
-
 
 class Misplaced(NamedTuple):
     """Batches ``[first, last]`` whose offsets cannot be believed, by index; and why."""
@@ -89,7 +86,7 @@ def find_misplaced(
     bad = last_offsets < offsets
     bad[1:] |= offsets[1:] <= last_offsets[:-1]
     bad[0] |= offsets[0] < lowest_offset
-    limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
+    limit = HIGHEST_OFFSET if limit_offset is None else limit_offset
     if last_offsets[-1] < limit and not bad.any():
         return None
     bad |= last_offsets >= limit  # any of them, where they do not go up

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.errors import CorruptIndexError
+from pylog.errors import CorruptIndexError, LogLoadingError
 from pylog.files.durable_io import DurableIO
 from pylog.files.transaction_index import TransactionIndexEntry
 from pylog.indexes.transaction_index import TransactionIndex
@@ -96,7 +96,7 @@ def test_last_offsets_must_go_up(
         index.close()
         index = TransactionIndex(path, 0, DurableIO())
     with pytest.raises(
-        ValueError, match=rf"offset {last_offset} cannot follow one with 15 in .*x$"
+        LogLoadingError, match=rf"x: .*offset {last_offset} cannot follow one with 15"
     ):
         index.append(entry(0, 0, last_offset, 11))
     assert index.entries() == FOUR[:2]

@@ -7,6 +7,7 @@ import pytest
 from pylog.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
+    LogLoadingError,
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
@@ -246,7 +247,7 @@ def test_last_stable_offset_of_the_index_is_that_of_the_other_open_transactions(
 
 def test_transaction_that_was_not_started_cannot_be_completed(partition: Partition) -> None:
     completed = CompletedTransaction(PRODUCER, 5, 9, is_aborted=True)
-    with pytest.raises(ValueError, match="was not started in partition test-0"):
+    with pytest.raises(LogLoadingError, match="was not started in partition test-0"):
         partition.manager.complete_transaction(completed)
 
 
