@@ -21,8 +21,8 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, is_version_3
 from tests.broker.streams_messages import STREAMS_APIS
+from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, is_version_3
 from tests.support.kafka_broker_tools import run_tool, tool_table
 from tests.support.raw_client import RawClient
 
@@ -181,15 +181,23 @@ class History:
         topic, partition = self._any_partition()
         member = {"groupId": group, "memberId": f"member-{self._streams_members}"}
         subtopology = {
-            **{"subtopologyId": "0", "sourceTopics": [topic]},
-            **dict.fromkeys(("sourceTopicRegex", "repartitionSinkTopics"), []),
-            **dict.fromkeys(("stateChangelogTopics", "repartitionSourceTopics"), []),
+            "subtopologyId": "0",
+            "sourceTopics": [topic],
+            "sourceTopicRegex": [],
+            "repartitionSinkTopics": [],
             "copartitionGroups": [],
+            "stateChangelogTopics": [],
+            "repartitionSourceTopics": [],
         }
         join = {
-            **{**member, "memberEpoch": 0, "rebalanceTimeoutMs": 5_000, "processId": "process"},
+            **member,
+            "memberEpoch": 0,
+            "rebalanceTimeoutMs": 5_000,
+            "processId": "process",
             "topology": {"epoch": self._streams_members, "subtopologies": [subtopology]},
-            **dict.fromkeys(("activeTasks", "standbyTasks", "warmupTasks"), []),
+            "activeTasks": [],
+            "standbyTasks": [],
+            "warmupTasks": [],
         }
         offset = {"partitionIndex": partition, "committedOffset": max(0, self._any_offset())}
         heartbeat = STREAMS_APIS["StreamsGroupHeartbeat"]
@@ -198,7 +206,8 @@ class History:
             if joined["errorCode"]:
                 return
             commit = {
-                **{**member, "generationIdOrMemberEpoch": joined["memberEpoch"]},
+                **member,
+                "generationIdOrMemberEpoch": joined["memberEpoch"],
                 "topics": [{"name": topic, "partitions": [{**offset, "committedMetadata": ""}]}],
             }
             client.ask("OffsetCommit", 9, commit)

@@ -125,7 +125,7 @@ class Node:
             log = broker.server_log
         directories = [each for each in logs.iterdir() if each.is_dir()]
         files = {each.name: sizes(each) for each in directories}
-        return Started(True, files, offsets, intact, log)
+        return Started(is_up=True, files=files, offsets=offsets, intact_before=intact, log=log)
 
 
 def sizes(directory: Path) -> dict[str, int]:

@@ -371,7 +371,9 @@ class _LogLoader:
             )
         except CorruptRecordError as error:
             is_rest_zero = is_zero(active.log, error.position or 0, active.size_bytes)
-            if self._is_broker_start or (self._loading.recovery_mode.keeps_intact and not is_rest_zero):
+            if self._is_broker_start or (
+                self._loading.recovery_mode.keeps_intact and not is_rest_zero
+            ):
                 raise
             reason = f"{error}; a broker would not start"
         self._warn(

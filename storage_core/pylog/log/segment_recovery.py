@@ -292,8 +292,8 @@ class SegmentRecovery:
         base = self._segment.base_offset
         impossible = (headers.last_offsets < base) | (headers.last_offsets == HIGHEST_OFFSET)
         if impossible.any():
-            # Differs from Kafka, which takes it for an overflow, finds none to split the segment at,
-            # and ends. No broker ever wrote that: base offsets are what the checksum does not cover.
+            # Differs from Kafka, which takes it for an overflow, finds none to split the segment
+            # at, and ends. No broker wrote that: the checksum does not cover base offsets.
             first = int(np.argmax(impossible))
             self._add(window, first)
             offset = int(headers.last_offsets[first])

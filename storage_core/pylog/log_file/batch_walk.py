@@ -189,9 +189,7 @@ def _whole(
     if last is None:
         return WholeBatches(end_position, None, defect)
     batch = chunks.header(last)
-    if batch is not None and not (
-        batch.header.offset <= batch.header.last_offset < HIGHEST_OFFSET
-    ):
+    if batch is not None and not (batch.header.offset <= batch.header.last_offset < HIGHEST_OFFSET):
         defect = f"batch has offsets {batch.header.offset} to {batch.header.last_offset}"
         sound = None if before_last is None else chunks.header(before_last)
         return WholeBatches(last, sound, defect)

@@ -125,7 +125,6 @@ _CHECKSUM_BUDGET = 1 << 30
 """Bytes that one search checks at the most: a file made of headers alone must not take for ever."""
 
 
-
 class SoundBatches:
     """Batches of one file that a search takes for sound, and where sizes lead from one to the next.
 

@@ -67,7 +67,6 @@ class ReadMemory:
         self.decompressor = Decompressor(options.max_decompressed_bytes)
 
 
-
 class Misplaced(NamedTuple):
     """Batches ``[first, last]`` whose offsets cannot be believed, by index; and why."""
 

@@ -12,7 +12,7 @@ from pylog.cli.output import write_summary
 
 @command(
     "create-topic",
-    "pylog create-topic /mnt/kafka-logs --topic orders --partitions 6 --config retention.ms=604800000",
+    "pylog create-topic /mnt/kafka-logs --topic orders --partitions 6 --config retention.ms=-1",
 )
 @options.writable_directory
 @click.option("--topic", metavar="T", required=True, help="The new topic's name.")

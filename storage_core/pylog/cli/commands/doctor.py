@@ -21,7 +21,6 @@ from pylog.cli.output import (
     write_page,
 )
 from pylog.cli.style import BOLD, DIM, RED, YELLOW, OutputTraits
-from pylog.locations import printable_location
 from pylog.results import Severity
 from pylog.text.words import counted, format_bytes
 
@@ -188,7 +187,9 @@ class Paragraph(NamedTuple):
 
 
 def _how_to_copy(paths: Sequence[str]) -> str:
-    place = shlex.quote(printable_location(paths[0])) if len(paths) == 1 else "PATH"
+    # A URI may have secrets in it.
+    is_local = len(paths) == 1 and "://" not in paths[0]
+    place = shlex.quote(paths[0]) if is_local else "PATH"
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
