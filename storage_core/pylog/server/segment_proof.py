@@ -7,7 +7,8 @@ to where it reads, in threads. What was proved is remembered for as long as the 
 client costs no look at the bytes.
 
 Memory is bounded. A window of some megabytes is remembered by its two ends; where each of its
-batches begins is kept for the windows that were used last, and looked up again for others.
+batches begins is kept for the windows that were used last, and looked up again for others. Small
+windows, as they come with a log that grows, are joined.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _FIRST_WINDOW_BYTES = 1 << 20
 _NEAR_BYTES = 1 << 22
 """Up to so many bytes are proved on the way to an offset; beyond, the offset index is asked."""
+_JOINED_BYTES = 1 << 22
+_ENTRY_BATCHES = 32
+"""As much memory as so many batches is what a window takes by itself."""
 
 
 class ProvedWindow(NamedTuple):
@@ -49,12 +53,24 @@ class ProvedWindow(NamedTuple):
     next_offset: int
     has_transactions: bool
 
+    def followed_by(self, other: ProvedWindow) -> ProvedWindow:
+        """Return both as one."""
+        return self._replace(
+            end_position=other.end_position,
+            next_offset=other.next_offset,
+            has_transactions=self.has_transactions or other.has_transactions,
+        )
+
 
 class Batches(NamedTuple):
     """Where the batches of a window begin, and the last offset of each."""
 
     positions: array[int]
     last_offsets: array[int]
+
+    def followed_by(self, other: Batches) -> Batches:
+        """Return both as one; readers of this one are not disturbed."""
+        return Batches(self.positions + other.positions, self.last_offsets + other.last_offsets)
 
 
 class BatchCache:
@@ -78,11 +94,15 @@ class BatchCache:
         """Remember the batches of a window, and forget others if they are too many."""
         with self._lock:
             before = self._kept.pop(key, None)
-            self._count += len(batches.positions) - (len(before.positions) if before else 0)
+            self._count += _cost(batches) - (_cost(before) if before else 0)
             self._kept[key] = batches
             while self._count > self._max_batches and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
-                self._count -= len(dropped.positions)
+                self._count -= _cost(dropped)
+
+
+def _cost(batches: Batches) -> int:
+    return _ENTRY_BATCHES + len(batches.positions)
 
 
 class ReadRange(NamedTuple):
@@ -207,10 +227,15 @@ class SegmentProof:
         )
 
     def _batches(self, window: ProvedWindow) -> Batches:
-        batches = self._cache.get((id(self), window.position))
-        if batches is None or batches.last_offsets[-1] + 1 != window.next_offset:
+        batches = self._cached(window)
+        if batches is None:
             raise NotProvedError
         return batches
+
+    def _cached(self, window: ProvedWindow) -> Batches | None:
+        batches = self._cache.get((id(self), window.position))
+        is_of_window = batches is not None and batches.last_offsets[-1] + 1 == window.next_offset
+        return batches if is_of_window else None
 
     def forget_what_has_changed(self) -> None:
         """Forget what was proved if the file holds other bytes by now: of a log that is followed.
@@ -256,7 +281,7 @@ class SegmentProof:
             if index == len(self.windows) or self.windows[index].lowest_offset > offset:
                 continue
             window = self.windows[index]
-            if self._cache.get((id(self), window.position)) is not None:
+            if self._cached(window) is not None:
                 continue
             size = window.end_position - window.position
             again = SegmentWindows(
@@ -353,7 +378,7 @@ class SegmentProof:
     def _end_of_proved(self, start: int) -> int:
         position = start
         for each in self.windows:
-            if each.position == position:
+            if each.position <= position < each.end_position:
                 position = each.end_position
         return position
 
@@ -367,14 +392,28 @@ class SegmentProof:
             window.headers.traits.any_has(TRANSACTIONAL_FLAG_MASK),
         )
         self.has_transactions = self.has_transactions or proved.has_transactions
-        self._cache.put((id(self), proved.position), batches)
         at = bisect_right(self.windows, proved.position, key=attrgetter("position"))
-        after = list(self.windows[at:])
+        before, after = list(self.windows[:at]), list(self.windows[at:])
         if not after:
             self._last = read_header(source, batches.positions[-1], proved.end_position)
+        if before and _can_be_joined(before[-1], proved):
+            known = self._cached(before[-1])
+            proved = before.pop().followed_by(proved)
+            if known is not None:  # else `prove` looks all of them up again
+                self._cache.put((id(self), proved.position), known.followed_by(batches))
+        else:
+            self._cache.put((id(self), proved.position), batches)
         if after and after[0].position == proved.end_position:
             after[0] = after[0]._replace(lowest_offset=proved.next_offset)
-        self.windows = (*self.windows[:at], proved, *after)
+        self.windows = (*before, proved, *after)
+
+
+def _can_be_joined(one: ProvedWindow, following: ProvedWindow) -> bool:
+    return (
+        one.end_position == following.position
+        and one.next_offset == following.lowest_offset
+        and following.end_position - one.position <= _JOINED_BYTES
+    )
 
 
 def _memory() -> WindowMemory:

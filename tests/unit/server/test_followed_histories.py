@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pylog.reading.damage import ReadMode
-from pylog.reading.log_directory import TopicChoice
-from pylog.server.messages import APIS
-from pylog.server.protocol import RequestContext
-from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from tests.support.batches import ABORT, COMMIT, Built, batch_v2, joined, marker, plain_records
 from tests.support.log_files import segment_path, write_partition, write_segment
+from tests.unit.server.followed import content, fetched, followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pylog.server.replica_manager import ReplicaManager
+
 STEPS = 30
 FETCHES = 6
-CONTEXT = RequestContext(APIS["Fetch"], 12, "history", "127.0.0.1", "127.0.0.1", 1)
 PRODUCERS = (1, 2, 3)
 
 
@@ -160,20 +158,6 @@ def given_to_a_committed_reader(
             yield batch.base_offset
 
 
-def fetched(replicas: ReplicaManager, offset: int, max_bytes: int, isolation: int) -> Any:  # noqa: ANN401
-    partition = {
-        "partition": 0,
-        "fetchOffset": offset,
-        "currentLeaderEpoch": -1,
-        "lastFetchedEpoch": -1,
-        "partitionMaxBytes": max_bytes,
-    }
-    topic = {"topic": "orders", "topicId": None, "partitions": [partition]}
-    request = {"isolationLevel": isolation, "maxBytes": 1 << 20, "minBytes": 1, "topics": [topic]}
-    answer = replicas._fetch(request, CONTEXT, may_look=True).message
-    return answer["responses"][0]["partitions"][0]
-
-
 def ensure_served(history: History, replicas: ReplicaManager, asked: tuple[int, int, int]) -> None:
     """Assert that a fetch gets what the files hold."""
     offset, max_bytes, isolation = asked
@@ -191,8 +175,7 @@ def ensure_served(history: History, replicas: ReplicaManager, asked: tuple[int, 
         in_segment = [each for each in history.segments[base] if each in following]
         expected = [each for each in in_segment if each.last_offset < limit]
         data = joined(expected)[: max(max_bytes, len(first.data))]
-        records = answer["records"]
-        assert records.file.read_at(records.position, records.size_bytes) == data
+        assert content(answer) == data
     else:
         assert answer["records"] == b""
     if isolation and expected:
@@ -219,16 +202,12 @@ def test_a_fetch_gets_what_the_files_hold_by_then(
 ) -> None:
     choices = random.Random(seed)
     history = History(tmp_path, choices)
-    everything = TopicChoice.of(topics=None, assign=None, pattern=None)
-    replicas = ReplicaManager(
-        ServedLogs(paths=(tmp_path,), choice=everything, mode=mode, follows=True)
-    )
-    for _ in range(STEPS):
-        for _ in range(choices.randint(1, 3)):
-            history.change()
-        replicas.refresh()
-        for _ in range(FETCHES):
-            offset = choices.randint(min(history.segments), history.end_offset)
-            asked = offset, choices.choice((1, 100, 300, 1_000, 1 << 20)), choices.randint(0, 1)
-            ensure_served(history, replicas, asked)
-    replicas.close()
+    with followed(tmp_path, mode=mode) as replicas:
+        for _ in range(STEPS):
+            for _ in range(choices.randint(1, 3)):
+                history.change()
+            replicas.refresh()
+            for _ in range(FETCHES):
+                offset = choices.randint(min(history.segments), history.end_offset)
+                max_bytes = choices.choice((1, 100, 300, 1_000, 1 << 20))
+                ensure_served(history, replicas, (offset, max_bytes, choices.randint(0, 1)))

@@ -1,0 +1,67 @@
+"""What is remembered of bytes that were proved, for as long as a log is served."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.server.segment_proof import BatchCache, Batches, SegmentProof
+from tests.support.batches import joined
+from tests.support.log_files import segment_path, write_partition
+from tests.unit.server.followed import content, fetched, followed
+from tests.unit.server.test_followed_logs import batches
+from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog.server.replica_manager import ReplicaManager
+
+
+def only_proof(replicas: ReplicaManager) -> SegmentProof:
+    (proof,) = replicas._proofs._kept.values()
+    return proof
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_what_is_appended_batch_by_batch_is_remembered_as_one_window(
+    tmp_path: Path, *, forgets: bool
+) -> None:
+    data = batches(*range(40))
+    log = segment_path(write_partition(tmp_path, {0: data[:1]}), 0)
+    with followed(tmp_path) as replicas:
+        for end in range(1, 40):
+            assert content(fetched(replicas, end - 1)) == data[end - 1].data
+            with log.open("ab") as file:
+                file.write(data[end].data)
+            replicas.refresh()
+            if forgets:
+                replicas._proofs._batches._kept.clear()
+        for offset in (39, 0, 17):
+            assert content(fetched(replicas, offset)) == joined(data[offset:])
+        assert len(only_proof(replicas).windows) == 1
+
+
+def test_damage_after_a_window_that_was_joined_is_found_where_it_is(tmp_path: Path) -> None:
+    data = batches(*range(4))
+    log = segment_path(write_partition(tmp_path, {0: data[:1]}), 0)
+    damaged = bytearray(data[2].data)
+    damaged[70] ^= 1
+    with followed(tmp_path) as replicas:
+        assert content(fetched(replicas, 0)) == data[0].data
+        with log.open("ab") as file:
+            file.write(data[1].data + damaged + data[3].data)
+        replicas.refresh()
+        assert content(fetched(replicas, 1)) == data[1].data
+        assert content(fetched(replicas, 0)) == joined(data[:2])
+        assert fetched(replicas, 2)["errorCode"] == CORRUPT_MESSAGE
+        assert content(fetched(replicas, 3)) == data[3].data
+
+
+def test_windows_of_single_batches_count_as_what_they_take(tmp_path: Path) -> None:
+    cache = BatchCache(max_batches=1_000)
+    for at in range(1_000):
+        cache.put((0, at), Batches(array("q", [at]), array("q", [at])))
+    assert len(cache._kept) < 50
