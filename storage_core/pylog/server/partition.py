@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,15 +86,24 @@ class ReadLog(NamedTuple):
 _NOTHING = ReadLog(None, 0, 0)
 
 
+class SegmentKey(NamedTuple):
+    """Which file a proof is of."""
+
+    topic_partition: TopicPartition
+    base_offset: int
+    path: str
+    file_id: int
+
+
 class ProofCache:
     """The proofs of the segments that were used last: each holds a file open."""
 
     def __init__(self) -> None:
         self._batches = BatchCache()
-        self._kept: OrderedDict[tuple[object, ...], SegmentProof] = OrderedDict()
+        self._kept: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, key: tuple[object, ...]) -> SegmentProof:
+    def of(self, key: SegmentKey) -> SegmentProof:
         """Return what is proved of a segment."""
         with self._lock:
             found = self._kept.get(key)
@@ -105,6 +114,15 @@ class ProofCache:
             else:
                 self._kept.move_to_end(key)
             return found
+
+    def keep_only(self, is_current: Callable[[SegmentKey], bool]) -> None:
+        """Forget the other segments: a deleted file takes its space on the disk while it is open.
+
+        A response that is being sent holds its file by itself.
+        """
+        with self._lock:
+            for key in [each for each in self._kept if not is_current(each)]:
+                del self._kept[key]
 
 
 class Partition:
@@ -358,8 +376,18 @@ class Partition:
             index += 1
 
     def _proof(self, index: int) -> SegmentProof:
+        return self._proofs.of(self._key(index))
+
+    def _key(self, index: int) -> SegmentKey:
         segment = self.view.segments[index]
-        return self._proofs.of((segment.file_path(), segment.file_id))
+        return SegmentKey(
+            self.topic_partition, segment.base_offset, segment.file_path(), segment.file_id
+        )
+
+    def holds(self, key: SegmentKey) -> bool:
+        """Whether the view has that segment."""
+        at = bisect_left(self._base_offsets, key.base_offset)
+        return at < len(self._base_offsets) and self._key(at) == key
 
     def _find_transactions(self, index: int) -> None:
         """Find the aborted transactions of a segment, once."""

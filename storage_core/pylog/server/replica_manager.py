@@ -274,6 +274,9 @@ class ReplicaManager:
         has_changed = now != before
         if has_changed:
             self._show(now)
+            self._proofs.keep_only(
+                lambda key: key.topic_partition in now and now[key.topic_partition].holds(key)
+            )
         self._views = {each: log.view for each, log in logs.items()}
         return has_changed
 

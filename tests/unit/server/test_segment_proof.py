@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from array import array
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,3 +67,40 @@ def test_windows_of_single_batches_count_as_what_they_take(tmp_path: Path) -> No
     for at in range(1_000):
         cache.put((0, at), Batches(array("q", [at]), array("q", [at])))
     assert len(cache._kept) < 50
+
+
+def is_open(inode: int) -> bool:
+    """Whether this process holds a file open."""
+    for descriptor in os.listdir("/dev/fd"):  # noqa: PTH208 - one of them is the listing's own
+        with suppress(OSError):
+            if os.fstat(int(descriptor)).st_ino == inode:
+                return True
+    return False
+
+
+def test_files_of_deleted_segments_are_closed(tmp_path: Path) -> None:
+    data = batches(*range(10))
+    log = segment_path(write_partition(tmp_path, {0: data[:5], 5: data[5:]}), 0)
+    inode = log.stat().st_ino
+    with followed(tmp_path) as replicas:
+        answer = fetched(replicas, 0)
+        assert content(fetched(replicas, 5)) == joined(data[5:])
+        log.unlink()
+        replicas.refresh()
+        assert content(answer) == joined(data[:5])  # it is being sent
+        del answer
+        assert not is_open(inode)
+        assert only_proof(replicas).windows  # of the other segment
+
+
+def test_files_of_deleted_topics_are_closed(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    directory = write_partition(logs, {0: batches(*range(5))})
+    write_partition(logs, {0: batches(0)}, name="more-0")
+    inode = segment_path(directory, 0).stat().st_ino
+    with followed(logs) as replicas:
+        assert fetched(replicas, 0)["records"]
+        assert is_open(inode)
+        directory.rename(tmp_path / "deleted")
+        replicas.refresh()
+        assert not is_open(inode)
