@@ -111,7 +111,7 @@ def follow_transactions(
     for scan, is_behind_damage in _windows(view, start, end):
         if is_behind_damage:
             transactions.note_damage()
-        for producer_id, offset, kind in _transaction_events(scan, start):
+        for producer_id, offset, kind in _transaction_events(scan, start, end):
             if kind is None:
                 if below is None or offset < below:
                     transactions.note_data(producer_id, offset)
@@ -140,11 +140,12 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
 
 
 def _transaction_events(
-    scan: Window, from_offset: int
+    scan: Window, from_offset: int, end_offset: int
 ) -> Iterator[tuple[int, int, ControlRecordType | None]]:
     """Yield (producer id, offset, marker type or None for data) of transactional batches."""
     headers = scan.headers
-    which = np.flatnonzero(headers.is_transactional & (headers.last_offsets >= from_offset))
+    in_range = (headers.last_offsets >= from_offset) & (headers.offsets < end_offset)
+    which = np.flatnonzero(headers.is_transactional & in_range)
     if not which.size:
         return
     kinds = np.full(which.size, -1, dtype=np.int64)
@@ -167,7 +168,7 @@ def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int
     limit = log_end if end_offset is None else min(end_offset, log_end)
     if view.known_last_stable_offset is not None:
         return min(limit, view.known_last_stable_offset)
-    since, offset = _newest_snapshot(view)
+    since, offset = _newest_snapshot(view, log_end)
     transactions = OpenTransactions(since)
     for _ in follow_transactions(view, transactions, (offset, limit)):
         pass
@@ -187,25 +188,41 @@ class FollowedTransactions:
         self._open: OpenTransactions | None = None
         self._offset = 0
 
-    def last_stable_offset(self, view: LogView) -> int:
-        """Return what `find_last_stable_offset` does, of a log whose known part is what it was."""
+    def last_stable_offset(self, view: LogView, end_offset: int | None = None) -> int:
+        """Return the first offset of the oldest transaction that is open at an offset.
+
+        That is the log's end, or ``end_offset``; the offset itself if none is open. What is known
+        of the log must be as it was, but for what retention and compaction have removed.
+        """
         # After an error in the middle of the walk, the next one begins anew.
         transactions, self._open = self._open, None
-        log_end = view.log_end_offset
-        if transactions is None or log_end < self._offset:
-            since, self._offset = _newest_snapshot(view)
+        end = view.log_end_offset if end_offset is None else min(end_offset, view.log_end_offset)
+        if transactions is None or self._may_have_missed_markers(view, end):
+            since, self._offset = _newest_snapshot(view, end)
             transactions = OpenTransactions(since)
-        for _ in follow_transactions(view, transactions, (self._offset, log_end)):
+        for _ in follow_transactions(view, transactions, (self._offset, end)):
             pass
-        self._open, self._offset = transactions, log_end
+        self._open, self._offset = transactions, end
         # Of a transaction that began before the log does now, what is left is undecided.
-        return max(view.log_start_offset, min([log_end, *transactions.decidable]))
+        return max(view.log_start_offset, min([end, *transactions.decidable]))
+
+    def _may_have_missed_markers(self, view: LogView, end: int) -> bool:
+        """Whether markers may have come and gone since: with a segment, or by compaction.
+
+        A broker compacts only segments that are followed by another one, of which it takes a
+        producer snapshot.
+        """
+        return (
+            end < self._offset
+            or self._offset < view.local_log_start_offset
+            or any(self._offset < each <= end for each in view.producer_snapshot_offsets)
+        )
 
 
-def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
+def _newest_snapshot(view: LogView, end_offset: int) -> tuple[dict[int, int], int]:
     """Return open transactions (producer id to first offset) and the offset they are known at."""
     for offset in sorted(view.producer_snapshot_offsets, reverse=True):
-        if offset > view.log_end_offset:
+        if offset > end_offset:
             continue
         name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
