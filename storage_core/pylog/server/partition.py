@@ -330,7 +330,7 @@ class Partition:
             aborted = tuple(
                 each
                 for each in known.aborted
-                if each.last_offset >= offset and each.first_offset < found.next_offset
+                if each.last_offset >= offset and each.first_offset < min(found.next_offset, limit)
             )
         return ReadLog(proof.source, found.position, found.size_bytes, aborted, found.next_offset)
 
