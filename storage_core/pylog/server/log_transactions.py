@@ -2,11 +2,15 @@
 
 A ``.txnindex`` says which were aborted, too, without a look at the log. But it has no checksum: if
 it has lost an entry nobody can tell, and what was aborted would be served as committed.
+
+Without producer snapshots, and where a transaction stays open, a walk reads the whole log. So walks
+have threads of their own (`LogWalks`).
 """
 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError
@@ -14,7 +18,12 @@ from pylog.model import AbortedTransaction
 from pylog.reading.transactions import FollowedTransactions, OpenTransactions, follow_transactions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
     from pylog.reading.log_view import LogView
+
+_THREADS = 8
 
 
 class SegmentTransactions(NamedTuple):
@@ -36,10 +45,14 @@ class LogTransactions:
         self._segments: dict[tuple[int, int], _SegmentWalk] = {}
         self._lock = threading.Lock()
 
-    def last_stable_offset(self, view: LogView) -> int:
-        """Return the first offset of the oldest open transaction, or the end of the log."""
+    def last_stable_offset(self, view: LogView, high_watermark: int) -> int:
+        """Return the first offset of the oldest transaction that is open at the high watermark.
+
+        A marker at or above it does not count: the transaction could still be truncated (Kafka:
+        ProducerStateManager.firstUnstableOffset).
+        """
         with self._lock:
-            return self._followed.last_stable_offset(view)
+            return self._followed.last_stable_offset(view, high_watermark)
 
     def of_segment(self, view: LogView, index: int) -> SegmentTransactions:
         """Return the aborted transactions of a segment; walks over what no view had before."""
@@ -91,3 +104,41 @@ class _SegmentWalk:
             elif not is_inside and not self._open:
                 break
         self._offset = end
+
+
+class NotWalkedError(Exception):
+    """The answer needs a walk over a log, which may take long; `LogWalks` has it done."""
+
+    def __init__(self, log: LogTransactions, walk: Callable[[], None]) -> None:
+        super().__init__(log, walk)
+        self.log = log
+        self.walk = walk
+
+
+class LogWalks:
+    """Walks over logs: one at a time for each log, however many clients wait. Any thread."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve-walk")
+        self._running: dict[LogTransactions, Future[None]] = {}
+        self._lock = threading.Lock()
+
+    def start(self, needed: NotWalkedError) -> Future[None]:
+        """Return a walk over the log: the one that is under way, or else the one that is needed."""
+        with self._lock:
+            running = self._running.get(needed.log)
+            if running is None:
+                running = self._executor.submit(self._walk, needed)
+                self._running[needed.log] = running
+            return running
+
+    def _walk(self, needed: NotWalkedError) -> None:
+        try:
+            needed.walk()
+        finally:
+            with self._lock:
+                del self._running[needed.log]
+
+    def close(self) -> None:
+        """End the threads."""
+        self._executor.shutdown(wait=True, cancel_futures=True)

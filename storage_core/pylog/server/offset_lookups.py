@@ -7,6 +7,7 @@ KIP-734, KIP-405, KIP-1005, KIP-1023.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pylog.errors import LogStorageError
@@ -55,6 +56,8 @@ class OffsetLookups:
 
     def _list_offsets(self, request: dict[str, Any], version: int) -> dict[str, Any]:
         is_committed = request["isolationLevel"] == _READ_COMMITTED
+        if is_committed:
+            self._ensure_walked(request)
         asked = Counter(
             (name, each["partitionIndex"])
             for name, each in each_partition(request["topics"], "name")
@@ -77,6 +80,12 @@ class OffsetLookups:
                 for topic in request["topics"]
             ]
         }
+
+    def _ensure_walked(self, request: dict[str, Any]) -> None:
+        """Raise `NotWalkedError` before anything is looked up: after a walk, all is asked again."""
+        for name, each in each_partition(request["topics"], "name"):
+            with suppress(PartitionError, LogStorageError):
+                self._replicas.partition(name, each["partitionIndex"]).find_last_stable_offset()
 
     def _list_offset(
         self, topic: str, asked: dict[str, Any], *, is_committed: bool

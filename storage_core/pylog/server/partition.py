@@ -22,8 +22,8 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pylog.errors import (
     CorruptRecordError,
@@ -36,7 +36,7 @@ from pylog.files.leader_epochs import end_offset_for, read_leader_epoch_checkpoi
 from pylog.locations import join
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
-from pylog.server.log_transactions import LogTransactions
+from pylog.server.log_transactions import LogTransactions, NotWalkedError
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
@@ -168,6 +168,7 @@ class Partition:
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
         self._transactions: dict[int, SegmentTransactions] = {}
+        self._walk_errors: dict[int | None, LogStorageError] = {}
         self._same: set[int] = set()  # segments whose proved bytes are those of this view
 
     @cached_property
@@ -181,7 +182,9 @@ class Partition:
         return self.offsets is not None
 
     def load(self) -> None:
-        """Find the offsets; reads the end of the log and small files."""
+        """Find offsets and epochs; reads the end of the log and small files."""
+        if self.is_loaded:
+            return
         with self._lock:
             if self.offsets is not None:
                 return
@@ -241,18 +244,41 @@ class Partition:
         return self.offsets
 
     def find_last_stable_offset(self) -> int:
-        """Return the last stable offset; reads the log from its last producer snapshot on."""
-        with self._lock:
-            if self.last_stable_offset is None:
-                offsets = self.known
-                try:
-                    stable = self.transactions.last_stable_offset(self.view)
-                except CorruptRecordError:
-                    # Nothing at or after the damage is served; in front of it, only what is decided
-                    # there.
-                    stable = offsets.log_end_offset
-                self.last_stable_offset = min(stable, offsets.high_watermark)
-            return self.last_stable_offset
+        """Return the last stable offset.
+
+        Raises
+        ------
+        NotWalkedError
+            The log must be read first, from its last producer snapshot on.
+        """
+        if self.last_stable_offset is None:
+            self._raise_for_walk(None, self._walk_to_high_watermark)
+        return self.last_stable_offset
+
+    def _walk_to_high_watermark(self) -> None:
+        offsets = self.known
+        try:
+            stable = self.transactions.last_stable_offset(self.view, offsets.high_watermark)
+        except CorruptRecordError:
+            # Nothing at or after the damage is served; in front of it, only what is decided
+            # there.
+            stable = offsets.log_end_offset
+        self.last_stable_offset = min(stable, offsets.high_watermark)
+
+    def _raise_for_walk(self, key: int | None, walk: Callable[[], None]) -> NoReturn:
+        """Raise the error that a walk has met, or `NotWalkedError` to have it done."""
+        error = self._walk_errors.get(key)
+        if error is not None:
+            raise error
+        raise NotWalkedError(self.transactions, partial(self._walk, key, walk))
+
+    def _walk(self, key: int | None, walk: Callable[[], None]) -> None:
+        try:
+            walk()
+        except TooManyOpenFilesError:
+            raise  # the next walk may succeed
+        except LogStorageError as error:
+            self._walk_errors[key] = error
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
         """Return where a leader epoch ended (OffsetForLeaderEpoch)."""
@@ -350,7 +376,13 @@ class Partition:
         self.view.next_offset  # noqa: B018 - for its error
 
     def prove(self, offset: int, max_bytes: int, *, is_committed: bool) -> None:
-        """Have a look at what `read` needs."""
+        """Have a look at what `read` needs.
+
+        Raises
+        ------
+        NotWalkedError
+            The log must be read first, for its transactions.
+        """
         limit = self.known.high_watermark
         if is_committed:
             limit = self.find_last_stable_offset()
@@ -362,8 +394,8 @@ class Partition:
             if index not in self._same:
                 proof.forget_what_has_changed()
                 self._same.add(index)
-            if is_committed and proof.has_transactions:
-                self._find_transactions(index)
+            if is_committed and proof.has_transactions and index not in self._transactions:
+                self._raise_for_walk(index, partial(self._find_transactions, index))
             try:
                 found = proof.locate(
                     offset, max_bytes, limit, whole_batch=True, end=self._ends[index]
@@ -390,9 +422,7 @@ class Partition:
         return at < len(self._base_offsets) and self._key(at) == key
 
     def _find_transactions(self, index: int) -> None:
-        """Find the aborted transactions of a segment, once."""
-        if index not in self._transactions:
-            self._transactions[index] = self.transactions.of_segment(self.view, index)
+        self._transactions[index] = self.transactions.of_segment(self.view, index)
 
 
 def check_epoch(partition: Partition, current_leader_epoch: int) -> None:

@@ -42,6 +42,7 @@ from pylog.reading.log_directory import LogDirectory, TopicChoice, ensure_known_
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import find_diverged, one_of_each
 from pylog.server.fetch_response import FetchResponse, only_local
+from pylog.server.log_transactions import LogWalks, NotWalkedError
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import NotProvedError
@@ -154,6 +155,7 @@ class ReplicaManager:
         self._damage = DamageReport() if served.mode.skips_damage else None
         self._proofs = ProofCache()
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
+        self._walks = LogWalks()
         self._logged: set[tuple[object, object]] = set()
         self._proved_ahead: set[tuple[TopicPartition, int]] = set()
         self._growth: asyncio.Future[None] | None = None
@@ -303,12 +305,22 @@ class ReplicaManager:
                 self._growth = None
 
     async def in_thread(self, function: Callable[[], _Value]) -> _Value:
-        """Return what a function does that looks at files."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, function)
+        """Return what a function does that looks at files.
+
+        It begins anew after a walk over a log, which keeps no thread from answering other clients.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                return await loop.run_in_executor(self._executor, function)
+            except NotWalkedError as needed:
+                walk = asyncio.wrap_future(self._walks.start(needed))
+            await asyncio.shield(walk)  # others wait for it, too, when this client goes
 
     def close(self) -> None:
         """End the threads."""
         self._executor.shutdown(wait=True, cancel_futures=True)
+        self._walks.close()
 
     def find(self, topic: str, partition: int) -> Partition | None:
         """Return a partition that is served."""
@@ -485,6 +497,8 @@ class ReplicaManager:
     ) -> None:
         try:
             partition.prove(offset, max_bytes, is_committed=is_committed)
+        except NotWalkedError as needed:
+            self._walks.start(needed)
         except LogStorageError:
             return  # the client that reads on is told
         finally:

@@ -89,3 +89,101 @@ def test_a_transaction_whose_marker_is_gone_does_not_stay_open(
         replicas.refresh()
         answer = fetched(replicas, 15, isolation=1)
     assert (answer["errorCode"], answer["lastStableOffset"]) == (0, 20)
+
+
+@pytest.mark.parametrize("has_snapshot", [False, True])
+def test_a_marker_at_the_checkpointed_watermark_ends_no_transaction_below_it(
+    tmp_path: Path, *, has_snapshot: bool
+) -> None:
+    plain = batches(*range(11, 20))
+    directory = write_partition(tmp_path, {0: [*OPEN, MARKER], 11: plain})
+    if has_snapshot:
+        write_snapshot(directory, 11)
+    write_high_watermarks(tmp_path, {("orders", 0): 10})
+    with followed(tmp_path, high_watermark="checkpoint") as replicas:
+        answer = fetched(replicas, 0, isolation=1)
+        assert (answer["highWatermark"], answer["lastStableOffset"]) == (10, 4)
+        assert content(answer) == joined(OPEN[:4])
+        for watermark in (11, 10, 20):
+            write_high_watermarks(tmp_path, {("orders", 0): watermark})
+            replicas.refresh()
+            expected = 4 if watermark == 10 else watermark
+            assert fetched(replicas, 0, isolation=1)["lastStableOffset"] == expected
+
+
+def test_an_open_transaction_is_not_among_the_aborted_ones(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: OPEN})
+    with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
+        answer = fetch(client, 0, **COMMITTED)
+    assert (answer["records"], answer["abortedTransactions"]) == (joined(OPEN[:4]), [])
+
+
+class LongWalk:
+    """A walk over the log that takes until somebody lets it end."""
+
+    def __init__(self, walk: Callable[..., int]) -> None:
+        self._walk = walk
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self.count = 0
+
+    def __call__(self, log: LogTransactions, view: LogView, *arguments: Any) -> int:  # noqa: ANN401
+        if view.topic == "large":
+            self.count += 1
+            self.has_begun.set()
+            assert self.may_end.wait(20)
+        return self._walk(log, view, *arguments)
+
+
+def ask_for_end(client: RawClient) -> int:
+    """Return the latest offset that ListOffsets has for read_committed."""
+    partition = {"partitionIndex": 0, "timestamp": -1}
+    asked = {"topics": [{"name": "large", "partitions": [partition]}], **COMMITTED}
+    (topic,) = client.ask("ListOffsets", 7, asked)["topics"]
+    offset: int = topic["partitions"][0]["offset"]
+    return offset
+
+
+def test_clients_that_wait_for_one_walk_keep_no_other_from_being_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data: list[Built] = batches(*range(5))
+    for name in ("large-0", "orders-0"):
+        write_partition(tmp_path, {0: data}, name=name)
+    walk = LongWalk(LogTransactions.last_stable_offset)
+    monkeypatch.setattr(LogTransactions, "last_stable_offset", partialmethod(walk))
+
+    def ask(number: int) -> int:
+        with RawClient(address) as client:
+            if number % 2:
+                return ask_for_end(client)
+            offset: int = fetch(client, 0, "large", **COMMITTED)["lastStableOffset"]
+            return offset
+
+    with pylog.serve(tmp_path) as server, ThreadPoolExecutor(12) as pool:
+        address = server.address
+        waiting = [pool.submit(ask, number) for number in range(12)]
+        try:
+            assert walk.has_begun.wait(20)
+            with RawClient(address) as client:
+                for isolation in ({}, COMMITTED):
+                    assert fetch(client, 0, **isolation)["records"] == joined(data)
+            assert not any(each.done() for each in waiting)
+        finally:
+            walk.may_end.set()
+        assert [each.result() for each in waiting] == [5] * 12
+    assert walk.count == 1
+
+
+def test_a_walk_that_fails_is_told_for_its_partition_only(tmp_path: Path) -> None:
+    data = batches(*range(5))
+    for name in ("large-0", "orders-0"):
+        write_partition(tmp_path, {0: data[:2], 2: data[2:]}, name=name)
+    with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
+        assert fetch(client, 0, "large")["errorCode"] == 0
+        segment_path(tmp_path / "large-0", 2).unlink()
+        partition = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1 << 20}
+        topics = [{"topic": each, "partitions": [partition]} for each in ("large", "orders")]
+        request = {"maxWaitMs": 0, "minBytes": 1, "maxBytes": 1 << 20, "topics": topics}
+        large, orders = client.ask("Fetch", 12, {**request, **COMMITTED})["responses"]
+    assert large["partitions"][0]["errorCode"] == KAFKA_STORAGE_ERROR
+    assert orders["partitions"][0]["records"] == joined(data[:2])
