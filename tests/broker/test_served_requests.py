@@ -107,6 +107,45 @@ def test_a_producer_without_acks_learns_of_an_error_by_a_closed_connection(
                     client.receive_frame()
 
 
+def test_a_log_without_its_leader_epochs_has_one_as_with_the_broker(
+    new_broker: NewBroker, tmp_path: Path
+) -> None:
+    broker = new_broker()
+    broker.create_topic("orders")
+    for _ in range(3):  # each start begins an epoch
+        with broker.producer() as producer:
+            producer.send("orders", value=b"an order")
+        broker.stop()
+        broker.start()
+    broker.stop()
+    directory = broker.partition_directory("orders")
+    (view,) = pylog.open_directory(directory)
+    assert view.end.last is not None
+    of_batches = view.end.last.header.partition_leader_epoch
+    (directory / "leader-epoch-checkpoint").unlink()
+    shutil.copytree(broker.log_dir, tmp_path / "copy")
+    broker.start()
+    with (
+        pylog.serve(tmp_path / "copy") as server,
+        RawClient(broker.bootstrap_servers) as theirs,
+        RawClient(server.address) as ours,
+    ):
+        asked: Request = {"topics": [{"name": "orders"}]}
+        told = [
+            each.ask("Metadata", 12, asked)["topics"][0]["partitions"][0]["leaderEpoch"]
+            for each in (theirs, ours)
+        ]
+        assert told[0] >= told[1] == of_batches > 0
+        for epoch in range(of_batches + 1):
+            partition = {"partition": 0, "currentLeaderEpoch": -1, "leaderEpoch": epoch}
+            asked = {"replicaId": -1, "topics": [{"topic": "orders", "partitions": [partition]}]}
+            their_answer, our_answer = (
+                _comparable(each.ask("OffsetForLeaderEpoch", 4, asked)) for each in (theirs, ours)
+            )
+            assert our_answer == their_answer
+            assert (our_answer["topics"][0]["partitions"][0]["endOffset"]) == 3
+
+
 def _topic_ids(client: RawClient) -> dict[str, Any]:
     asked = [{"name": name} for name in TOPICS]
     topics = client.ask("Metadata", 13, {"topics": asked})["topics"]

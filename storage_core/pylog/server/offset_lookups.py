@@ -157,8 +157,7 @@ def _offset_for(
     if is_committed:
         fetchable = partition.find_last_stable_offset()
     if timestamp == _LATEST:
-        epoch = partition.epochs[-1].epoch if partition.epochs else None
-        return NO_TIMESTAMP, fetchable, epoch
+        return NO_TIMESTAMP, fetchable, partition.leader_epoch
     if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         start = offsets.log_start_offset
         return NO_TIMESTAMP, start, partition.epoch_for_offset(start)

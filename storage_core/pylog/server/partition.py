@@ -8,11 +8,14 @@ log end offset                after the last whole batch; where damage hides the
                               what is in front of the damage, so that no client takes that for all
 high watermark                the log end offset, as for a leader without other replicas; on request
                               that of the log directory's checkpoint
-last stable offset            the first offset of the oldest open transaction, at most the high
-                              watermark
+last stable offset            the first offset of the oldest transaction that is open at the high
+                              watermark, at most the high watermark
+leader epoch                  the latest one that the checkpoint, the last batch, or an earlier look
+                              has: clients ignore a lower one than they have seen
 ============================= ==================================================================
 
-Source: UnifiedLog.read, LocalLog.read, Partition.lastOffsetForLeaderEpoch (Kafka 4.4).
+Source: UnifiedLog.read, LocalLog.read, Partition.lastOffsetForLeaderEpoch, Partition.makeLeader
+(Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import logging
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -29,12 +33,16 @@ from pylog.errors import (
     CorruptRecordError,
     LogStorageError,
     OffsetOutOfRangeError,
+    SegmentVanishedError,
     TooManyOpenFilesError,
+    UnreadableFileError,
 )
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
-from pylog.files.leader_epochs import end_offset_for, read_leader_epoch_checkpoint
+from pylog.files.leader_epochs import EpochEntry, end_offset_for, read_leader_epoch_checkpoint
 from pylog.locations import join
+from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.log_end import find_log_end
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.server.log_transactions import LogTransactions, NotWalkedError
 from pylog.server.protocol import Errors
@@ -44,7 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pylog.files.byte_source import ByteSource
-    from pylog.files.leader_epochs import EpochEntry
     from pylog.model import AbortedTransaction, TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
@@ -144,6 +151,8 @@ class Partition:
         The one of the log directory's checkpoint; None for the log's end.
     transactions
         What an earlier view of the same log has found.
+    least_epoch
+        The leader epoch that clients of an earlier view were told.
     """
 
     def __init__(
@@ -154,6 +163,7 @@ class Partition:
         *,
         high_watermark: int | None = None,
         transactions: LogTransactions | None = None,
+        least_epoch: int = 0,
     ) -> None:
         self.directory = directory
         self.topic_partition: TopicPartition = directory.topic_partition
@@ -161,10 +171,12 @@ class Partition:
         self._proofs = proofs
         self.checkpointed_high_watermark = high_watermark
         self.transactions = transactions or LogTransactions()
+        self._least_epoch = least_epoch
         self._lock = threading.Lock()
         self.offsets: LogOffsets | None = None
         self.last_stable_offset: int | None = None
         self.unreadable: LogStorageError | None = None
+        self.epochs: tuple[EpochEntry, ...] = ()
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
         self._transactions: dict[int, SegmentTransactions] = {}
@@ -188,16 +200,18 @@ class Partition:
         with self._lock:
             if self.offsets is not None:
                 return
+            batch_epoch = NO_PARTITION_LEADER_EPOCH
             try:
                 offsets = self._find_offsets()
                 self._base_offsets = [each.base_offset for each in self.view.segments]
                 self._ends = [self.view.segment_end(at) for at in range(len(self._base_offsets))]
+                batch_epoch = _epoch_of_last_batch(self.view)
             except TooManyOpenFilesError:
                 raise  # it will be found later
             except LogStorageError as error:
                 self.unreadable = error
                 offsets = LogOffsets(0, 0, 0)
-            _ = self.epochs
+            self.epochs = self._find_epochs(offsets.log_end_offset, batch_epoch)
             self.offsets = offsets
 
     def _find_offsets(self) -> LogOffsets:
@@ -216,22 +230,33 @@ class Partition:
         watermark = end if watermark is None else watermark
         return LogOffsets(start, end, min(max(watermark, start), end))
 
-    @cached_property
-    def epochs(self) -> tuple[EpochEntry, ...]:
-        """The leader epochs; reads the checkpoint."""
+    def _find_epochs(self, log_end_offset: int, batch_epoch: int) -> tuple[EpochEntry, ...]:
+        """Return the leader epochs as a leader has them; reads the checkpoint.
+
+        A broker forgets those that begin at the log's end or later, and notes there the one in
+        which it leads: it is never below those of its batches.
+        """
+        checkpointed = self._checkpointed_epochs()
+        known = [each for each in checkpointed if each.start_offset < log_end_offset]
+        latest = max([self._least_epoch, batch_epoch, *(each.epoch for each in checkpointed)])
+        if not known or known[-1].epoch < latest:
+            known.append(EpochEntry(latest, log_end_offset))
+        return tuple(known)
+
+    def _checkpointed_epochs(self) -> list[EpochEntry]:
         try:
-            path = join(self.directory.path, LEADER_EPOCH_CHECKPOINT)
-            return tuple(read_leader_epoch_checkpoint(path))
+            return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
         except TooManyOpenFilesError:
             raise
         except LogStorageError as error:
             _LOGGER.warning("%s: leader epochs are not known: %s", self.topic_partition, error)
-            return ()
+            return []
 
     @property
     def leader_epoch(self) -> int:
-        """The latest epoch; a broker's first one where the log has none."""
-        return self.epochs[-1].epoch if self.epochs else 0
+        """The epoch that clients are told; see `load`, which this calls."""
+        self.load()
+        return self.epochs[-1].epoch
 
     @property
     def known(self) -> LogOffsets:
@@ -434,6 +459,14 @@ def check_epoch(partition: Partition, current_leader_epoch: int) -> None:
         raise PartitionError(Errors.FENCED_LEADER_EPOCH)
     if current_leader_epoch > epoch:
         raise PartitionError(Errors.UNKNOWN_LEADER_EPOCH)
+
+
+def _epoch_of_last_batch(view: LogView) -> int:
+    last = view.end.last
+    if last is None and len(view.segments) > 1:  # nothing has been written since the log was rolled
+        with suppress(SegmentVanishedError, UnreadableFileError):
+            last = find_log_end(view.segments[-2], skips_damage=True).last
+    return NO_PARTITION_LEADER_EPOCH if last is None else last.header.partition_leader_epoch
 
 
 def _readable_end(view: LogView) -> int:

@@ -165,6 +165,7 @@ class ReplicaManager:
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self._followed: _FollowedLogs | None = None
         self._views: dict[TopicPartition, LogView] = {}  # as the last look has shown them
+        self._told: dict[TopicPartition, tuple[str | None, int]] = {}  # topic id and leader epoch
         if served.replica is None and len(served.paths) > 1:
             _ensure_not_diverged(served)
         if served.follows:
@@ -217,6 +218,7 @@ class ReplicaManager:
         directory: PartitionDirectory,
         open_view: Callable[[], LogView],
         before: Partition | None = None,
+        least_epoch: int = 0,
     ) -> Partition:
         return Partition(
             directory,
@@ -224,6 +226,7 @@ class ReplicaManager:
             self._proofs,
             high_watermark=self._watermark(directory),
             transactions=None if before is None else before.transactions,
+            least_epoch=least_epoch,
         )
 
     def _watermark(self, directory: PartitionDirectory) -> int | None:
@@ -271,8 +274,10 @@ class ReplicaManager:
             if known is not None and is_same and views[each] is log.view:
                 now[each] = known
                 continue
-            now[each] = self._partition(log.view.directory, partial(_itself, log.view), known)
-            now[each].load()
+            now[each] = self._partition(
+                log.view.directory, partial(_itself, log.view), known, self._least_epoch(each, log)
+            )
+            self._told[each] = log.topic_id, now[each].leader_epoch
         has_changed = now != before
         if has_changed:
             self._show(now)
@@ -281,6 +286,15 @@ class ReplicaManager:
             )
         self._views = {each: log.view for each, log in logs.items()}
         return has_changed
+
+    def _least_epoch(self, topic_partition: TopicPartition, log: FollowedLog) -> int:
+        """Return the leader epoch that clients have been told: they would ignore a lower one.
+
+        A follower forgets the latest one where it truncates; a topic that is made anew begins anew.
+        """
+        topic_id, epoch = self._told.get(topic_partition, (None, 0))
+        is_another = None not in (topic_id, log.topic_id) and topic_id != log.topic_id
+        return 0 if is_another else epoch
 
     def _by_partition(self) -> dict[TopicPartition, Partition]:
         return {

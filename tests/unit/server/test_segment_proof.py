@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from array import array
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -69,19 +70,27 @@ def test_windows_of_single_batches_count_as_what_they_take(tmp_path: Path) -> No
     assert len(cache._kept) < 50
 
 
-def is_open(inode: int) -> bool:
+def is_open(file: os.stat_result) -> bool:
     """Whether this process holds a file open."""
     for descriptor in os.listdir("/dev/fd"):  # noqa: PTH208 - one of them is the listing's own
         with suppress(OSError):
-            if os.fstat(int(descriptor)).st_ino == inode:
+            if os.path.samestat(os.fstat(int(descriptor)), file):
                 return True
     return False
+
+
+def ensure_closed(file: os.stat_result) -> None:
+    """Assert that a file is closed once threads have put away what they were asked for."""
+    deadline = time.monotonic() + 10
+    while is_open(file):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_files_of_deleted_segments_are_closed(tmp_path: Path) -> None:
     data = batches(*range(10))
     log = segment_path(write_partition(tmp_path, {0: data[:5], 5: data[5:]}), 0)
-    inode = log.stat().st_ino
+    file = log.stat()
     with followed(tmp_path) as replicas:
         answer = fetched(replicas, 0)
         assert content(fetched(replicas, 5)) == joined(data[5:])
@@ -89,7 +98,7 @@ def test_files_of_deleted_segments_are_closed(tmp_path: Path) -> None:
         replicas.refresh()
         assert content(answer) == joined(data[:5])  # it is being sent
         del answer
-        assert not is_open(inode)
+        ensure_closed(file)
         assert only_proof(replicas).windows  # of the other segment
 
 
@@ -97,10 +106,10 @@ def test_files_of_deleted_topics_are_closed(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     directory = write_partition(logs, {0: batches(*range(5))})
     write_partition(logs, {0: batches(0)}, name="more-0")
-    inode = segment_path(directory, 0).stat().st_ino
+    file = segment_path(directory, 0).stat()
     with followed(logs) as replicas:
         assert fetched(replicas, 0)["records"]
-        assert is_open(inode)
+        assert is_open(file)
         directory.rename(tmp_path / "deleted")
         replicas.refresh()
-        assert not is_open(inode)
+        ensure_closed(file)
