@@ -80,7 +80,7 @@ class MetadataCache:
         self, request: dict[str, Any], context: RequestContext
     ) -> dict[str, Any]:
         """Answer Metadata."""
-        # The leader epochs are read from small files once.
+        # Offsets and epochs of a partition are found once.
         return await self._replicas.in_thread(lambda: self._metadata(request, context))
 
     def _metadata(self, request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
