@@ -13,6 +13,7 @@ DescribeTopicPartitionsRequestHandler (Kafka 4.4); KIP-966.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.files.file_names import META_PROPERTIES
@@ -23,7 +24,7 @@ from pylog.server.protocol import Errors, RequestParseError
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pylog.server.protocol import RequestContext
     from pylog.server.replica_manager import ReplicaManager, Topic
@@ -36,6 +37,10 @@ _NO_LEADER = -1
 _BY_ID_VERSION = 12
 _LEGAL_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _MOST_PARTITIONS = 2000  # max.request.partition.size.limit of a broker
+_MOST_LOADED = 100
+"""Partitions whose ends are looked up for one request: a client is not to wait for thousands."""
+
+_UNKNOWN_EPOCH = -1
 _BROKERS, _CONTROLLERS = 1, 2
 _NOT_ASKED = -(2**31)
 _READ, _DESCRIBE, _DESCRIBE_CONFIGS = 3, 8, 10
@@ -92,12 +97,15 @@ class MetadataCache:
             reason = f"topics are asked for by id in Metadata of version {context.version}"
             raise RequestParseError(reason)
         if asked is None or (context.version == 0 and not asked):
+            self._load_some(self._replicas.topics.values())
             topics = [self._topic(each) for each in self._replicas.topics.values()]
         else:
             # Each once, as a broker does. An id beside a name says nothing.
             keys = dict.fromkeys(
                 each["topicId"] if each["name"] is None else each["name"] for each in asked
             )
+            found = map(self._find, keys)
+            self._load_some(each for each in found if each is not None)
             topics = [self._asked_topic(each) for each in keys]
         cluster = request["includeClusterAuthorizedOperations"]
         return {
@@ -108,14 +116,25 @@ class MetadataCache:
             "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
         }
 
-    def _asked_topic(self, key: str | uuid.UUID) -> dict[str, Any]:
+    def _load_some(self, topics: Iterable[Topic]) -> None:
+        """Find the leader epochs of partitions; of a large directory those of the others later."""
+        partitions = (each for topic in topics for each in topic.partitions.values())
+        for each in islice((each for each in partitions if not each.is_loaded), _MOST_LOADED):
+            each.load()
+
+    def _find(self, key: str | uuid.UUID) -> Topic | None:
         if isinstance(key, str):
-            topic = self._replicas.topics.get(key)
-            unknown: dict[str, Any] = {"errorCode": _error_for(key), "name": key}
-        else:
-            topic = self._replicas.topics_by_id.get(key)
-            unknown = {"errorCode": Errors.UNKNOWN_TOPIC_ID, "name": None, "topicId": key}
-        return {**unknown, "partitions": []} if topic is None else self._topic(topic)
+            return self._replicas.topics.get(key)
+        return self._replicas.topics_by_id.get(key)
+
+    def _asked_topic(self, key: str | uuid.UUID) -> dict[str, Any]:
+        topic = self._find(key)
+        if topic is not None:
+            return self._topic(topic)
+        if isinstance(key, str):
+            return {"errorCode": _error_for(key), "name": key, "partitions": []}
+        error = Errors.UNKNOWN_TOPIC_ID
+        return {"errorCode": error, "name": None, "topicId": key, "partitions": []}
 
     def _topic(self, topic: Topic) -> dict[str, Any]:
         return {
@@ -144,7 +163,8 @@ class MetadataCache:
             "errorCode": Errors.NONE,
             "partitionIndex": index,
             "leaderId": self.identity.node_id,
-            "leaderEpoch": partition.leader_epoch,
+            # An epoch that is told later may be higher, and none is below -1.
+            "leaderEpoch": partition.leader_epoch if partition.is_loaded else _UNKNOWN_EPOCH,
             "replicaNodes": [self.identity.node_id],
             "isrNodes": [self.identity.node_id],
             "offlineReplicas": [],
@@ -166,6 +186,8 @@ class MetadataCache:
             names = [name for name in names if name >= cursor["topicName"]]
             first = cursor["partitionIndex"] if names[:1] == [cursor["topicName"]] else 0
         rest = min(max(request["responsePartitionLimit"], 1), _MOST_PARTITIONS)
+        found = map(self._replicas.topics.get, names)
+        self._load_some(each for each in found if each is not None)
         topics: list[dict[str, Any]] = []
         for name in names:
             if rest == 0:

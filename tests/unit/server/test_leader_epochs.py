@@ -104,3 +104,23 @@ def test_the_epochs_of_a_topic_that_is_made_anew_begin_anew(tmp_path: Path) -> N
         write_topic(logs, 0)
         replicas.refresh()
         assert replicas.partition("orders", 0).leader_epoch == 0
+
+
+def test_of_many_partitions_the_epochs_are_told_when_they_have_been_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog.server.metadata_cache._MOST_LOADED", 2)
+    for number in range(5):
+        write_partition(tmp_path, {0: batches(*range(10), epoch=6)}, name=f"orders-{number}")
+
+    def told(client: RawClient, topics: list[dict[str, Any]] | None = None) -> list[int]:
+        (topic,) = client.ask("Metadata", 12, {"topics": topics})["topics"]
+        return [each["leaderEpoch"] for each in topic["partitions"]]
+
+    with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
+        assert told(client) == [6, 6, -1, -1, -1]
+        assert fetch(client, 0)["errorCode"] == 0  # of a partition that is known
+        assert told(client, [{"name": "orders"}]) == [6, 6, 6, 6, -1]
+        asked = {"topics": [{"name": "orders"}], "responsePartitionLimit": 10}
+        (topic,) = client.ask("DescribeTopicPartitions", 0, asked)["topics"]
+        assert [each["leaderEpoch"] for each in topic["partitions"]] == [6] * 5
