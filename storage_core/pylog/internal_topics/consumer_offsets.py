@@ -310,6 +310,7 @@ STREAMS_GROUP_METADATA = 17
 STREAMS_GROUP_MEMBER_METADATA = 19
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
+STREAMS_GROUP_TOPOLOGY = 23
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 """The protocol type of groups whose members' subscriptions and assignments can be read."""
@@ -359,7 +360,7 @@ GROUP_RECORD_TYPES = {
     STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: (
         _type("StreamsGroupCurrentMemberAssignment", KafkaVersion.V4_1),
     ),
-    23: (_type("StreamsGroupTopology", KafkaVersion.V4_1),),
+    STREAMS_GROUP_TOPOLOGY: (_type("StreamsGroupTopology", KafkaVersion.V4_1),),
 }
 
 

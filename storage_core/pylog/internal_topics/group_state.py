@@ -1,6 +1,7 @@
 """Groups as their coordinator's records leave them: members, state, committed offsets.
 
-Source: GroupMetadataManager, ClassicGroup, ConsumerGroup.maybeUpdateGroupState (Kafka 4.3).
+Source: GroupMetadataManager, ClassicGroup, ConsumerGroup and
+StreamsGroup.maybeUpdateGroupState (Kafka 4.3).
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class GroupState:
     offsets: dict[tuple[str, int], StoredOffset] = field(default_factory=dict)
     known_state: str | None = None  # where no record says it
     shared: dict[uuid.UUID, list[int]] = field(default_factory=dict)  # of a share group, by topic
+    topology_epoch: int | None = None  # of a streams group
+    validated_topology_epoch: int | None = None  # for which all topics exist
 
     @property
     def latest_commit(self) -> int:
@@ -83,6 +86,8 @@ class GroupState:
             return self.known_state
         if not self.members:
             return "Empty"
+        if self.kind == STREAMS and self.topology_epoch != self.validated_topology_epoch:
+            return "NotReady"
         if self.kind in (CLASSIC, SHARE):
             return "Stable"
         if (self.epoch or 0) > (self.assignment_epoch or 0):
@@ -152,6 +157,15 @@ def _take_epoch(kind: str) -> Any:  # noqa: ANN401 - see `_TAKERS`
     return take
 
 
+def _take_streams(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
+    _take_epoch(STREAMS)(group, key, value)
+    group.validated_topology_epoch = value.get("validatedTopologyEpoch", -1)
+
+
+def _take_topology(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
+    group.topology_epoch = value["epoch"]
+
+
 def _take_member(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
     member = _member(group, key["memberId"])
     member.instance_id = value.get("instanceId")
@@ -193,10 +207,11 @@ _TAKERS = {
     consumer_offsets.SHARE_GROUP_MEMBER_METADATA: _take_member,
     consumer_offsets.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
     consumer_offsets.SHARE_GROUP_STATE_PARTITION_METADATA: _take_shared,
-    consumer_offsets.STREAMS_GROUP_METADATA: _take_epoch(STREAMS),
+    consumer_offsets.STREAMS_GROUP_METADATA: _take_streams,
     consumer_offsets.STREAMS_GROUP_MEMBER_METADATA: _take_member,
     consumer_offsets.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _take_assignment_epoch,
     consumer_offsets.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
+    consumer_offsets.STREAMS_GROUP_TOPOLOGY: _take_topology,
 }
 
 _KINDS = {
@@ -218,6 +233,7 @@ _KINDS = {
         consumer_offsets.STREAMS_GROUP_MEMBER_METADATA,
         consumer_offsets.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
         consumer_offsets.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        consumer_offsets.STREAMS_GROUP_TOPOLOGY,
     ),
 }
 _KIND_OF = {type_id: kind for kind, types in _KINDS.items() for type_id in types}

@@ -279,6 +279,37 @@ def test_a_group_whose_broker_assigns_partitions_has_a_state_and_members(tmp_pat
         ]
 
 
+@pytest.mark.parametrize(
+    ("topology", "validated", "state"),
+    [(7, 7, "Stable"), (7, 6, "NotReady"), (7, None, "NotReady"), (None, None, "NotReady")],
+)
+def test_a_streams_group_is_not_ready_before_the_topics_of_its_topology_exist(
+    tmp_path: Path, topology: int | None, validated: int | None, state: str
+) -> None:
+    group = b"\x00\x02sg"
+    member = group + b"\x00\x01m"
+    validated_field = (
+        b"\x00" if validated is None else b"\x01\x00\x04" + struct.pack(">i", validated)
+    )
+    strings = b"\x00\x00" + text("client") + text("/host")
+    of_member = strings + struct.pack(">ii", -1, 7) + text("process") + b"\xff\x01\x00"
+    pairs = [
+        (b"\x00\x11" + group, b"\x00\x00" + struct.pack(">iq", 4, 0) + validated_field),
+        (b"\x00\x14" + group, b"\x00\x00" + struct.pack(">i", 4) + b"\x00"),
+        (b"\x00\x13" + member, b"\x00\x00" + of_member),
+        (
+            b"\x00\x16" + member,
+            b"\x00\x00" + struct.pack(">iib", 4, 3, 0) + b"\x01" * 6 + b"\x00",
+        ),
+    ]
+    if topology is not None:
+        pairs.append((b"\x00\x17" + group, b"\x00\x00" + struct.pack(">i", topology) + b"\x01\x00"))
+    records = [Stored(at, 1, key, value) for at, (key, value) in enumerate(pairs)]
+    write_partition(tmp_path, {0: [batch_v2(records)]}, name="__consumer_offsets-0")
+    [found] = pylog.groups(tmp_path).groups
+    assert (found.group_id, found.kind, found.state) == ("sg", "streams", state)
+
+
 def test_a_topic_that_was_made_again_has_no_lag(tmp_path: Path) -> None:
     topic_id = bytes(range(16))
     value = b"\x00\x04" + struct.pack(">qi", 1, 0) + b"\x01" + struct.pack(">q", 5)
