@@ -21,6 +21,7 @@ from tests.support.batches import (
 )
 from tests.support.codecs import compress
 from tests.support.corruption import entries, resealed
+from tests.support.metadata_log import feature_record, write_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -421,6 +422,55 @@ def _middle(operation: str, suffix: str) -> Callable[[Harmed], None]:
     return lambda harmed: _OPERATIONS[operation](harmed.of(1, suffix), harmed)
 
 
+QUORUM_STATE = (
+    '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",'
+    '"data_version":1}'
+)
+
+
+def _of_quorum_state() -> Iterator[DirectoryHarm]:
+    contents = {
+        "empty": "",
+        "NULs": "\0" * 60,
+        "cut": QUORUM_STATE[:40],
+        "that begins with an empty line": "\n" + QUORUM_STATE,
+        "with NULs at its end": QUORUM_STATE + "\0" * 8,
+        "with a second line": QUORUM_STATE + "\nsee ticket",
+        "without an epoch": QUORUM_STATE.replace('"leaderEpoch":1,', ""),
+        "of version 2": QUORUM_STATE.replace(":1}", ":2}"),
+    }
+    for what, content in contents.items():
+        name = "__cluster_metadata-0/quorum-state"
+        yield f"quorum-state {what}", _checkpoint(name, content.encode())
+
+
+def _of_bootstrap_checkpoint() -> Iterator[DirectoryHarm]:
+    changes: dict[str, Callable[[bytes], bytes]] = {
+        "of level 21": lambda content: content,
+        "of level 4": lambda content: content.replace(b"\x00\x15\x00", b"\x00\x04\x00"),
+        "of level 99": lambda content: content.replace(b"\x00\x15\x00", b"\x00\x63\x00"),
+        "empty": lambda _: b"",
+        "NULs": lambda _: bytes(60),
+        "cut": lambda content: content[: len(content) // 2],
+        "whose footer is cut": lambda content: content[:-5],
+        "of another feature": lambda content: content.replace(b"metadata.v", b"metadatx.v"),
+        "with a wrong checksum": lambda content: (
+            content[:20] + bytes([content[20] ^ 1]) + content[21:]
+        ),
+        "whose footer is damaged": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+        "with 17 NULs at its end": lambda content: content + bytes(17),
+        "with 18 NULs at its end": lambda content: content + bytes(18),
+    }
+    for what, change in changes.items():
+
+        def harm(directory: Path, change: Callable[[bytes], bytes] = change) -> None:
+            path = write_snapshot(directory, 0, [feature_record(21)])
+            path.write_bytes(change(path.read_bytes()))
+            path.rename(directory / "bootstrap.checkpoint")
+
+        yield f"bootstrap.checkpoint {what}", harm
+
+
 DIRECTORY_HARMS: tuple[DirectoryHarm, ...] = (
     *_of_checkpoints(),
     *(
@@ -501,5 +551,19 @@ DIRECTORY_HARMS: tuple[DirectoryHarm, ...] = (
     (
         "metadata without partition.metadata",
         _metadata(lambda path: _unlink(path, "partition.metadata")),
+    ),
+    *_of_quorum_state(),
+    *_of_bootstrap_checkpoint(),
+    *(
+        (
+            f"leader epochs of the metadata {what}",
+            _checkpoint("__cluster_metadata-0/leader-epoch-checkpoint", content),
+        )
+        for what, content in (
+            ("missing", None),
+            ("empty", b""),
+            ("none", b"0\n0\n"),
+            ("that contradict each other", b"0\n2\n3 0\n1 2\n"),
+        )
     ),
 )

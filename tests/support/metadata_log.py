@@ -45,6 +45,11 @@ def remove_topic_record(topic_id: bytes = TOPIC_ID) -> bytes:
     return b"\x01\x09\x00" + topic_id + b"\x00"
 
 
+def feature_record(level: int, name: str = "metadata.version") -> bytes:
+    """Return the value of a FeatureLevelRecord."""
+    return b"\x01\x0c\x00" + _text(name) + struct.pack(">h", level) + b"\x00"
+
+
 def config_record(resource_type: int, resource: str, name: str, value: str | None) -> bytes:
     """Return the value of a ConfigRecord; without a value it takes a property away."""
     stored = b"\x00" if value is None else _text(value)

@@ -26,7 +26,7 @@ from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
@@ -135,7 +135,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     views, checks, nodes = _open(paths, kafka_version)
     chosen = _choose(views, topics, partitions)
     count = thread_count(threads, default=usable_processors())
-    checked = _check_all(chosen, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
+    checked = _check_all(chosen, nodes, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
     of_nodes: dict[str, list[Finding]] = {}
     for view, finding in node_findings(views, nodes):
         of_nodes.setdefault(view.directory.path, []).append(finding)
@@ -255,6 +255,7 @@ def _printable(findings: Iterable[Finding]) -> list[Finding]:
 
 def _check_all(
     views: Sequence[LogView],
+    nodes: Mapping[str, Node],
     threads: int,
     max_decompressed_bytes: int,
     progress: Callable[[int, int], None] | None,
@@ -264,8 +265,10 @@ def _check_all(
     shared = SharedProgress(sum(sizes), progress)
 
     def check(place: int) -> PartitionCheck:
+        view = views[place]
         return check_partition(
-            views[place],
+            view,
+            node=nodes[view.directory.log_directory],
             max_decompressed_bytes=max_decompressed_bytes,
             on_bytes=shared.advance,
         )

@@ -41,12 +41,14 @@ from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
 from pylog.locations import join
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
+from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator
 
     from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 MISSING_LOG = "missing_log"
@@ -58,8 +60,11 @@ REMOTE_OFFSETS = "remote_offsets"
 _LISTED = 3
 
 
-def directory_findings(view: LogView) -> Iterator[Finding]:
-    """Yield what the names in a partition directory show, and where its log begins elsewhere."""
+def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Finding]:
+    """Yield what the names in a partition directory show, and where its log begins elsewhere.
+
+    Without ``node``, it is the one of the log directory alone.
+    """
     yield from _missing_logs(view)
     for name in view.listing.misnamed_logs:
         message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
@@ -69,7 +74,7 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
     if any(each.code == DAMAGED_MANIFEST for each in pending):
         return  # where the log ends for readers, nobody knows
     remote = find_remote_offsets(view)
-    if remote is not None and not _shows_remote_storage(view.directory.log_directory):
+    if remote is not None and not _shows_remote_storage(view, node):
         start, end = remote.start_offset, remote.end_offset
         message = (
             f"the log begins at offset {end}; it began at {start}, side files say, and nothing "
@@ -99,11 +104,10 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
         )
 
 
-def _shows_remote_storage(log_directory: str) -> bool:
-    names = [entry.name for entry in list_directory(log_directory)]
-    return REMOTE_LOG_INDEX_CACHE in names or any(
-        name.startswith("__remote_log_metadata-") for name in names
-    )
+def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
+    log_directory = view.directory.log_directory
+    node = node or nodes_of([log_directory])[log_directory]
+    return node.shows_remote_storage(view.topic)
 
 
 def _pending_commit(view: LogView) -> Iterator[Finding]:
@@ -148,7 +152,6 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
 
 
-REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
 UNREADABLE_CHECKPOINT = "damaged_checkpoint"
 _LEFTOVERS = {
     DELETED_FILE_SUFFIX: "from a segment that was deleted, or that compaction replaced",

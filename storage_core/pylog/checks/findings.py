@@ -530,12 +530,12 @@ FINDING_CODES = {
     ),
     "stray_partition": FindingCode(
         "According to the topic id in partition.metadata and the cluster's metadata, this "
-        "partition does not belong to this node. As info, the cluster's metadata are not here.",
+        "partition does not belong to this node; or partition.metadata is missing.",
         "it renames the directory to -stray, and does not serve it; if the node is assigned the "
         "partition, it creates an empty one",
         "write partition.metadata with the topic's id, or find out where the partition belongs; "
         "--repair-to writes the file if the id is known",
-        severities=(Severity.ERROR, Severity.INFO),
+        severities=(Severity.ERROR,),
     ),
     "missing_meta_properties": FindingCode(
         "A node's log directory has no meta.properties.",
@@ -564,10 +564,11 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
     ),
     "unusable_metadata": FindingCode(
-        "The cluster's metadata cannot be read from this log and its snapshots.",
+        "The cluster's metadata cannot be read from this log and its snapshots, or a file beside "
+        "them is damaged; or they are of a version that this version of Kafka cannot use.",
         _REFUSES,
-        "copy __cluster_metadata-0 from another controller; on a broker, move the directory away: "
-        "it gets the metadata from the controllers",
+        "see the message; otherwise, copy __cluster_metadata-0 from another controller; on a "
+        "broker, move the directory away: it gets the metadata from the controllers",
         severities=(Severity.ERROR,),
     ),
     "cut_metadata_snapshot": FindingCode(

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.files import REMOTE_LOG_INDEX_CACHE, stored_topic_id
+from pylog.checks.files import stored_topic_id
 from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
@@ -26,6 +26,7 @@ from pylog.files.file_names import (
     METADATA_SNAPSHOT,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_LOG_INDEX_CACHE,
     STRAY_DIR_SUFFIX,
     find_partition_directory_name,
     find_segment_file_name,
@@ -59,8 +60,8 @@ _LOADED = ("", FUTURE_DIR_SUFFIX)
 """States of which a partition may have one directory each."""
 _LISTED = 5
 _HARMLESS = ("discarded_metadata",)
-_PAUSE_SECONDS = 0.2
 """What a node does at its start without a loss: of no other controller's records."""
+_PAUSE_SECONDS = 0.2
 
 
 class LogDirectoryCheck(NamedTuple):
@@ -137,9 +138,10 @@ def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None
         code = "damaged_meta_properties"
         return None, [Finding(Severity.ERROR, code, meta_path, str(error.reason))]
     except SegmentVanishedError:
-        if node.is_formatted:  # of a broker before 0.8.2, or a copy of partitions alone
-            return None, []
-    message = "the file is missing, and the log of the cluster's metadata is here"
+        reason = node.missing_meta_properties(path)
+    if reason is None:  # of a broker before 0.8.2, or a copy of partitions alone
+        return None, []
+    message = f"the file is missing, and {reason}"
     return None, [Finding(Severity.ERROR, "missing_meta_properties", meta_path, message)]
 
 
@@ -236,7 +238,7 @@ def node_findings(
     and topics while the metadata are read.
     """
     found = list(_node_findings(views, nodes))
-    if any(each.code == STRAY_PARTITION and each.severity is Severity.ERROR for _, each in found):
+    if any(each.code == STRAY_PARTITION for _, each in found):
         time.sleep(_PAUSE_SECONDS)
         again = nodes_of(nodes, next(iter(nodes.values())).kafka_version)
         still = {
@@ -256,8 +258,6 @@ def _node_findings(
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
             severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
-            if each.code == STRAY_PARTITION and not nodes[place.log_directory].has_metadata_log:
-                severity = Severity.INFO  # nobody here knows which partitions the node has
             yield view, Finding(severity, *each)
 
 

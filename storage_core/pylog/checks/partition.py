@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pylog.checks.batches import SegmentWalk
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
+    from pylog.writing.node import Node
 
 
 _MOST_LOOKS = 4
@@ -79,6 +80,7 @@ class PartitionCheck(NamedTuple):
 def check_partition(
     view: LogView,
     *,
+    node: Node | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     window_bytes: int = DEFAULT_WINDOW_BYTES,
@@ -100,7 +102,7 @@ def check_partition(
                 on_bytes=on_bytes,
                 window_bytes=window_bytes,
             )
-            check = _check(view, damage, walk)
+            check = _check(view, node, damage, walk)
         except SegmentVanishedError:
             if not looks_left:
                 raise
@@ -172,10 +174,11 @@ def _has_changed(view: LogView, now: LogView | None) -> bool:
 
 def _check(
     view: LogView,
+    node: Node | None,
     damage: DamageReport,
     make_walk: Callable[[LogView], LogWalk],
 ) -> PartitionCheck:
-    about_directory = list(directory_findings(view))
+    about_directory = list(directory_findings(view, node))
     # What is wrong with files does not depend on whether readers are given what is in them.
     view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
     return _Check(view, make_walk(view)).run(about_directory)

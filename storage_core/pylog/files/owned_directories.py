@@ -21,6 +21,7 @@ from pylog.files.file_names import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_LOG_INDEX_CACHE,
     STRAY_DIR_SUFFIX,
     PartitionDirectoryName,
     find_partition_directory_name,
@@ -43,12 +44,13 @@ _FILES_OF_LOG_DIRECTORIES = (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_LOG_INDEX_CACHE,
 )
 
 NOT_LOADED = frozenset({DELETE_DIR_SUFFIX, STRAY_DIR_SUFFIX})
 """States of partition directories that no log is loaded from."""
 _METADATA_TOPIC = "__cluster_metadata"
-_IGNORED = frozenset({"remote-log-index-cache"})
+_IGNORED = frozenset({REMOTE_LOG_INDEX_CACHE})
 _SIDE_FILES = frozenset({LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA})
 _REMOVED_AT_START_UP = frozenset({CLEANED_FILE_SUFFIX, DELETED_FILE_SUFFIX})
 

@@ -19,29 +19,43 @@ import json
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
-from pylog.files.checkpoint_file import read_text_file
+from pylog.files.checkpoint_file import read_text_file, split_lines
 
 if TYPE_CHECKING:
     import os
 
 QUORUM_STATE = "quorum-state"
 
+_FIELDS = {
+    0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
+    1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
+}
+"""What must be there, by version."""
+
 
 def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
-    """Return the ids of the voters that a ``quorum-state`` file names."""
+    """Return the ids of the voters that a ``quorum-state`` file names.
+
+    As a node, it reads one JSON value from the first line, and ignores what follows that.
+    """
     try:
-        content = json.loads(read_text_file(path))
+        lines = split_lines(read_text_file(path))
+        content, _ = json.JSONDecoder().raw_decode(lines[0] if lines else "")
     except SegmentVanishedError:
         return None
     except (ValueError, RecursionError) as error:
         reason = f"quorum state is not JSON: {error}"
         raise CorruptCheckpointError(reason, path) from error
     version = content.get("data_version") if isinstance(content, dict) else None
-    if version == 1:
-        return None
-    if version != 0:
+    if type(version) is not int or version not in _FIELDS:
         reason = f"quorum state has data_version {version!r}, expected 0 or 1"
         raise CorruptCheckpointError(reason, path)
+    missing = [name for name in _FIELDS[version] if name not in content]
+    if missing:
+        reason = f"quorum state of version {version} has no {', '.join(missing)}"
+        raise CorruptCheckpointError(reason, path)
+    if version == 1:
+        return None
     try:
         voters = [each["voterId"] for each in content["currentVoters"] or ()]
     except (KeyError, TypeError) as error:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pylog.internal_topics.message_reader import ApiMessage
 
+METADATA_VERSION = "metadata.version"
 NO_LEADER = -1
 _NO_LEADER_CHANGE = -2
 
@@ -80,6 +81,8 @@ class MetadataImage:
         self.unknown_topic_ids: set[uuid.UUID] = set()
         self.unknown_types: Counter[int] = Counter()
         """How many records of types that a later version of Kafka has brought: left out."""
+        self.metadata_version: int | None = None
+        """The level of the feature of that name; None before Kafka 3.3 has stored one."""
         self.changed: set[ConfigResource] = set()
         self.moved: set[TopicPartition] = set()
         self._topics: dict[uuid.UUID, TopicImage] = {}
@@ -142,6 +145,8 @@ class MetadataImage:
                 self._remove(fields["topicId"])
             case "ConfigRecord" if fields["resourceType"] in _RESOURCE_TYPES:
                 self._configure(fields)
+            case "FeatureLevelRecord" if fields["name"] == METADATA_VERSION:
+                self.metadata_version = fields["featureLevel"]
             case "ClearElrRecord":
                 self._clear_elr(fields["topicName"])
 

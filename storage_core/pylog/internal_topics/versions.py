@@ -41,3 +41,16 @@ FIRST_KAFKA_VERSION = KafkaVersion.V3_9
 
 LATEST_KAFKA_VERSION = KafkaVersion.V4_4
 """What is meant where no version is given."""
+
+METADATA_VERSION_LEVELS = {
+    KafkaVersion.V3_9: (1, 21),
+    KafkaVersion.V4_0: (7, 25),
+    KafkaVersion.V4_1: (7, 27),
+    KafkaVersion.V4_2: (7, 29),
+    KafkaVersion.V4_3: (7, 30),
+    KafkaVersion.V4_4: (7, 33),
+}
+"""The lowest and highest level of feature ``metadata.version`` that a version of Kafka can use.
+
+Source: MetadataVersion.MINIMUM_VERSION and LATEST_PRODUCTION (MINIMUM_KRAFT_VERSION in 3.9).
+"""

@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError
-from pylog.files.file_names import METADATA_SNAPSHOT
+from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT, METADATA_SNAPSHOT
+from pylog.files.leader_epochs import read_epoch_entries
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
 from pylog.files.storage import list_directory, open_file
@@ -37,8 +38,10 @@ from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import ControlRecordType, TopicPartition
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.log_directory import LogDirectory
+from pylog.reading.log_end import find_log_end
 from pylog.reading.scan import scan
 from pylog.reading.slicing import open_slice, segment_slices
+from pylog.record.batch_header import HEADER_SIZE_UP_TO_MAGIC, peek_entry_size
 from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
 
@@ -134,9 +137,24 @@ def is_behind(view: LogView, newest: MetadataSnapshot) -> bool:
 
     Source: KafkaMetadataLog.truncateToLatestSnapshot (Kafka 4.3).
     """
-    epochs = view.leader_epochs
-    latest_epoch = epochs[-1].epoch if epochs else 0
-    return (latest_epoch, view.log_end_offset) < (newest.epoch, newest.end_offset)
+    return (_latest_epoch(view), view.log_end_offset) < (newest.epoch, newest.end_offset)
+
+
+def _latest_epoch(view: LogView) -> int:
+    """Return the leader epoch at the end of the log, 0 if there is none.
+
+    A node scans this log at each start. So it knows the epochs of batches that the checkpoint
+    lacks, and drops those of the checkpoint that begin after the end.
+    """
+    path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
+    end = view.log_end_offset
+    stored = [each.epoch for each in read_epoch_entries(path) if each.start_offset < end]
+    latest = stored[-1] if stored else 0
+    for segment in reversed(view.segments):
+        last = (view.end if segment is view.segments[-1] else find_log_end(segment)).last
+        if last is not None:
+            return max(latest, last.header.partition_leader_epoch)
+    return latest
 
 
 def has_footer(snapshot: MetadataSnapshot) -> bool:
@@ -201,6 +219,29 @@ def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
         if windows.tail.position < size:
             reason = windows.tail.defect or "the last batch of this snapshot is cut short"
             raise CorruptRecordError(reason, snapshot.path, windows.tail.position)
+
+
+def bootstrap_level(path: str) -> int | None:
+    """Return the level of ``metadata.version`` in a ``bootstrap.checkpoint``, None if it has none.
+
+    As a broker, it verifies no checksum, and ignores a last batch that is cut short.
+
+    Source: BootstrapDirectory.read, BatchFileReader (Kafka 4.3).
+    """
+    image = MetadataImage()
+    with open_file(path) as source:
+        size = source.size()
+        windows = SegmentWindows(source, 0, size)
+        for window in windows:
+            for position in window.headers.positions.tolist():
+                batch = RecordBatch(window.buffer.data[position:])
+                for record in batch.records():
+                    if not batch.header.is_control_batch:
+                        image.apply(record.value)
+        rest = source.read_at(windows.tail.position, HEADER_SIZE_UP_TO_MAGIC + 1)
+    if len(rest) > HEADER_SIZE_UP_TO_MAGIC:  # a broker does not look at less
+        peek_entry_size(rest)  # raises unless a batch begins here
+    return image.metadata_version
 
 
 def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:

@@ -3,7 +3,8 @@
 ============================== ==================================================================
 found                          what a broker does
 ============================== ==================================================================
-no ``meta.properties``         does not start
+no ``meta.properties`` beside  does not start
+a broker's other files
 ``partition.metadata`` that    does not start, or takes the log directory offline
 cannot be read
 no ``partition.metadata``; or  renames the partition to ``-stray``, which is neither served nor
@@ -24,13 +25,19 @@ leader than the log, or beyond
 its end
 only a snapshot 0-0, and no    before 4.4 it does not start
 ``bootstrap.checkpoint``
+``quorum-state`` or            does not start
+``bootstrap.checkpoint`` that
+cannot be read
+level of ``metadata.version``  does not start
+that its version does not know
 ============================== ==================================================================
 
 Brokers of ZooKeeper's (version 0 of ``meta.properties``) do none of it. What is not on the given
 disks, such as the metadata in another log directory of the node, is not known.
 
 Source: KafkaRaftServer, MetaPropertiesEnsemble, LogManager.isStrayKraftReplica,
-LogManager.recoverAbandonedFutureLogs, KafkaMetadataLog (Kafka 4.3); KIP-858, KIP-1262.
+LogManager.recoverAbandonedFutureLogs, KafkaMetadataLog, FileQuorumStateStore, BootstrapDirectory,
+MetadataVersion (Kafka 4.3); KIP-858, KIP-1262.
 """
 
 from __future__ import annotations
@@ -41,20 +48,35 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
+    InvalidRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.files.file_names import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    ONLY_REPLICA,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    REMOTE_LOG_INDEX_CACHE,
+    find_partition_directory_name,
+)
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
+from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
 from pylog.files.storage import list_directory
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
-from pylog.internal_topics.versions import KafkaVersion
-from pylog.locations import join
+from pylog.internal_topics.versions import METADATA_VERSION_LEVELS, KafkaVersion
+from pylog.locations import join, parent_of
 from pylog.reading.internal_logs import (
     CLUSTER_METADATA,
+    bootstrap_level,
     has_footer,
     is_behind,
     metadata_snapshots,
@@ -75,6 +97,14 @@ if TYPE_CHECKING:
 
 STRAY_PARTITION = "stray_partition"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+_OF_A_BROKER = {
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+}
+"""What a broker writes into a log directory beside ``meta.properties``."""
 
 
 class NodeProblem(NamedTuple):
@@ -94,17 +124,26 @@ class Node:
         What ``meta.properties`` of each log directory says, None where it cannot be read.
     kafka_version
         Of the broker that is to start.
+    is_beside_kraft
+        Whether a log directory of a KRaft node is among those that were given.
     """
 
     def __init__(
-        self, directories: dict[str, MetaProperties | None], kafka_version: KafkaVersion
+        self,
+        directories: dict[str, MetaProperties | None],
+        kafka_version: KafkaVersion,
+        *,
+        is_beside_kraft: bool = False,
     ) -> None:
         self.kafka_version = kafka_version
         known = [meta for meta in directories.values() if meta is not None]
         self.is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
         self._node_id = known[0].node_id if known else None
-        self._metadata_logs = [path for path in directories if _has_metadata_log(path)]
-        self.is_formatted = bool(known) or not self._metadata_logs
+        self._metadata_logs = [
+            path for path in directories if str(CLUSTER_METADATA) in _names_in(path)
+        ]
+        self._directories = tuple(directories)
+        self._is_beside_kraft = is_beside_kraft
 
     @property
     def has_metadata_log(self) -> bool:
@@ -137,6 +176,36 @@ class Node:
         """Return the id that the metadata have for a topic, None if they have none."""
         ids = [each.topic_id for each in self._topics.values() if each.name == topic]
         return ids[0] if ids else None
+
+    def missing_meta_properties(self, directory: str) -> str | None:
+        """Return why a broker needs the ``meta.properties`` that a directory of its own lacks.
+
+        None where it does not: in a copy of partitions, and where pylog has made the directory.
+        """
+        if directory in self._metadata_logs:
+            return "the log of the cluster's metadata is here"
+        names = _names_in(directory)
+        if ONLY_REPLICA in names or not names & _OF_A_BROKER:
+            return None
+        if self._is_beside_kraft:
+            return "a broker's files are here; a KRaft node needs it in each log directory"
+        partitions = filter(find_partition_directory_name, names)
+        # pylog writes such files, too; in a marker of a clean stop, only a broker has an epoch.
+        marker = read_clean_shutdown(join(directory, CLEAN_SHUTDOWN))
+        is_a_brokers = HIGH_WATERMARK_CHECKPOINT in names and (
+            marker is None or marker.broker_epoch is not None
+        )
+        needs_it = self.kafka_version >= KafkaVersion.V4_0 and is_a_brokers
+        if needs_it and any(_has_partition_metadata(join(directory, each)) for each in partitions):
+            return f"a broker's files are here, and Kafka {self.kafka_version} needs it"
+        return None  # a broker of ZooKeeper's writes it again
+
+    def shows_remote_storage(self, topic: str) -> bool:
+        """Whether segments of a topic may be in remote storage alone."""
+        return any(map(_has_used_remote_storage, self._directories)) or any(
+            each.name == topic and each.configs.get("remote.storage.enable") == "true"
+            for each in self._topics.values()
+        )
 
     def problems(self, topic_partition: TopicPartition, directory: str) -> Iterator[NodeProblem]:
         """Yield what is wrong with a partition for this node, apart from its log."""
@@ -195,6 +264,7 @@ class Node:
         if others:
             reason = f"{others[0]} of the same node has a log of the metadata, too"
             yield NodeProblem("metadata_log_twice", directory, reason)
+        yield from self._problems_of_files(directory)
         try:
             view = open_directory(directory)[CLUSTER_METADATA]
             if not view.segments and not metadata_snapshots(view):
@@ -204,8 +274,60 @@ class Node:
             for code, path, reason in self._problems_of_snapshots(view):
                 below = path[len(view.directory.path) :]
                 yield NodeProblem(code, directory + below, reason)
+            metadata = self._metadata
+            level = None if metadata is None else metadata.image.metadata_version
+            unknown = None if level is None else self._level_reason(level)
+            if unknown is not None:
+                yield NodeProblem("unusable_metadata", directory, unknown)
         except LogStorageError as error:
             yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
+
+    def _problems_of_files(self, directory: str) -> Iterator[NodeProblem]:
+        """Yield what is wrong with the files that a node reads beside its log of the metadata."""
+        path = join(directory, QUORUM_STATE)
+        try:
+            read_quorum_voters(path)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
+            reason = (
+                f"{error.reason}. Delete the file: the node takes the epoch from its log then, and "
+                "forgets for whom it has voted in it"
+            )
+            yield NodeProblem("unusable_metadata", path, reason)
+        path = join(parent_of(directory), BOOTSTRAP_CHECKPOINT)
+        problem = self._bootstrap_reason(path)
+        if problem is not None:
+            yield NodeProblem("unusable_metadata", path, problem)
+
+    def _bootstrap_reason(self, path: str) -> str | None:
+        try:
+            level = bootstrap_level(path)
+        except SegmentVanishedError:
+            return None
+        except (CorruptRecordError, InvalidRecordError, UnreadableFileError) as error:
+            return error.reason
+        if level is None:
+            return "no record in it gives the level of metadata.version"
+        metadata = self._metadata
+        is_used = metadata is None or metadata.image.metadata_version is None
+        # Kafka 3.9 looks at the level whether it needs it or not.
+        if is_used or self.kafka_version < KafkaVersion.V4_0:
+            return self._level_reason(level)
+        return None
+
+    def _level_reason(self, level: int) -> str | None:
+        """Return why the node does not start on a level of metadata.version, None if it does."""
+        lowest, highest = METADATA_VERSION_LEVELS[self.kafka_version]
+        if lowest <= level <= highest:
+            return None
+        reason = (
+            f"metadata.version is {level}, and Kafka {self.kafka_version} can use {lowest} to "
+            f"{highest}"
+        )
+        if level < lowest:
+            return f"{reason}: raise it with Kafka 3.9 before the upgrade"
+        able = [version for version, (_, most) in METADATA_VERSION_LEVELS.items() if level <= most]
+        needed = f"Kafka {able[0]} or later" if able else "the version of Kafka that has written it"
+        return f"{reason}: start {needed} on this"
 
     def _problems_of_snapshots(self, view: LogView) -> Iterator[NodeProblem]:
         snapshots = metadata_snapshots(view)
@@ -248,6 +370,7 @@ def nodes_of(
 ) -> dict[str, Node]:
     """Return the node of each log directory; those with one cluster and node id share one."""
     owners: dict[object, dict[str, MetaProperties | None]] = {}
+    is_kraft = False
     for path in dict.fromkeys(log_directories):
         try:
             meta = read_meta_properties(join(path, META_PROPERTIES))
@@ -256,16 +379,34 @@ def nodes_of(
         is_known = meta is not None and meta.node_id is not None
         owner = (meta.cluster_id, meta.node_id) if is_known and meta is not None else path
         owners.setdefault(owner, {})[path] = meta
+        is_kraft |= meta is not None and meta.version in KRAFT_VERSIONS
     return {
         path: node
         for directories in owners.values()
-        for node in [Node(directories, kafka_version)]
+        for node in [Node(directories, kafka_version, is_beside_kraft=is_kraft)]
         for path in directories
     }
 
 
-def _has_metadata_log(path: str) -> bool:
+def _names_in(directory: str) -> set[str]:
     try:
-        return any(each.name == str(CLUSTER_METADATA) for each in list_directory(path))
+        return {each.name for each in list_directory(directory)}
     except LogDirectoryError:
+        return set()  # which is a finding
+
+
+def _has_partition_metadata(partition: str) -> bool:
+    try:
+        read_partition_metadata(join(partition, PARTITION_METADATA))
+    except SegmentVanishedError:
         return False
+    except (CorruptCheckpointError, LogDirectoryError):
+        return True
+    return True
+
+
+def _has_used_remote_storage(log_directory: str) -> bool:
+    names = _names_in(log_directory)
+    return REMOTE_LOG_INDEX_CACHE in names or any(
+        name.startswith("__remote_log_metadata-") for name in names
+    )

@@ -150,12 +150,11 @@ def _heed_node(path: str) -> None:
             if problem is not None:
                 reason = f"{problem.reason}: a broker does not start on this; take one of them out"
                 raise UnexpectedFileError(reason, directory)
-        if node.has_metadata_log:
-            strays += [
-                each
-                for each in node.problems(name.topic_partition, directory)
-                if each.code == node_rules.STRAY_PARTITION
-            ]
+        strays += [
+            each
+            for each in node.problems(name.topic_partition, directory)
+            if each.code == node_rules.STRAY_PARTITION
+        ]
     if strays:
         more = f", and {len(strays) - 1} more partitions" if len(strays) > 1 else ""
         _LOGGER.warning(

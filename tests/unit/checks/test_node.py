@@ -17,10 +17,13 @@ from pylog.errors import (
     UnexpectedFileError,
 )
 from tests.support.batches import batch_v2, plain_records
+from tests.support.corruption import entries
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
+    config_record,
+    feature_record,
     partition_record,
     topic_record,
     write_metadata_log,
@@ -28,9 +31,11 @@ from tests.support.metadata_log import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 OTHER_ID = "Igo74ZAZCxWJ1lxdTzs-vQ"
+TOPIC_RESOURCE = 2
 TOPIC = [topic_record("orders"), *(partition_record(number, 1, (1,)) for number in range(2))]
 
 
@@ -132,6 +137,15 @@ def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> N
     assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}")]
 
 
+def test_without_the_metadata_a_partition_without_its_topic_id_is_a_stray_all_the_same(
+    logs: Path,
+) -> None:
+    shutil.rmtree(logs / METADATA)
+    (logs / "orders-0" / "partition.metadata").unlink()
+    assert found(logs) == [("stray_partition", "logs/orders-0")]
+    assert not pylog.doctor(logs).refusals
+
+
 def test_the_metadata_are_taken_from_another_directory_of_the_node(
     logs: Path, tmp_path: Path
 ) -> None:
@@ -160,6 +174,181 @@ def test_meta_properties_beside_the_metadata(logs: Path) -> None:
     assert found(logs) == [("missing_meta_properties", "logs/meta.properties")]
     (logs / "meta.properties").write_text("")
     assert ("damaged_meta_properties", "logs/meta.properties") in found(logs)
+
+
+@pytest.fixture
+def second_disk(logs: Path) -> Path:
+    """Give another log directory of the node; partition 1 is moved to it."""
+    directory = logs.with_name("disk-2")
+    directory.mkdir()
+    for name in ("meta.properties", ".kafka_cleanshutdown"):
+        shutil.copyfile(logs / name, directory / name)
+    shutil.move(logs / "orders-1", directory / "orders-1")
+    (directory / "recovery-point-offset-checkpoint").write_text("0\n1\norders 1 3\n")
+    return directory
+
+
+class TestMetaPropertiesOfASecondDisk:
+    """The metadata are in the first log directory, beside which the second one is given."""
+
+    MISSING = ("missing_meta_properties", "disk-2/meta.properties")
+
+    def test_both_are_a_nodes(self, logs: Path, second_disk: Path) -> None:
+        assert found(logs, second_disk) == []
+
+    @pytest.mark.parametrize("version", ["3.9", "4.4"])
+    def test_a_broker_needs_it_everywhere(
+        self, logs: Path, second_disk: Path, version: str
+    ) -> None:
+        (second_disk / "meta.properties").unlink()
+        assert found(logs, second_disk, kafka_version=version) == [self.MISSING]
+        assert "does not start" in pylog.doctor(logs, second_disk).verdict[0]
+        (second_disk / ".kafka_cleanshutdown").unlink()
+        (second_disk / "orders-1" / "partition.metadata").unlink()
+        assert found(logs, second_disk, kafka_version=version) == [self.MISSING]
+        (second_disk / "recovery-point-offset-checkpoint").unlink()
+        assert found(logs, second_disk) == []  # a copy of partitions
+
+    def test_alone_it_may_be_a_broker_of_zookeepers_until_4_0(self, second_disk: Path) -> None:
+        (second_disk / "meta.properties").unlink()
+        assert found(second_disk) == []  # pylog writes such files, too
+        (second_disk / "replication-offset-checkpoint").write_text("0\n1\norders 1 3\n")
+        assert found(second_disk) == []
+        (second_disk / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":15}')
+        assert found(second_disk, kafka_version="3.9") == []
+        assert found(second_disk, kafka_version="4.0") == [self.MISSING]
+        (second_disk / "orders-1" / "partition.metadata").unlink()
+        assert found(second_disk, kafka_version="4.0") == []  # of a broker before 2.8
+
+
+def test_what_shows_remote_storage_to_all_log_directories_of_a_node(
+    logs: Path, second_disk: Path
+) -> None:
+    shutil.rmtree(second_disk / "orders-1")
+    place = write_partition(second_disk, {10: [batch_v2(plain_records(10, 3))]}, name="orders-1")
+    write_topic_id(place, TOPIC_ID_TEXT)
+    (place / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    (second_disk / "recovery-point-offset-checkpoint").unlink()
+    assert found(logs, second_disk) == [("missing_segment", "disk-2/orders-1")]
+    (logs / "remote-log-index-cache").mkdir()
+    assert found(logs, second_disk) == []
+    assert found(second_disk) == [("missing_segment", "disk-2/orders-1")]
+    (logs / "remote-log-index-cache").rmdir()
+    shutil.rmtree(logs / METADATA)
+    is_tiered = config_record(TOPIC_RESOURCE, "orders", "remote.storage.enable", "true")
+    write_metadata_log(logs, [*TOPIC, is_tiered])
+    assert found(logs, second_disk) == []
+    shutil.move(logs / METADATA, second_disk / METADATA)
+    assert found(second_disk) == []
+    rows = pylog.read_table(second_disk, "findings").to_pylist()
+    assert "missing_segment" not in {each["code"] for each in rows}
+
+
+VERSIONS = ["3.9", "4.0", "4.3", "4.4"]
+QUORUM_STATE = (
+    '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",'
+    '"data_version":1}'
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_read"),
+    [
+        (QUORUM_STATE, True),
+        (QUORUM_STATE + "\n\0\0", True),  # a node reads one value from the first line
+        (QUORUM_STATE + "\0\0", True),
+        ("\n" + QUORUM_STATE, False),
+        ("", False),
+        ("\0" * 60, False),
+        (QUORUM_STATE[:40], False),
+        (QUORUM_STATE.replace('"leaderEpoch":1,', ""), False),
+        (QUORUM_STATE.replace(":1}", ":0}"), False),
+        (QUORUM_STATE.replace(":1}", ":2}"), False),
+        (QUORUM_STATE.replace(":1}", ":[]}"), False),
+    ],
+)
+def test_a_node_does_not_start_on_a_quorum_state_that_it_cannot_read(
+    logs: Path, content: str, *, is_read: bool
+) -> None:
+    (logs / METADATA / "quorum-state").write_text(content)
+    expected = [] if is_read else [("unusable_metadata", f"{METADATA}/quorum-state")]
+    assert found(logs) == expected
+    assert bool(pylog.doctor(logs).refusals) != is_read
+
+
+@pytest.mark.parametrize(
+    ("change", "is_read"),
+    [
+        (lambda content: content, True),
+        (lambda content: content[:-5], True),  # the footer is cut
+        (lambda content: content + bytes(17), True),
+        # No checksum is verified.
+        (lambda content: content[:20] + bytes([content[20] ^ 1]) + content[21:], True),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), False),
+        (lambda content: content + bytes(18), False),
+        (lambda content: content[: len(content) // 2], False),
+        (lambda _: b"", False),
+        (lambda _: bytes(60), False),
+        (lambda content: content.replace(b"metadata.version", b"metadata.versiom"), False),
+    ],
+)
+def test_a_node_does_not_start_on_a_bootstrap_checkpoint_that_it_cannot_read(
+    logs: Path, change: Callable[[bytes], bytes], *, is_read: bool
+) -> None:
+    path = write_snapshot(logs, 0, [feature_record(21)]).rename(logs / "bootstrap.checkpoint")
+    path.write_bytes(change(path.read_bytes()))
+    for version in ("3.9", "4.3", "4.4"):
+        expected = [] if is_read else [("unusable_metadata", "logs/bootstrap.checkpoint")]
+        assert found(logs, kafka_version=version) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "versions"),
+    [
+        (1, ["3.9"]),
+        (6, ["3.9"]),
+        (7, VERSIONS),
+        (21, VERSIONS),
+        (22, VERSIONS[1:]),
+        (30, ["4.3", "4.4"]),
+        (33, ["4.4"]),
+        (34, []),
+    ],
+)
+def test_each_version_knows_some_levels_of_metadata_version(
+    logs: Path, level: int, versions: list[str]
+) -> None:
+    shutil.rmtree(logs / METADATA)
+    earlier = feature_record(20)
+    other = feature_record(99, "share.version")
+    write_metadata_log(logs, [earlier, *TOPIC, feature_record(level), other])
+    started = [each for each in VERSIONS if found(logs, kafka_version=each) == []]
+    assert started == versions
+
+
+def test_a_level_that_is_not_known_names_the_version_to_start(logs: Path) -> None:
+    shutil.rmtree(logs / METADATA)
+    write_metadata_log(logs, [*TOPIC, feature_record(30)])
+    [finding] = pylog.doctor(logs, kafka_version="3.9").refusals
+    assert finding.message == (
+        "metadata.version is 30, and Kafka 3.9 can use 1 to 21: start Kafka 4.3 or later on this"
+    )
+    # Kafka 3.9 looks into this file, too; later versions do if the log gives no level.
+    write_snapshot(logs, 0, [feature_record(30)]).rename(logs / "bootstrap.checkpoint")
+    assert len(pylog.doctor(logs, kafka_version="3.9").refusals) == 2
+    assert len(pylog.doctor(logs, kafka_version="4.0").refusals) == 1
+    shutil.rmtree(logs / METADATA)
+    write_metadata_log(logs, TOPIC)
+    for version, count in (("3.9", 1), ("4.0", 1), ("4.3", 0)):
+        assert len(pylog.doctor(logs, kafka_version=version).refusals) == count
+
+
+def set_epoch(metadata: Path, epoch: int) -> None:
+    [path] = metadata.glob("*.log")
+    parts = [
+        each[:12] + epoch.to_bytes(4, "big") + each[16:] for each in entries(path.read_bytes())
+    ]
+    path.write_bytes(b"".join(parts))
 
 
 class TestSnapshots:
@@ -222,6 +411,34 @@ class TestSnapshots:
         }
         assert [each.is_in_metadata for each in pylog.topics(logs).topics] == [False]
 
+    @pytest.mark.parametrize("epochs", [None, "0\n0\n", "0\n1\n3 10\n", "0\n1\n2 10\n"])
+    def test_epochs_that_the_checkpoint_lacks_are_in_the_batches(
+        self, logs: Path, metadata: Path, epochs: str | None
+    ) -> None:
+        set_epoch(metadata, 3)
+        write_snapshot(metadata, 12, TOPIC[:1]).rename(metadata / f"{12:020}-{3:010}.checkpoint")
+        if epochs is not None:
+            (metadata / "leader-epoch-checkpoint").write_text(epochs)
+        assert "discarded_metadata" not in dict(found(logs))
+        assert "stray_partition" not in dict(found(logs))
+        (metadata / f"{14:020}.log").write_bytes(b"")
+        assert "discarded_metadata" not in dict(found(logs))
+        assert [each.is_in_metadata for each in pylog.topics(logs).topics] == [True]
+
+    def test_epochs_of_the_checkpoint_that_begin_after_the_end_do_not_count(
+        self, logs: Path, metadata: Path
+    ) -> None:
+        write_snapshot(metadata, 12, TOPIC).rename(metadata / f"{12:020}-{5:010}.checkpoint")
+        (metadata / "leader-epoch-checkpoint").write_text("0\n2\n0 10\n7 90\n")
+        assert "discarded_metadata" in dict(found(logs))
+
+    def test_epochs_that_contradict_each_other_stop_no_node(
+        self, logs: Path, metadata: Path
+    ) -> None:
+        write_snapshot(metadata, 12, TOPIC[:1])
+        (metadata / "leader-epoch-checkpoint").write_text("0\n2\n3 10\n2 12\n")
+        assert not pylog.doctor(logs).refusals
+
     def test_the_first_one_alone_needs_kafka_4_4(self, logs: Path, metadata: Path) -> None:
         shutil.rmtree(metadata)
         write_metadata_log(logs, [])
@@ -231,7 +448,7 @@ class TestSnapshots:
         assert [each for each in found(logs) if "metadata" in each[0]] == []
         old = [each for each in found(logs, kafka_version="4.3") if "metadata" in each[0]]
         assert old == [("unusable_metadata", f"{METADATA}/{path.name}")]
-        (logs / "bootstrap.checkpoint").write_bytes(b"")
+        write_snapshot(logs, 0, [feature_record(30)]).rename(logs / "bootstrap.checkpoint")
         assert "unusable_metadata" not in dict(found(logs, kafka_version="4.3"))
 
 

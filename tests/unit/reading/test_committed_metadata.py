@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
 ORDERS = ConfigResource(ConfigResourceType.TOPIC, "orders")
 BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
+QUORUM_STATE = {
+    "clusterId": "",
+    "leaderId": 1,
+    "leaderEpoch": 3,
+    "votedId": -1,
+    "appliedOffset": 0,
+    "data_version": 0,
+}
 
 
 def metadata_of(log_directory: Path) -> CommittedMetadata:
@@ -126,7 +134,7 @@ def test_voters_are_those_of_the_log_else_of_the_quorum_state_else_of_the_leader
 ) -> None:
     directory = write_metadata_log(tmp_path, [topic_record("orders")], voters=(1,))
     assert not metadata_of(tmp_path).undecided
-    state = {"leaderId": 1, "data_version": 0, "currentVoters": [{"voterId": 1}, {"voterId": 2}]}
+    state = {**QUORUM_STATE, "currentVoters": [{"voterId": 1}, {"voterId": 2}]}
     (directory / "quorum-state").write_text(json.dumps(state))
     assert metadata_of(tmp_path).undecided == {ORDERS}
     batches = [leader_change(0, (1, 2)), voters_batch(1, (1,)), data_batch(2, [retention("1")])]
@@ -140,8 +148,10 @@ def test_voters_are_those_of_the_log_else_of_the_quorum_state_else_of_the_leader
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", '{"data_version": 2}', '{"data_version": 0}']
-    + [f'{{"data_version": 0, "currentVoters": {each}}}' for each in ("7", "[1]", "[{}]")]
-    + ['{"data_version": 0, "currentVoters": [{"voterId": true}]}'],
+    + [
+        json.dumps(QUORUM_STATE | {"currentVoters": json.loads(each)})
+        for each in ("7", "[1]", "[{}]", '[{"voterId": true}]')
+    ],
 )
 def test_a_broken_quorum_state_is_an_error(tmp_path: Path, text: str) -> None:
     directory = write_metadata_log(tmp_path, [topic_record("orders")])
