@@ -39,16 +39,19 @@ from pylog.files.leader_epochs import (
 )
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
+from pylog.lazy_modules import LazyModule
 from pylog.locations import join
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
-from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator
 
     from pylog.reading.log_view import LogView
+    from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
     from pylog.writing.node import Node
+else:
+    node_rules = LazyModule("pylog.writing.node")
 
 
 MISSING_LOG = "missing_log"
@@ -106,7 +109,7 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
 
 def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
     log_directory = view.directory.log_directory
-    node = node or nodes_of([log_directory])[log_directory]
+    node = node or node_rules.nodes_of([log_directory])[log_directory]
     return node.shows_remote_storage(view.topic)
 
 

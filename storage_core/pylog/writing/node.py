@@ -190,11 +190,7 @@ class Node:
         if self._is_beside_kraft:
             return "a broker's files are here; a KRaft node needs it in each log directory"
         partitions = filter(find_partition_directory_name, names)
-        # pylog writes such files, too; in a marker of a clean stop, only a broker has an epoch.
-        marker = read_clean_shutdown(join(directory, CLEAN_SHUTDOWN))
-        is_a_brokers = HIGH_WATERMARK_CHECKPOINT in names and (
-            marker is None or marker.broker_epoch is not None
-        )
+        is_a_brokers = HIGH_WATERMARK_CHECKPOINT in names and not _was_closed_by_pylog(directory)
         needs_it = self.kafka_version >= KafkaVersion.V4_0 and is_a_brokers
         if needs_it and any(_has_partition_metadata(join(directory, each)) for each in partitions):
             return f"a broker's files are here, and Kafka {self.kafka_version} needs it"
@@ -403,6 +399,15 @@ def _has_partition_metadata(partition: str) -> bool:
     except (CorruptCheckpointError, LogDirectoryError):
         return True
     return True
+
+
+def _was_closed_by_pylog(log_directory: str) -> bool:
+    """Whether the marker of a clean stop has no epoch, which each broker of KRaft's writes."""
+    try:
+        marker = read_clean_shutdown(join(log_directory, CLEAN_SHUTDOWN))
+    except LogDirectoryError:
+        return False
+    return marker is not None and marker.broker_epoch is None
 
 
 def _has_used_remote_storage(log_directory: str) -> bool:

@@ -289,7 +289,7 @@ def test_a_node_does_not_start_on_a_quorum_state_that_it_cannot_read(
         (lambda content: content[: len(content) // 2], False),
         (lambda _: b"", False),
         (lambda _: bytes(60), False),
-        (lambda content: content.replace(b"metadata.version", b"metadata.versiom"), False),
+        (lambda content: content.replace(b"metadata.version", b"metadatx.version"), False),
     ],
 )
 def test_a_node_does_not_start_on_a_bootstrap_checkpoint_that_it_cannot_read(

@@ -85,6 +85,7 @@ def logs(tmp_path: Path) -> Path:
     for name in ("orders-0", "orders-1"):
         directory = write_partition(tmp_path, {10: BATCHES}, name=name)
         write_side_files(tmp_path, directory)
+    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\n")
     return tmp_path
 
 
