@@ -46,6 +46,12 @@ SIDE_FILES_DIFFER = (
     "a middle log named .swap",
     "a copy of a log named .swap",
     "a log whose name is short",
+    "a .log.swap of two segments",
+    *(
+        f"{what} .log.swap beside segment {n}"
+        for what in ("an empty", "half a")
+        for n in (0, 1, -1)
+    ),
 )
 NOT_ON_THE_DISK = ("meta.properties of another node", "metadata log missing")
 """Which node the broker is configured to be; whether other controllers have the metadata."""
@@ -61,6 +67,7 @@ class Started:
     files: dict[str, dict[str, int]] = field(default_factory=dict)
     offsets: dict[str, tuple[int, int]] = field(default_factory=dict)
     intact_before: dict[str, set[int]] = field(default_factory=dict)  # offsets
+    intact_after: dict[str, set[int]] = field(default_factory=dict)
     log: str = ""
 
 
@@ -115,7 +122,7 @@ class Node:
 
     def start(self, logs: Path) -> Started:
         """Start a broker, kill it, and return what it has made of the directory."""
-        intact = {each.name: intact_offsets(each, "*.log") for each in logs.glob(f"{TOPIC}-*")}
+        before = intact_by_directory(logs)
         with self.broker(logs) as broker:
             try:
                 broker.start()
@@ -125,7 +132,19 @@ class Node:
             log = broker.server_log
         directories = [each for each in logs.iterdir() if each.is_dir()]
         files = {each.name: sizes(each) for each in directories}
-        return Started(is_up=True, files=files, offsets=offsets, intact_before=intact, log=log)
+        after = intact_by_directory(logs)
+        return Started(
+            is_up=True,
+            files=files,
+            offsets=offsets,
+            intact_before=before,
+            intact_after=after,
+            log=log,
+        )
+
+
+def intact_by_directory(logs: Path) -> dict[str, set[int]]:
+    return {each.name: intact_offsets(each, "*.log") for each in logs.glob(f"{TOPIC}-*")}
 
 
 def sizes(directory: Path) -> dict[str, int]:
@@ -174,7 +193,8 @@ def complaints(name: str, harm: str, report: DoctorReport, started: Started) -> 
     if not is_whole and not any(each.severity is not INFO for each in partition.findings):
         wrong.append(f"{harm}: records are gone, and nothing is said of it")
     end = started.offsets.get(name, (0, 0))[1]
-    lost = {each for each in started.intact_before[name] if each >= end}
+    before, after = started.intact_before[name], started.intact_after.get(name, set())
+    lost = {each for each in before if each >= end or each not in after}
     if lost and not (is_aside or start.loses_records):
         wrong.append(f"{harm}: {sorted(lost)} are lost by the start, and it is not said")
     return wrong
@@ -334,6 +354,14 @@ def test_harms_of_a_log_directory(node: Node, harm: DirectoryHarm, *, is_clean: 
                 [],
                 [f"{name}: records are gone, and nothing is said of it"] * ("log start" in name),
             )
+    is_said = report.worst is pylog.results.Severity.ERROR
+    for partition in ("harm-0", "harm-1", "harm-2"):
+        is_whole = started.offsets.get(partition) == (0, RECORDS)
+        assert is_whole or is_said or "log start" in name, started.offsets
+    for partition, offsets in started.intact_before.items():
+        if partition.endswith("-stray") and offsets - started.intact_after[partition]:
+            assert is_said
+            assert f"loses records of {partition}" in " ".join(report.verdict)
 
 
 # ---- the copy

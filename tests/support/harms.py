@@ -242,6 +242,34 @@ def _index_that_leads_behind_all(harmed: Harmed) -> None:
     harmed.of(-1, ".index").write_bytes(entry)
 
 
+def _swap_file(segment: int, share: float) -> Callable[[Harmed], None]:
+    def harm(harmed: Harmed) -> None:
+        path = harmed.of(segment, ".log")
+        content = path.read_bytes()
+        path.with_name(f"{path.name}.swap").write_bytes(content[: int(len(content) * share)])
+
+    return harm
+
+
+def _swap_of_two_segments(harmed: Harmed) -> None:
+    """Leave what a compaction leaves that was killed before it removed the old segments."""
+    path = harmed.logs[0]
+    content = b"".join(each.read_bytes() for each in harmed.logs[:2])
+    path.with_name(f"{path.name}.swap").write_bytes(content)
+
+
+def _damaged_without_index(segment: int) -> Callable[[Harmed], None]:
+    def harm(harmed: Harmed) -> None:
+        batches = entries(harmed.of(segment, ".log").read_bytes())
+        spoiled = bytearray(batches[1])
+        spoiled[-1] ^= 1
+        content = b"".join([batches[0], bytes(spoiled), *batches[2:]])
+        harmed.of(segment, ".log").write_bytes(content)
+        harmed.of(segment, ".index").unlink()
+
+    return harm
+
+
 def _records_that_cannot_be_decoded(batches: list[bytes]) -> list[bytes]:
     middle = len(batches) // 2
     spoiled = bytearray(batches[middle])
@@ -292,6 +320,14 @@ PARTITION_HARMS: tuple[Harm, ...] = (
     ("the first log named .deleted", _named(0, ".deleted")),
     ("the last log named .deleted", _named(-1, ".deleted")),
     ("a copy of a log named .swap", _copied("00000000000000000000.log.swap", 0)),
+    *(
+        (f"{what} .log.swap beside segment {segment}", _swap_file(segment, share))
+        for what, share in (("an empty", 0.0), ("half a", 0.5))
+        for segment in (0, 1, -1)
+    ),
+    ("a .log.swap of two segments", _swap_of_two_segments),
+    ("a damaged batch in a middle segment without an index", _damaged_without_index(1)),
+    ("a damaged batch in the first segment without an index", _damaged_without_index(0)),
     ("a log whose name is no number", _copied("copy.log")),
     ("a log whose name is short", _copied("7.log")),
     (
@@ -418,6 +454,34 @@ def _recovered_whole(*harms: Callable[[Harmed], object]) -> Callable[[Path], Non
     return harm
 
 
+def _append_zeros(directory: Path) -> None:
+    path = sorted(directory.glob("*.log"))[-1]
+    path.write_bytes(path.read_bytes() + bytes(5000))
+
+
+_SPOILT: dict[str, Callable[[Path], object]] = {
+    "5000 zeros": _append_zeros,
+    "a damaged partition.metadata": lambda path: (path / "partition.metadata").write_text("x"),
+    "leader epochs of NULs": lambda path: (path / "leader-epoch-checkpoint").write_bytes(bytes(60)),
+    "copy.log": lambda path: (path / "copy.log").write_bytes(b""),
+    "a flipped batch": _flip_log,
+}
+
+
+def _aside(
+    state: str, spoil: Callable[[Path], object] | None = None, *, is_alone: bool = False
+) -> Callable[[Path], None]:
+    def harm(directory: Path) -> None:
+        live, place = directory / "harm-0", directory / f"harm-0.{1:032x}-{state}"
+        shutil.copytree(live, place)
+        if is_alone:
+            shutil.rmtree(live)
+        if spoil is not None:
+            spoil(place)
+
+    return harm
+
+
 def _middle(operation: str, suffix: str) -> Callable[[Harmed], None]:
     return lambda harmed: _OPERATIONS[operation](harmed.of(1, suffix), harmed)
 
@@ -469,6 +533,16 @@ def _of_bootstrap_checkpoint() -> Iterator[DirectoryHarm]:
             path.rename(directory / "bootstrap.checkpoint")
 
         yield f"bootstrap.checkpoint {what}", harm
+
+
+def _stray_below_the_log_start(directory: Path) -> None:
+    _aside("stray")(directory)
+    stray = next(directory.glob("*-stray"))
+    first, second = sorted(stray.glob("*.log"))[:2]
+    for path in stray.glob("*"):
+        if path.stem.isdecimal() and path.stem > first.stem:
+            path.unlink()
+    _checkpoint(_CHECKPOINTS[1], f"0\n1\nharm 0 {int(second.stem) + 1}\n".encode())(directory)
 
 
 DIRECTORY_HARMS: tuple[DirectoryHarm, ...] = (
@@ -534,6 +608,19 @@ DIRECTORY_HARMS: tuple[DirectoryHarm, ...] = (
             directory / "harm-0", directory / f"harm-0.{1:032x}-delete"
         ),
     ),
+    ("a partition gone", lambda directory: shutil.rmtree(directory / "harm-0")),
+    ("a partition gone, and its stray left", _aside("stray", is_alone=True)),
+    ("a partition gone, being deleted", _aside("delete", is_alone=True)),
+    *(
+        (f"{what} in a {state} partition", _aside(state, spoil))
+        for state in ("stray", "delete")
+        for what, spoil in _SPOILT.items()
+    ),
+    *(
+        (f"{what} in a future partition alone", _aside("future", spoil, is_alone=True))
+        for what, spoil in _SPOILT.items()
+    ),
+    ("a log start above the end of a stray partition", _stray_below_the_log_start),
     (
         "a partition that the metadata do not have",
         lambda directory: shutil.copytree(directory / "harm-0", directory / "harm-900"),

@@ -364,7 +364,7 @@ def two_ids_of_a_topic(partition: SoundPartition, _random: Random) -> Fault | No
 
 def absent_partition(partition: SoundPartition, random: Random) -> Fault:
     path = partition.directory.parent / "recovery-point-offset-checkpoint"
-    path.write_text(f"0\n1\nnowhere {random.randrange(100)} 17\n", "utf-8")
+    path.write_text(f"0\n1\nnowhere {random.randrange(100)} 0\n", "utf-8")
     return Fault("absent_partition", path)
 
 

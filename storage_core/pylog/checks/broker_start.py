@@ -9,6 +9,7 @@ Source: LogManager.loadLogs, LogLoader (Kafka 4.3).
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +18,7 @@ from pylog.checks.findings import Finding, Severity
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
     CorruptCheckpointError,
+    CorruptRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
@@ -34,17 +36,29 @@ from pylog.files.file_names import (
 )
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
+from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.log_file.batch_walk import walk_headers
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping, Sequence
 
-    from pylog.model import TopicPartition
+    from pylog.model import OffsetPosition, TopicPartition
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
+
+
+class BrokenSwap(NamedTuple):
+    """A ``.log.swap`` file that is empty, cut, or damaged, and replaces segments."""
+
+    path: str
+    # Of what it replaces, what comes after its last intact batch; None if nothing does.
+    next_offset: int | None
+    end_offset: int | None
 
 
 class BrokerStart(NamedTuple):
@@ -69,40 +83,54 @@ class BrokerStart(NamedTuple):
     log_end_offset: int = 0
     # Its files then, and their sizes, by name; the active segment's indexes have their full size.
     files: Mapping[str, int] = MappingProxyType({})
+    # Whether intact batches go, which is not seen at the end of a log that is cut in the middle.
+    cuts_intact: bool = False
+    broken_swap: BrokenSwap | None = None  # what it puts in the place of intact segments
 
     @property
     def loses_records(self) -> bool:
         """Whether batches, intact or damaged, would be removed or hidden; not just a torn tail."""
+        if self.broken_swap is not None or self.cuts_intact:
+            return True
         if self.cut_offset is None:
             return self.overlooked_path is not None
         return self.deleted_segments > 0 or self.cut_offset < self.end_offset
 
     def loss(self) -> Finding:
         """Return that it loses records."""
-        path, offset = self.cut_path, self.cut_offset
-        if path is None:
-            path, offset = self.overlooked_path or "", self.log_end_offset
-        return Finding(
-            Severity.ERROR,
-            "lost_at_start",
-            path,
-            self.describe(),
-            self.cut_position,
-            next_offset=offset,
-        )
+        path, position = self.overlooked_path or "", None
+        offset: int | None = self.log_end_offset
+        end: int | None = None
+        if self.broken_swap is not None:
+            path, offset, end = self.broken_swap
+        elif self.cut_path is not None:
+            path, position = self.cut_path, self.cut_position
+            offset = self.cut_offset if self._ends_earlier else None
+        message = self.describe()
+        return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+
+    @property
+    def _ends_earlier(self) -> bool:
+        return self.cut_offset is not None and self.cut_offset < self.end_offset
 
     def printable(self) -> BrokerStart:
         """Return it with a path that shows no secrets of a URI."""
-        cut, overlooked = self.cut_path, self.overlooked_path
+        cut, overlooked, swap = self.cut_path, self.overlooked_path, self.broken_swap
         return self._replace(
             cut_path=None if cut is None else printable_location(cut),
             overlooked_path=None if overlooked is None else printable_location(overlooked),
+            broken_swap=swap and swap._replace(path=printable_location(swap.path)),
         )
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
+        if self.broken_swap is not None:
+            return (
+                f"a broker puts {name_of(self.broken_swap.path)} in the place of what it was made "
+                "from, and the file is empty, cut, or damaged"
+            )
         if self.overlooked_path is not None:
             return (
                 f"a broker starts on it, and takes offset {self.log_end_offset} for the end of the "
@@ -121,16 +149,26 @@ class BrokerStart(NamedTuple):
         text = f"a broker {where}: {counted(self.lost_bytes, 'byte goes', 'bytes go')}"
         if self.deleted_segments:
             text += f", {counted(self.deleted_segments, 'segment')} after it among them"
-        if self.loses_records:
+        if self._ends_earlier:
             text += f"; the log ends at offset {self.cut_offset} then, not {self.end_offset}"
+        elif self.cuts_intact:
+            text += "; there are intact batches among them"
         return text
 
 
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
-def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
+def broker_start(
+    view: LogView,
+    end_offset: int,
+    ends: Sequence[OffsetPosition] = (),
+    damaged: Container[str] = (),
+) -> BrokerStart | None:
     """Start a log as a broker would, without changing it.
+
+    ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
+    ``damaged`` the paths of ``.log`` files with damage.
 
     None for one in an object store, and for one whose files are deleted meanwhile: a broker works
     on it.
@@ -138,12 +176,21 @@ def broker_start(view: LogView, end_offset: int) -> BrokerStart | None:
     if is_remote(view.directory.path):
         return None
     try:
-        return _start(view, end_offset)
+        start, logs = _start(view, end_offset)
+        if start.refusal is not None:
+            return start
+        segments = list(zip(view.segments, ends, strict=bool(ends)))
+        replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
+        if replaced:
+            start = start._replace(broken_swap=_broken_swap(segments, sorted(replaced), damaged))
+        logs = {name: size for name, size in logs.items() if name not in replaced}
+        return _with_losses(start, view.directory.path, logs, segments)
     except (FileNotFoundError, SegmentVanishedError):
         return None
 
 
-def _start(view: LogView, end_offset: int) -> BrokerStart:
+def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]:
+    """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
     log_directory = view.directory.log_directory
     # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
     is_metadata = view.topic_partition == CLUSTER_METADATA
@@ -176,35 +223,78 @@ def _start(view: LogView, end_offset: int) -> BrokerStart:
             raise
         except LogStorageError as error:
             refusal = _refusal(view.directory.path, error)
-            return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal)
+            return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal), {}
         log.close_handlers()
         after = _sizes(path)
-        start = BrokerStart(
-            is_clean,
-            len(set(loading.recovered_segments)),
-            end_offset=end_offset,
-            log_start_offset=log.log_start_offset,
-            log_end_offset=log.log_end_offset,
-            files=after,
-        )
-        changed = [name for name, size in _logs(before).items() if after.get(name, -1) < size]
-        if not changed:
-            if log.log_end_offset < end_offset:
-                last = list(_logs(after))[-1]
-                return start._replace(overlooked_path=join(view.directory.path, last))
-            return start
-        for name in changed:
-            if not os.path.lexists(join(view.directory.path, name)):
-                reason = "file is gone (deleted or renamed)"
-                raise SegmentVanishedError(reason, join(view.directory.path, name))
-        first = changed[0]
-        return start._replace(
-            cut_path=join(view.directory.path, first),
-            cut_position=after.get(first, 0),
-            cut_offset=log.log_end_offset,
-            lost_bytes=sum(before[name] - after.get(name, 0) for name in changed),
-            deleted_segments=sum(name not in after for name in changed),
-        )
+    start = BrokerStart(
+        is_clean,
+        len(set(loading.recovered_segments)),
+        end_offset=end_offset,
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        files=after,
+    )
+    return start, _logs(before)
+
+
+def _with_losses(
+    start: BrokerStart,
+    directory: str,
+    logs: Mapping[str, int],
+    segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
+) -> BrokerStart:
+    """Return a start with what it costs; ``logs`` are the sizes of the ``.log`` files before."""
+    after = start.files
+    intact_ends = {name_of(each.file_path()): end.position for each, end in segments}
+    swapped = {
+        name_of(each.file_path()).removesuffix(each.state) for each, _ in segments if each.state
+    }
+    kept = _kept(logs, {name: after[name] for name in after if name not in swapped})
+    changed = [name for name, size in logs.items() if kept[name] < size]
+    if not changed:
+        if start.log_end_offset < start.end_offset:
+            return start._replace(overlooked_path=join(directory, list(_logs(after))[-1]))
+        return start
+    for name in changed:
+        if not os.path.lexists(join(directory, name)):
+            reason = "file is gone (deleted or renamed)"
+            raise SegmentVanishedError(reason, join(directory, name))
+    first = changed[0]
+    return start._replace(
+        cut_path=join(directory, first),
+        cut_position=after.get(first, 0),
+        cut_offset=start.log_end_offset,
+        lost_bytes=sum(logs[name] - kept[name] for name in changed),
+        deleted_segments=sum(name not in after for name in changed),
+        cuts_intact=any(kept[name] < intact_ends.get(name, 0) for name in changed),
+    )
+
+
+def _broken_swap(
+    segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
+    replaced: Sequence[str],
+    damaged: Container[str],
+) -> BrokenSwap | None:
+    """Return the first ``.swap`` file that is no whole segment, as Kafka makes it.
+
+    It is forced to disk before it gets its name.
+    """
+    for segment, end in segments:
+        path = segment.file_path()
+        is_whole = 0 < end.position == segment.size_bytes and path not in damaged
+        if segment.state and not is_whole:
+            last = _end_offset(join(segment.directory, replaced[-1]))
+            return BrokenSwap(path, *((end.offset, last) if end.offset < last else (None, None)))
+    return None
+
+
+def _end_offset(path: str) -> int:
+    """Return the offset after the last batch of a file that can be found."""
+    end_offset = 0
+    with open_file(path) as source, suppress(CorruptRecordError):
+        for batch in walk_headers(source, 0, source.size()):
+            end_offset = batch.header.next_offset
+    return end_offset
 
 
 def _refusal(directory: str, error: LogStorageError) -> Finding:
@@ -236,6 +326,17 @@ def _logs(sizes: Mapping[str, int]) -> dict[str, int]:
         for name, each in names.items()
         if each is not None and each.suffix == LOG_FILE_SUFFIX and not each.state
     }
+
+
+def _kept(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return how many bytes of each ``.log`` are left, in all files that it was split into."""
+    names = list(before)
+    kept = dict.fromkeys(names, 0)
+    for name, size in _logs(after).items():
+        place = bisect_right(names, name) - 1
+        if place >= 0:
+            kept[names[place]] += size
+    return kept
 
 
 def _offset(log_directory: str, name: str, topic_partition: TopicPartition) -> int:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import UNREADABLE_CHECKPOINT
+from pylog.checks.findings import Severity
 from pylog.checks.log_directory import (
     check_log_directories,
     findings_between,
+    held_partitions,
     log_directories_of,
     node_findings,
 )
+from pylog.checks.not_live import not_live_directories
 from pylog.checks.partition import check_partition
 from pylog.checks.replicas import replica_findings
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
+from pylog.files.file_names import find_partition_directory_name
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import parent_of, printable_location
+from pylog.locations import name_of, parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory, ensure_known_topics
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
+    from pylog.checks.not_live import NotLiveDirectory
     from pylog.checks.partition import PartitionCheck
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
@@ -119,6 +125,17 @@ class Examination(NamedTuple):
 
     report: DoctorReport
     partitions: list[PartitionCheck]
+    # Partitions of which nothing is left, and the offsets ``[start, end)`` that they had.
+    absent: dict[TopicPartition, tuple[int, int]]
+
+
+class _Opened(NamedTuple):
+    """What lies under some paths."""
+
+    views: list[LogView]  # live partitions
+    not_live: list[NotLiveDirectory]
+    checks: list[LogDirectoryCheck]
+    nodes: dict[str, Node]  # whose each log directory is
 
 
 def examine(  # noqa: PLR0913 - what `doctor` has
@@ -132,12 +149,21 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
 ) -> Examination:
     """Do what `doctor` does; see there."""
-    views, checks, nodes = _open(paths, kafka_version)
-    chosen = _choose(views, topics, partitions)
+    opened = _open(paths, kafka_version)
+    views, checks, nodes = opened.views, opened.checks, opened.nodes
+    choice = _choose(topics, partitions, views)
+    chosen = sorted(
+        (view for view in views if choice.has(view.topic_partition)),
+        key=lambda view: (view.directory.log_directory, view.topic_partition),
+    )
+    not_live = [each for each in opened.not_live if choice.has(each.view.topic_partition)]
     count = thread_count(threads, default=usable_processors())
-    checked = _check_all(chosen, nodes, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
+    checked, found = _check_all(
+        chosen, nodes, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
+    )
     of_nodes: dict[str, list[Finding]] = {}
-    for view, finding in node_findings(views, nodes):
+    promoted = [each.view for each in opened.not_live if not each.has_live]
+    for view, finding in node_findings([*views, *promoted], nodes):
         of_nodes.setdefault(view.directory.path, []).append(finding)
     metas = {each.path: each.meta for each in checks}
     for check, finding in replica_findings(checked, metas):
@@ -147,6 +173,10 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         for each in checked
     ]
     between: dict[str, list[Finding]] = {}
+    for each, findings in zip(not_live, found, strict=True):
+        place = each.view.directory
+        errors = [one for one in of_nodes.get(place.path, ()) if one.severity is Severity.ERROR]
+        between.setdefault(place.log_directory, []).extend([*errors, *findings])
     for path, finding in findings_between(checks, views, nodes):
         between.setdefault(path, []).append(finding)
     shared: dict[str, list[Finding]] = {}
@@ -161,29 +191,46 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         )
         for each in checks
     ]
-    return Examination(DoctorReport(reports, directories), checked)
+    report = DoctorReport(reports, directories)
+    return Examination(report, checked, _absent(report, choice))
 
 
-def _open(
-    paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion
-) -> tuple[list[LogView], list[LogDirectoryCheck], dict[str, Node]]:
-    """Return the live partitions, what is wrong with the log directories, and whose these are."""
+def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple[int, int]]:
+    here = {each.topic_partition for each in report.partitions}
+    absent = {}
+    for each in report.gone:
+        named = find_partition_directory_name(name_of(each.path))
+        if named is not None and choice.has(named.topic_partition):
+            absent[named.topic_partition] = each.next_offset or 0, each.end_offset or 0
+    return {each: offsets for each, offsets in absent.items() if each not in here}
+
+
+def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) -> _Opened:
+    """Return what lies under the paths, and what is wrong with the log directories."""
     views: dict[str | tuple[int, int], LogView] = {}
+    others: dict[str | tuple[int, int], PartitionDirectory] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
     directories = [directory for path in paths for directory in _log_directories(path)]
+    for directory in directories:
+        for view in directory:
+            views.setdefault(directory_identity(view.directory.path), view)
+        for each in directory.others:
+            others.setdefault(directory_identity(each.path), each)
     nodes = nodes_of(
         [
             *(each for directory in directories for each in log_directories_of(directory)),
-            *(view.directory.log_directory for directory in directories for view in directory),
+            *(view.directory.log_directory for view in views.values()),
         ],
         kafka_version,
     )
+    held = held_partitions(views.values(), nodes)
     for directory in directories:
-        for check in check_log_directories(directory, nodes):
+        for check in check_log_directories(directory, nodes, held):
             checks.setdefault(directory_identity(check.path), check)
-        for view in directory:
-            views.setdefault(directory_identity(view.directory.path), view)
-    return list(views.values()), list(checks.values()), nodes
+    not_live = not_live_directories(
+        (each for identity, each in others.items() if identity not in views), nodes, held
+    )
+    return _Opened(list(views.values()), not_live, list(checks.values()), nodes)
 
 
 def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
@@ -208,18 +255,28 @@ def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which partitions are looked at; None for all."""
+
+    topics: set[str] | None
+    numbers: set[int] | None
+
+    def has(self, topic_partition: TopicPartition) -> bool:
+        """Return whether a partition is chosen."""
+        topic, number = topic_partition
+        is_of_topic = self.topics is None or topic in self.topics
+        return is_of_topic and (self.numbers is None or number in self.numbers)
+
+
 def _choose(
-    views: Iterable[LogView], topics: Iterable[str] | None, partitions: Iterable[int] | None
-) -> list[LogView]:
-    chosen = list(views)
+    topics: Iterable[str] | None, partitions: Iterable[int] | None, known: Iterable[LogView]
+) -> _Choice:
+    names = None
     if topics is not None:
         names = {topics} if isinstance(topics, str) else set(topics)
-        ensure_known_topics(sorted(names), {view.topic for view in chosen})
-        chosen = [view for view in chosen if view.topic in names]
-    if partitions is not None:
-        numbers = set(partitions)
-        chosen = [view for view in chosen if view.partition in numbers]
-    return sorted(chosen, key=lambda view: (view.directory.log_directory, view.topic_partition))
+        ensure_known_topics(sorted(names), {view.topic for view in known})
+    return _Choice(names, None if partitions is None else set(partitions))
 
 
 def _report(
@@ -256,27 +313,34 @@ def _printable(findings: Iterable[Finding]) -> list[Finding]:
 def _check_all(
     views: Sequence[LogView],
     nodes: Mapping[str, Node],
+    not_live: Sequence[NotLiveDirectory],
     threads: int,
     max_decompressed_bytes: int,
     progress: Callable[[int, int], None] | None,
-) -> list[PartitionCheck]:
+) -> tuple[list[PartitionCheck], list[list[Finding]]]:
     """Return what is wrong with each partition; the largest are looked at first."""
-    sizes = [_size_of(view) for view in views]
+    sizes = [*map(_size_of, views), *(each.size_bytes for each in not_live)]
     shared = SharedProgress(sum(sizes), progress)
+    checked: dict[int, PartitionCheck] = {}
+    found: dict[int, list[Finding]] = {}
 
-    def check(place: int) -> PartitionCheck:
-        view = views[place]
-        return check_partition(
-            view,
-            node=nodes[view.directory.log_directory],
-            max_decompressed_bytes=max_decompressed_bytes,
-            on_bytes=shared.advance,
-        )
+    def check(place: int) -> None:
+        if place < len(views):
+            view = views[place]
+            checked[place] = check_partition(
+                view,
+                node=nodes[view.directory.log_directory],
+                max_decompressed_bytes=max_decompressed_bytes,
+                on_bytes=shared.advance,
+            )
+        else:
+            found[place] = not_live[place - len(views)].findings(
+                max_decompressed_bytes=max_decompressed_bytes, on_bytes=shared.advance
+            )
 
-    largest_first = sorted(range(len(views)), key=lambda place: -sizes[place])
-    found = shared.side_by_side(check, largest_first, threads)
-    by_place = dict(zip(largest_first, found, strict=True))
-    return [by_place[place] for place in range(len(views))]
+    largest_first = sorted(range(len(sizes)), key=lambda place: -sizes[place])
+    shared.side_by_side(check, largest_first, threads)
+    return [checked[place] for place in sorted(checked)], [found[place] for place in sorted(found)]
 
 
 def _size_of(view: LogView) -> int:

@@ -37,8 +37,9 @@ indexes. Memory holds one window, the indexes of two segments, and the content o
 that cannot be read at all (a FIFO, a broken link) counts as damaged.
 
 Rows about log directories come first, and have neither topic nor partition: they are about files
-beside the partitions, and contradictions between partitions. They cover all partitions, whichever
-are chosen, and there are none if partition directories are given.
+beside the partitions, contradictions between partitions, and errors in directories that are not
+live (-stray, -delete, -future). All but the latter cover all partitions, whichever are chosen, and
+there are none if partition directories are given.
 """
 """The text of table ``findings``, see `pylog.columnar.rows`; the order is that of `Finding.row`."""
 
@@ -306,7 +307,8 @@ FINDING_CODES = {
     ),
     "leftover_file": FindingCode(
         "A file of an interrupted deletion or compaction (.deleted, .cleaned, .swap).",
-        "it deletes .deleted and .cleaned files, and replaces the old segments by .swap files",
+        "it deletes .deleted and .cleaned files, and replaces the old segments by .swap files, "
+        "whatever is in them",
         _NO_NEED,
         severities=(Severity.INFO,),
     ),
@@ -515,11 +517,15 @@ FINDING_CODES = {
         ),
     ),
     "absent_partition": FindingCode(
-        "Checkpoints name partitions that have no directory here: they have been moved or deleted, "
-        "or their directories are lost.",
-        "it drops these lines at its next checkpoint, and fetches its partitions from a leader",
-        "if the partition belongs here, look for its directory",
-        severities=(Severity.INFO,),
+        "Checkpoints name partitions that have no directory here. It is an error if a partition "
+        "with records belongs here: the cluster's metadata assign it to this node or, where they "
+        "are not known, the log directory was shut down cleanly. Otherwise the partition has been "
+        "moved or deleted.",
+        "it drops these lines at its next checkpoint. It creates an empty log for a partition that "
+        "it is assigned, and gets the records from another replica, if there is one",
+        "before a broker starts, look for the directory on other disks and in backups, also under "
+        "a name that ends in -stray or -delete",
+        severities=(Severity.ERROR, Severity.INFO),
     ),
     # Log directories.
     "misnamed_directory": FindingCode(
@@ -585,19 +591,19 @@ FINDING_CODES = {
     ),
     "deleted_directory": FindingCode(
         "The directory of a partition whose topic is being deleted (-delete).",
-        "it deletes the directory",
+        "it loads the log, and deletes the directory",
         "if you still need it, copy it elsewhere under the name of the partition",
         severities=(Severity.INFO,),
     ),
     "stray_directory": FindingCode(
         "The directory of a partition that does not belong to this broker (-stray).",
-        "it keeps the directory and does not serve it",
+        "it loads the log, keeps the directory and does not serve it",
         "delete it once you are sure that you do not need it",
         severities=(Severity.INFO,),
     ),
     "future_directory": FindingCode(
         "The copy of a partition that was being moved to this disk (-future).",
-        "it continues the move",
+        "it continues the move; if the partition has no other directory, this one becomes it",
         _NO_NEED,
         severities=(Severity.INFO,),
     ),

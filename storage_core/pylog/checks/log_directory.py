@@ -16,12 +16,13 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import known_offset_checkpoint, read_offset_checkpoint
+from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     METADATA_SNAPSHOT,
     PARTITION_METADATA,
@@ -62,6 +63,10 @@ _LISTED = 5
 _HARMLESS = ("discarded_metadata",)
 """What a node does at its start without a loss: of no other controller's records."""
 _PAUSE_SECONDS = 0.2
+_RECORDED = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
+"""Checkpoints that have a line of each partition, and up to where it reached."""
+Held = tuple["Node", "TopicPartition"]
+"""A node, and a partition that one of its log directories has."""
 
 
 class LogDirectoryCheck(NamedTuple):
@@ -81,21 +86,30 @@ def log_directories_of(directory: LogDirectory) -> list[str]:
     return sorted({each.log_directory for each in known if not each.is_named})
 
 
+def held_partitions(views: Iterable[LogView], nodes: Mapping[str, Node]) -> set[Held]:
+    """Return which partitions nodes have, each in whichever of their directories."""
+    return {
+        (nodes[view.directory.log_directory], view.topic_partition)
+        for view in views
+        if view.directory.state in _LOADED
+    }
+
+
 def check_log_directories(
-    directory: LogDirectory, nodes: Mapping[str, Node]
+    directory: LogDirectory, nodes: Mapping[str, Node], held: Container[Held]
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
     return [
         check_log_directory(
-            path, nodes[path], [each for each in known if each.log_directory == path]
+            path, nodes[path], [each for each in known if each.log_directory == path], held
         )
         for path in log_directories_of(directory)
     ]
 
 
 def check_log_directory(
-    path: str, node: Node, known: Sequence[PartitionDirectory]
+    path: str, node: Node, known: Sequence[PartitionDirectory], held: Container[Held] = ()
 ) -> LogDirectoryCheck:
     """Return what is wrong with the directory ``path`` and the files right in it."""
     meta, findings = _check_meta_properties(path, node)
@@ -116,11 +130,14 @@ def check_log_directory(
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
     findings += _not_live(node, known)
-    named = {find_partition_directory_name(entry.name) for entry in entries}
-    partitions = {each.topic_partition for each in named if each is not None}
-    findings += _absent_partitions(path, partitions)
+    found = [find_partition_directory_name(entry.name) for entry in entries]
+    named = [each for each in found if each is not None]
+    loaded = {each.topic_partition for each in named if each.state in _LOADED}
+    absent = [each for each in _recorded(path) if each not in loaded and (node, each) not in held]
+    findings += _absent_partitions(path, node, absent, is_clean=is_clean)
     findings += _empty_partitions(path, entries, {each.path for each in known})
     names = {entry.name for entry in entries}
+    partitions = {each.topic_partition for each in named}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
     lacks_metadata = node.is_kraft and not node.has_metadata_log
     return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)
@@ -159,12 +176,12 @@ def _empty_partitions(
             message = "the log of the cluster's metadata is gone"
             yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)
             continue
-        recorded = _recorded_end(path, named.topic_partition)
         message = "the directory holds no log"
-        if recorded:
-            message += f", and checkpoints say that it reached offset {recorded}"
-        severity = Severity.ERROR if recorded else Severity.WARNING
-        yield Finding(severity, "empty_partition", entry.path, message)
+        start, end = _recorded_offsets(path, named.topic_partition)
+        if end:
+            yield _gone("empty_partition", entry.path, message, start, end)
+        else:
+            yield warning("empty_partition", entry.path, message)
 
 
 def _has_log(path: str) -> bool:
@@ -176,13 +193,23 @@ def _has_log(path: str) -> bool:
     return any(find_segment_file_name(name) or METADATA_SNAPSHOT.fullmatch(name) for name in names)
 
 
-def _recorded_end(path: str, topic_partition: TopicPartition) -> int:
-    """Return the highest offset that checkpoints have of a partition."""
-    ends = [0]
-    for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
-        with suppress(CorruptCheckpointError, LogDirectoryError):
-            ends.append(known_offset_checkpoint(join(path, name)).get(topic_partition, 0))
-    return max(ends)
+def _offsets_in(path: str, name: str) -> Mapping[TopicPartition, int]:
+    """Return what a checkpoint says; nothing if it cannot be read, which is a finding."""
+    with suppress(CorruptCheckpointError, LogDirectoryError):
+        return known_offset_checkpoint(join(path, name))
+    return {}
+
+
+def _recorded(path: str) -> set[TopicPartition]:
+    """Return the partitions that checkpoints name."""
+    return {each for name in _RECORDED for each in _offsets_in(path, name)}
+
+
+def _recorded_offsets(path: str, topic_partition: TopicPartition) -> tuple[int, int]:
+    """Return the first offset of a partition according to checkpoints, and the highest one."""
+    end = max(0, *(_offsets_in(path, name).get(topic_partition, 0) for name in _RECORDED))
+    start = _offsets_in(path, LOG_START_OFFSET_CHECKPOINT).get(topic_partition, 0)
+    return min(max(0, start), end), end
 
 
 def _not_live(node: Node, known: Iterable[PartitionDirectory]) -> Iterator[Finding]:
@@ -213,20 +240,46 @@ def _is_dir(entry: DirectoryEntry) -> bool:
         return False
 
 
-def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[Finding]:
-    for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
-        checkpoint = join(path, name)
-        try:
-            offsets = read_offset_checkpoint(checkpoint)
-        except (CorruptCheckpointError, UnreadableFileError):
-            continue  # a finding of each partition that it is about
-        absent = sorted(offsets.keys() - partitions)
-        if absent:
-            listed = ", ".join(map(str, absent[:_LISTED]))
-            more = len(absent) - _LISTED
+def _absent_partitions(
+    path: str, node: Node, absent: Iterable[TopicPartition], *, is_clean: bool
+) -> Iterator[Finding]:
+    """Yield a finding for each partition that a broker misses, and one for all others.
+
+    A crash leaves lines of partitions that have just been moved or deleted, a clean stop leaves
+    none. The cluster's metadata know better than either.
+    """
+    ends = {each: _recorded_offsets(path, each) for each in sorted(absent)}
+    missed = {
+        each for each, (_, end) in ends.items() if end and _is_missed(each, node, is_clean=is_clean)
+    }
+    if missed and not is_clean:  # a broker may be about to delete them
+        time.sleep(_PAUSE_SECONDS)
+        now = node.refreshed()
+        missed = {each for each in missed if _is_missed(each, now, is_clean=is_clean)}
+    for each in sorted(missed):
+        yield _gone(
+            "absent_partition", join(path, str(each)), "the directory is missing", *ends[each]
+        )
+    for name in _RECORDED:
+        offsets = _offsets_in(path, name)
+        others = [each for each in ends if each in offsets and each not in missed]
+        if others:
+            listed = ", ".join(map(str, others[:_LISTED]))
+            more = len(others) - _LISTED
             text = f"{listed} and {more} more" if more > 0 else listed
             message = f"names partitions that have no directory here: {text}"
-            yield info("absent_partition", checkpoint, message)
+            yield info("absent_partition", join(path, name), message)
+
+
+def _is_missed(topic_partition: TopicPartition, node: Node, *, is_clean: bool) -> bool:
+    is_assigned = node.is_assigned(topic_partition)
+    return is_clean if is_assigned is None else is_assigned
+
+
+def _gone(code: str, path: str, what: str, start: int, end: int) -> Finding:
+    """Return that all records of a partition are gone."""
+    message = f"{what}, and checkpoints say that the partition reached offset {end}"
+    return Finding(Severity.ERROR, code, path, message, next_offset=start, end_offset=end)
 
 
 def node_findings(

@@ -36,6 +36,7 @@ from pylog.checks.transactions import TransactionFindings
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
+from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -207,7 +208,7 @@ class _Check:
             self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
         )
-        self._ends: list[int] = []
+        self._ends: list[OffsetPosition] = []
         self._scanned_bytes = 0
 
     def run(self, about_directory: list[Finding]) -> PartitionCheck:
@@ -217,12 +218,14 @@ class _Check:
         end_offset = view.local_log_start_offset
         for segment_walk in self._walk:
             about_segments += self._about_segment(segment_walk)
-            self._ends.append(segment_walk.end_position)
+            self._ends.append(OffsetPosition(segment_walk.next_offset, segment_walk.end_position))
             end_offset = max(end_offset, segment_walk.next_offset)
         damaged = sorted([*damage.ranges, *self._walk.refused.ranges], key=_place)
         about_damage = list(damage_findings(view, damaged))
         is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
-        start = None if is_unreadable else broker_start(view, end_offset)
+        start = None
+        if not is_unreadable:
+            start = broker_start(view, end_offset, self._ends, {each.path for each in damaged})
         last = end_offset
         if start is not None and start.cut_path is None:
             # A batch that cannot be decoded has its offsets all the same.
@@ -236,12 +239,13 @@ class _Check:
             *self._about_log(None if self._is_last_unreadable() else last),
         ]
         refusal = None if start is None else start.refusal
-        is_said = refusal and any(
+        is_refusal_said = refusal and any(
             each.refuses_start and each.path == refusal.path for each in findings
         )
-        if refusal is not None and not is_said:
+        if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)
-        if start is not None and start.loses_records and not any(map(_is_error, findings)):
+        is_said = any(map(_is_error, findings))
+        if start is not None and start.loses_records and (start.broken_swap or not is_said):
             findings.insert(0, start.loss())
         return PartitionCheck(
             view,
@@ -253,7 +257,7 @@ class _Check:
             end_offset,
             self._account.totals(damaged, end_offset),
             start,
-            tuple(self._ends),
+            tuple(each.position for each in self._ends),
             self._checkpoints.offsets,
         )
 

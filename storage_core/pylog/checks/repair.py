@@ -162,7 +162,8 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     try:
         for copy in copies:
             copy.write(io, target)
-        _copy_log_directory_files(io, copies, target)
+        for log_directory in nodes:
+            _copy_log_directory_files(io, log_directory, copies, target)
         with own_log_directory(target) as manager:
             repaired = [_repaired(copy, manager, target) for copy in copies]
         left_out = []
@@ -183,6 +184,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         report,
         left_out,
         is_kraft=any(node.is_kraft for node in nodes.values()),
+        absent=source.absent,
     )
 
 
@@ -286,11 +288,10 @@ def _copy_small_file(io: DurableIO, source: str, target: str) -> None:
         io.write_atomically(target, file.read_at(0, file.size()))
 
 
-def _copy_log_directory_files(io: DurableIO, copies: list[_PartitionCopy], target: str) -> None:
+def _copy_log_directory_files(
+    io: DurableIO, source: str, copies: list[_PartitionCopy], target: str
+) -> None:
     """Copy whose directory it is, configs of topics, and sound offsets of checkpoints."""
-    if not copies:
-        return
-    source = copies[0].check.view.directory.log_directory
     try:
         read_meta_properties(join(source, META_PROPERTIES))
         _copy_small_file(io, join(source, META_PROPERTIES), join(target, META_PROPERTIES))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import FINDINGS, Finding, Severity
 from pylog.lazy_modules import LazyModule
-from pylog.locations import printable_location
+from pylog.locations import name_of, parent_of, printable_location
 from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
 from pylog.text.words import counted
 
@@ -67,6 +67,11 @@ class PartitionReport:
     end_offset: int
     offsets: OffsetTotals
     start: BrokerStart | None
+
+    @property
+    def loses_records(self) -> bool:
+        """Whether a broker's start is known to lose records of it."""
+        return self.start is not None and self.start.loses_records
 
     @property
     def start_text(self) -> str | None:
@@ -141,6 +146,13 @@ class DoctorReport:
         return [each for each in self.findings if each.refuses_start]
 
     @property
+    def gone(self) -> list[Finding]:
+        """Partitions of which no record is left: their directories are missing, or empty."""
+        return [
+            each for each in self.findings if each.code in _GONE and each.severity is Severity.ERROR
+        ]
+
+    @property
     def verdict(self) -> list[str]:
         """What a broker that is started on the directories makes of them, in a sentence or two."""
         sentences = []
@@ -154,11 +166,9 @@ class DoctorReport:
         strays = [each for each in self.partitions if _has(each, "stray_partition")]
         if strays:
             sentences.append(
-                f"A broker sets these aside as -stray, and serves none: {_names(strays)}"
+                f"A broker sets these aside as -stray, and serves none: {_names_of(strays)}"
             )
-        losing = [each for each in self.partitions if each.start and each.start.loses_records]
-        if losing:
-            sentences.append(f"A broker that starts on this loses records of {_names(losing)}")
+        sentences += self._losses
         if any(_has(each, "cut_metadata_snapshot") for each in self.partitions):
             sentences.append(
                 "A broker starts with a part of the cluster's metadata: partitions of topics that "
@@ -168,11 +178,11 @@ class DoctorReport:
         if forked:
             sentences.append(
                 "Replicas differ, and a cluster that starts keeps the records of one of them: "
-                f"{_names(forked)}"
+                f"{_names_of(forked)}"
             )
         unknown = [each for each in self.partitions if each.start is None]
         if unknown:
-            sentences.append(f"What a broker would do to {_names(unknown)} is not known")
+            sentences.append(f"What a broker would do to {_names_of(unknown)} is not known")
         if not sentences:
             sentences.append("A broker starts on this, and loses no record that can be read")
         kept = [
@@ -181,10 +191,29 @@ class DoctorReport:
             if _has(each, "damaged_batches") and each.start and each.start.cut_path is None
         ]
         if kept and not refusals:
-            sentences.append(f"Consumers stop with an error at the damage in {_names(kept)}")
+            sentences.append(f"Consumers stop with an error at the damage in {_names_of(kept)}")
         if self.directories and all(each.lacks_metadata for each in self.directories):
             said = "The cluster's metadata are not here: whether they have these partitions"
             sentences.append(f"{said} is not known; if not, a broker sets them aside as -stray")
+        return sentences
+
+    @property
+    def _losses(self) -> list[str]:
+        """What is gone, or goes at a start; directories that are not live by their names."""
+        sentences = []
+        gone = [name_of(each.path) for each in self.gone]
+        if gone:
+            sentences.append(
+                f"Nothing is left of {_names(gone)}: a broker makes empty logs, unless it gets the "
+                "records from another replica"
+            )
+        not_live = [each for directory in self.directories for each in directory.findings]
+        losing = [
+            *(str(each.topic_partition) for each in self.partitions if each.loses_records),
+            *(name_of(parent_of(each.path)) for each in not_live if each.code == "lost_at_start"),
+        ]
+        if losing:
+            sentences.append(f"A broker that starts on this loses records of {_names(losing)}")
         return sentences
 
     @property
@@ -236,10 +265,17 @@ class DoctorReport:
 _NAMED = 3
 
 
-def _names(partitions: Sequence[PartitionReport]) -> str:
-    names = ", ".join(str(each.topic_partition) for each in partitions[:_NAMED])
+_GONE = ("absent_partition", "empty_partition")
+
+
+def _names(partitions: Sequence[str]) -> str:
+    names = ", ".join(partitions[:_NAMED])
     more = len(partitions) - _NAMED
     return f"{names} and {more} more" if more > 0 else names
+
+
+def _names_of(partitions: Sequence[PartitionReport]) -> str:
+    return _names([str(each.topic_partition) for each in partitions])
 
 
 def _has(partition: PartitionReport, code: str) -> bool:
@@ -293,6 +329,9 @@ class RepairSummary:
         this node is not the only controller.
     is_kraft
         Whether the source is a KRaft node's.
+    absent
+        Partitions of which nothing is left in the source, and the offsets ``[start, end)`` that
+        they had, as checkpoints say.
     """
 
     directory: str
@@ -301,11 +340,13 @@ class RepairSummary:
     copy: DoctorReport
     left_out: list[TopicPartition]
     is_kraft: bool
+    absent: dict[TopicPartition, tuple[int, int]]
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is known that was in the source, and the copy lacks."""
-        return not self.left_out and not any(each.missing for each in self.partitions)
+        are_whole = not any(each.missing for each in self.partitions)
+        return are_whole and not self.left_out and not self.absent
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows: each partition, and what its copy lacks."""
@@ -321,7 +362,10 @@ class RepairSummary:
             ("partition", "bytes copied", "left out", "lost offsets"),
             rows,
             len(rows),
-            notes=[f"not copied: {each}" for each in self.left_out],
+            notes=[
+                *(f"not copied: {each}" for each in self.left_out),
+                *(f"nothing is left of {each}" for each in self.absent),
+            ],
         )
 
     @property

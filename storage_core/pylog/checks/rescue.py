@@ -116,17 +116,20 @@ def segments_to_copy(check: PartitionCheck) -> tuple[list[SegmentCopy], list[tup
 
 
 def _leftovers(check: PartitionCheck, gone: list[tuple[int, int]]) -> list[LogSegmentView]:
-    """Return files of deleted or replaced segments that begin where offsets are gone.
+    """Return files of segments that were deleted, or that a broken ``.swap`` file would replace.
 
     Not where compaction has removed them, nor retention: those are not gone.
     """
     directory = check.view.directory.path
+    read = {each.file_path() for each in check.view.segments}
+    is_broken = check.start is not None and check.start.broken_swap is not None
     found = []
     for entry in list_directory(directory) if gone else ():
         name = find_segment_file_name(entry.name)
-        if name is None or not name.state or name.suffix != LOG_FILE_SUFFIX or entry.is_dir():
+        if name is None or name.suffix != LOG_FILE_SUFFIX or entry.path in read or entry.is_dir():
             continue
-        if any(start <= name.base_offset < end for start, end in gone):
+        begins_there = any(start <= name.base_offset < end for start, end in gone)
+        if begins_there if name.state else is_broken:
             with open_file(entry.path) as source:
                 size = source.size()
             suffixes = frozenset({LOG_FILE_SUFFIX})
@@ -269,6 +272,8 @@ def evidence_end(check: PartitionCheck) -> int:
     ends += [check.recorded_offsets.get(name, 0) for name in recorded]
     with suppress(CorruptCheckpointError, LogDirectoryError):
         ends += [each.start_offset for each in view.leader_epochs]
+    if check.start is not None and check.start.broken_swap is not None:
+        ends.append(check.start.broken_swap.end_offset or 0)
     return max(ends)
 
 
@@ -294,7 +299,13 @@ def lacking(
     return _united(gone)
 
 
-_LOSSES = ("damaged_batches", "misnamed_segment", "missing_segment", "offset_gap")
+_LOSSES = (
+    "damaged_batches",
+    "misnamed_segment",
+    "missing_segment",
+    "offset_gap",
+    "lost_at_start",  # to a .swap file
+)
 
 
 def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

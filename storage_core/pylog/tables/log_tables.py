@@ -14,9 +14,11 @@ from pylog.checks.indexes import read_offset_index, read_time_index
 from pylog.checks.log_directory import (
     check_log_directories,
     findings_between,
+    held_partitions,
     log_directories_of,
     node_findings,
 )
+from pylog.checks.not_live import not_live_directories
 from pylog.checks.partition import check_partition
 from pylog.columnar.rows import TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
@@ -399,9 +401,12 @@ def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
     nodes = nodes_of(
         [*log_directories_of(directory), *(v.directory.log_directory for v in directory)]
     )
-    checks = check_log_directories(directory, nodes)
+    held = held_partitions(directory, nodes)
+    checks = check_log_directories(directory, nodes, held)
     between: dict[str, list[Finding]] = {}
     if checks:
+        for each in not_live_directories(directory.others, nodes, held):
+            between.setdefault(each.view.directory.log_directory, []).extend(each.findings())
         for path, finding in findings_between(checks, directory, nodes):
             between.setdefault(path, []).append(finding)
     rows: list[tuple[object, ...]] = [

@@ -136,13 +136,13 @@ class Node:
         is_beside_kraft: bool = False,
     ) -> None:
         self.kafka_version = kafka_version
+        self._directories = directories
         known = [meta for meta in directories.values() if meta is not None]
         self.is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
         self._node_id = known[0].node_id if known else None
         self._metadata_logs = [
             path for path in directories if str(CLUSTER_METADATA) in _names_in(path)
         ]
-        self._directories = tuple(directories)
         self._is_beside_kraft = is_beside_kraft
 
     @property
@@ -165,6 +165,12 @@ class Node:
     def _topics(self) -> dict[uuid.UUID, TopicImage]:
         metadata = self._metadata
         return {} if metadata is None else {each.topic_id: each for each in metadata.image.topics}
+
+    def refreshed(self) -> Node:
+        """Return the node as its metadata are now."""
+        return Node(
+            self._directories, self.kafka_version, is_beside_kraft=self._is_beside_kraft
+        )
 
     @property
     def is_only_voter(self) -> bool:
@@ -203,6 +209,25 @@ class Node:
             for each in self._topics.values()
         )
 
+    def is_assigned(self, topic_partition: TopicPartition) -> bool | None:
+        """Return whether the metadata assign a partition to the node; None if that is not known."""
+        if self._is_undecided(topic_partition) or self._node_id is None:
+            return None
+        topic, number = topic_partition
+        found = [
+            each.partitions.get(number) for each in self._topics.values() if each.name == topic
+        ]
+        return any(each is not None and self._node_id in each.replicas for each in found)
+
+    def _is_undecided(self, topic_partition: TopicPartition) -> bool:
+        """Return whether the metadata do not say which nodes have a partition."""
+        metadata = self._metadata
+        return (
+            metadata is None
+            or topic_partition in metadata.undecided_replicas
+            or ConfigResource(ConfigResourceType.TOPIC, topic_partition.topic) in metadata.undecided
+        )
+
     def problems(self, topic_partition: TopicPartition, directory: str) -> Iterator[NodeProblem]:
         """Yield what is wrong with a partition for this node, apart from its log."""
         if topic_partition == CLUSTER_METADATA:
@@ -220,12 +245,9 @@ class Node:
             return f"{PARTITION_METADATA} is missing, so its topic id is not known"
         except (CorruptCheckpointError, UnreadableFileError):
             return None  # a broker does not come as far as that
-        metadata = self._metadata
-        if metadata is None or topic_partition in metadata.undecided_replicas:
+        if self._is_undecided(topic_partition):
             return None
         topic, number = topic_partition
-        if ConfigResource(ConfigResourceType.TOPIC, topic) in metadata.undecided:
-            return None
         image = self._topics.get(topic_id)
         if image is None:
             ids = [each.topic_id for each in self._topics.values() if each.name == topic]

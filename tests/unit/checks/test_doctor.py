@@ -547,3 +547,70 @@ def test_records_that_a_broker_overlooks_are_lost(directory: Path, beyond: int) 
     assert first.message.startswith(
         "a broker starts on it, and takes offset 20 for the end of the log, not 25"
     )
+
+
+def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
+    directory: Path,
+) -> None:
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    segment_path(directory, 10).write_bytes(joined([with_bad_crc(SECOND[0]), SECOND[1]]))
+    segment_path(directory, 10, ".index").unlink()
+    report = pylog.doctor(directory.parent)
+    assert report.verdict == ["A broker that starts on this loses records of orders-0"]
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.cut_position, start.deleted_segments, start.loses_records) == (0, 0, True)
+    assert (start.cut_offset, start.end_offset) == (30, 30)
+    assert start.describe().endswith("; there are intact batches among them")
+    # What no consumer could read is no loss.
+    segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
+    report = pylog.doctor(directory.parent)
+    assert report.verdict == ["A broker starts on this, and loses no record that can be read"]
+
+
+@pytest.mark.parametrize("base", [0, 10, 20])
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("what", ["empty", "half", "damaged"])
+def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
+    directory: Path, base: int, what: str, *, is_clean: bool
+) -> None:
+    if is_clean:
+        (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    content = segment_path(directory, base).read_bytes()
+    half = content[: len(content) // 3]
+    damaged = content[:-1] + bytes([content[-1] ^ 1])
+    swap = segment_path(directory, base, ".log.swap")
+    swap.write_bytes({"empty": b"", "half": half, "damaged": damaged}[what])
+    report = pylog.doctor(directory.parent)
+    lost = report.partitions[0].findings[0]
+    assert (lost.code, lost.path) == ("lost_at_start", str(swap))
+    first = {"empty": base, "half": base, "damaged": base + 5}[what]
+    assert (lost.next_offset, lost.end_offset) == (first, base + 10)
+    assert report.verdict[0] == "A broker that starts on this loses records of orders-0"
+
+
+def test_a_compaction_that_a_crash_ended_loses_nothing(directory: Path) -> None:
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    swap = segment_path(directory, 0, ".log.swap")
+    swap.write_bytes(joined([FIRST[0], SECOND[1]]))
+    report = pylog.doctor(directory.parent)
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.cut_path, start.deleted_segments, start.loses_records) == (None, 0, False)
+    assert f"{10:020}.log" not in start.files
+    # It was not complete, and is thrown away.
+    swap.write_bytes(b"")
+    segment_path(directory, 0, ".log.cleaned").write_bytes(b"")
+    start = pylog.doctor(directory.parent).partitions[0].start
+    assert start is not None
+    assert not start.loses_records
+
+
+def test_a_segment_that_is_split_loses_nothing(tmp_path: Path) -> None:
+    far = batch_v2(plain_records(2**32, 5))
+    write_partition(tmp_path, {0: [FIRST[0], far]}, with_index=False)
+    report = pylog.doctor(tmp_path)
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.cut_path, start.loses_records) == (None, False)
+    assert sum(name.endswith(".log") for name in start.files) == 2

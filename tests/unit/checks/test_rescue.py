@@ -101,6 +101,30 @@ def test_what_was_renamed_for_deletion_fills_what_is_gone(source: Path) -> None:
     assert offsets(source) == list(range(30))
 
 
+@pytest.mark.parametrize("base", [0, 10, 20])
+@pytest.mark.parametrize("what", ["empty", "half", "damaged"])
+@pytest.mark.parametrize("knows_end", [True, False])
+def test_what_a_broken_swap_file_would_replace_is_kept(
+    source: Path, base: int, what: str, *, knows_end: bool
+) -> None:
+    if not knows_end:
+        (source / "recovery-point-offset-checkpoint").unlink()
+    path = segment_path(source / "orders-0", base)
+    content = path.read_bytes()
+    spoiled = content[:70] + bytes([content[70] ^ 1]) + content[71:]
+    broken = {"empty": b"", "half": content[: len(content) * 2 // 3], "damaged": spoiled}[what]
+    path.with_name(f"{path.name}.swap").write_bytes(broken)
+    assert offsets(source) == list(range(30))
+    _, partition = repaired(source)
+    assert partition.missing == []
+
+
+def test_what_a_compaction_removed_stays_removed(source: Path) -> None:
+    swap = segment_path(source / "orders-0", 0, ".log.swap")
+    swap.write_bytes(joined([BATCHES[0], BATCHES[3]]))
+    assert offsets(source) == [*range(5), *range(15, 30)]
+
+
 def test_what_retention_deleted_stays_deleted(source: Path) -> None:
     path = segment_path(source / "orders-0", 0)
     path.rename(f"{path}.deleted")

@@ -120,8 +120,9 @@ def doctor(
     it is, or stays open. __cluster_metadata is copied where this node is the only controller;
     otherwise the other ones have it.
 
-    Exit status: 0 no error or warning was found, 1 there is one (in what was copied, whatever the
-    copy is like), 2 wrong usage, nothing under a PATH can be read, or DIR cannot be written.
+    Exit status: 0 no error or warning was found, 1 there is one (in what was copied), or the copy
+    lacks something or has an error, 2 wrong usage, nothing under a PATH can be read, or DIR cannot
+    be written.
     """
     least = pylog.results.Severity(severity)
     if repair_to is not None and len(paths) > 1:
@@ -151,9 +152,10 @@ def doctor(
         if summary is not None:
             print_repair_summary(summary, sys.stdout)
     status = _status_of(report)
-    if status == exit_status.SOUND and summary is not None and not summary.is_complete:
-        return exit_status.FINDINGS
-    return status
+    is_bad_copy = summary is not None and (
+        not summary.is_complete or summary.copy.worst is Severity.ERROR
+    )
+    return exit_status.FINDINGS if status == exit_status.SOUND and is_bad_copy else status
 
 
 def _status_of(report: pylog.results.DoctorReport) -> int:
@@ -244,6 +246,7 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
         if source.path.endswith(("-stray", "-delete", "-future")):
             text = "made a live partition; a cluster that knows another topic id of that name sets "
             yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
+    yield from _absent_paragraphs(summary)
     for topic_partition in summary.left_out:
         text = (
             "not copied. The other controllers have it; if this node is the only one, a broker "
@@ -256,6 +259,12 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
         yield Paragraph("  ", f"left in the copy: {codes}")
     elif summary.is_complete:
         yield Paragraph("  ", "nothing is wrong with it")
+
+
+def _absent_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
+    for absent, (start, end) in summary.absent.items():
+        text = f"nothing is left to copy; offsets {start} to {end} were in the log"
+        yield Paragraph("  ", f"{absent}: {text}")
 
 
 def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
@@ -440,6 +449,8 @@ _NAMES = {
     "is_of_a_controller": None,
     "lacks_metadata": None,
     "files": None,
+    "cuts_intact": None,
+    "broken_swap": None,
     "start": "brokerStart",
 }
 
@@ -454,6 +465,10 @@ def _document(
             "directory": summary.directory,
             "partitions": document_of(summary.partitions),
             "leftOut": [str(each) for each in summary.left_out],
+            "absent": [
+                {"topic": each.topic, "partition": each.partition, "missing": [offsets]}
+                for each, offsets in summary.absent.items()
+            ],
             "report": _report_document(summary.copy, least),
         }
     return document

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import segment_path, write_high_watermarks, write_partition
+from tests.support.metadata_log import partition_record, topic_record, write_metadata_log
 from tests.support.terminal import in_terminal
 
 if TYPE_CHECKING:
@@ -288,3 +289,35 @@ def test_nothing_is_said_of_a_start_where_a_log_cannot_be_opened(
     assert done.status == 2
     assert done.lines[0] == "What a broker would do to orders-0 is not known"
     assert not [line for line in done.lines if line.startswith(("  offsets", "  start"))]
+
+
+def test_a_partition_that_is_gone(
+    sound: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_high_watermarks(sound, {("orders", 0): 15, ("clicks", 1): 150})
+    (sound / ".kafka_cleanshutdown").write_bytes(b"")
+    done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copy")
+    assert done.status == 1
+    assert done.lines[-1] == "  clicks-1: nothing is left to copy; offsets 0 to 150 were in the log"
+    done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied", "--json")
+    assert json.loads(done.output)["copy"]["absent"] == [
+        {"topic": "clicks", "partition": 1, "missing": [[0, 150]]}
+    ]
+
+
+def test_an_error_in_the_copy_counts(
+    sound: Path,
+    tmp_path: Path,
+    pylog_run: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert pylog_run("doctor", sound, "--repair-to", tmp_path / "copy").status == 0
+    (sound / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    (sound / "orders-0" / "partition.metadata").write_text(
+        "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
+    )
+    write_metadata_log(sound, [topic_record("orders"), partition_record(0, 1, (1,))])
+    monkeypatch.setattr("pylog.checks.repair._copy_log_directory_files", lambda *_: None)
+    done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied")
+    assert done.lines[-1] == "  left in the copy: missing_meta_properties"
+    assert done.status == 1

@@ -1,0 +1,151 @@
+"""A partition whose directory is gone, and of which checkpoints still have lines."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.results import Severity
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import (
+    write_high_watermarks,
+    write_log_start_offsets,
+    write_partition,
+)
+from tests.support.metadata_log import (
+    METADATA,
+    TOPIC_ID_TEXT,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog.results import Finding
+
+BATCHES = [batch_v2(plain_records(0, 5)), batch_v2(plain_records(5, 5))]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Give a directory that was shut down cleanly and has lost one of its two partitions."""
+    directory = tmp_path / "logs"
+    place = write_partition(directory, {0: BATCHES}, name="orders-1")
+    (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    write_high_watermarks(directory, {("orders", 0): 150, ("orders", 1): 10})
+    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    return directory
+
+
+def give_metadata(logs: Path, *records: bytes) -> None:
+    write_metadata_log(logs, [topic_record("orders"), partition_record(1, 1, (1,)), *records])
+    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+
+
+def absent(*paths: Path) -> list[Finding]:
+    return [each for each in pylog.doctor(*paths).findings if each.code == "absent_partition"]
+
+
+def test_after_a_clean_stop_all_its_records_are_lost(logs: Path) -> None:
+    [finding] = absent(logs)
+    assert (finding.severity, finding.path) == (Severity.ERROR, str(logs / "orders-0"))
+    assert (finding.next_offset, finding.end_offset) == (0, 150)
+    [verdict] = pylog.doctor(logs).verdict
+    assert verdict.startswith("Nothing is left of orders-0: a broker makes empty logs")
+    write_log_start_offsets(logs, {("orders", 0): 40})
+    [finding] = absent(logs)
+    assert (finding.next_offset, finding.end_offset) == (40, 150)
+
+
+def test_after_a_crash_it_may_have_been_deleted(logs: Path) -> None:
+    (logs / ".kafka_cleanshutdown").unlink()
+    [finding] = absent(logs)
+    assert finding.severity is Severity.INFO
+    assert finding.path == str(logs / "replication-offset-checkpoint")
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize(
+    ("record", "severity"),
+    [
+        (partition_record(0, 1, (2, 1)), Severity.ERROR),
+        (partition_record(0, 2, (2,)), Severity.INFO),
+        (partition_record(2, 1, (1,)), Severity.INFO),
+    ],
+    ids=["assigned to the node", "assigned to another node", "not in the metadata"],
+)
+def test_the_metadata_say_whether_a_broker_misses_it(
+    logs: Path, record: bytes, severity: Severity, *, is_clean: bool
+) -> None:
+    give_metadata(logs, record)
+    if not is_clean:
+        (logs / ".kafka_cleanshutdown").unlink()
+    assert [each.severity for each in absent(logs)] == [severity]
+
+
+def test_a_topic_that_was_deleted_is_missed_by_nobody(logs: Path) -> None:
+    shutil.rmtree(logs / "orders-1")
+    write_metadata_log(logs, [])
+    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    assert [each.severity for each in absent(logs)] == [Severity.INFO]
+
+
+def test_one_that_never_had_a_record_is_no_loss(logs: Path) -> None:
+    write_high_watermarks(logs, {("orders", 0): 0, ("orders", 1): 10})
+    assert [each.severity for each in absent(logs)] == [Severity.INFO]
+
+
+@pytest.mark.parametrize("state", ["stray", "delete"])
+def test_a_directory_that_is_not_live_does_not_stand_for_it(logs: Path, state: str) -> None:
+    shutil.copytree(logs / "orders-1", logs / f"orders-0.{1:032x}-{state}")
+    assert [each.severity for each in absent(logs)] == [Severity.ERROR]
+
+
+def test_one_that_is_being_moved_here_stands_for_it(logs: Path) -> None:
+    shutil.copytree(logs / "orders-1", logs / f"orders-0.{1:032x}-future")
+    assert absent(logs) == []
+
+
+def test_one_in_another_directory_of_the_node_is_not_missed(logs: Path, tmp_path: Path) -> None:
+    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    other = tmp_path / "other"
+    write_partition(other, {0: BATCHES}, name="orders-0")
+    shutil.copyfile(logs / "meta.properties", other / "meta.properties")
+    assert absent(logs, other) == []
+    (other / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=c\n")
+    assert [each.severity for each in absent(logs, other)] == [Severity.ERROR]
+
+
+def test_a_repaired_copy_does_not_pass_over_it(logs: Path, tmp_path: Path) -> None:
+    summary = pylog.repair_copy(logs, tmp_path / "copy")
+    assert summary.absent == {pylog.TopicPartition("orders", 0): (0, 150)}
+    assert not summary.is_complete
+    assert [each.missing for each in summary.partitions] == [[]]
+    chosen = pylog.repair_copy(logs, tmp_path / "chosen", partitions=iter([1]))
+    assert (chosen.absent, chosen.is_complete) == ({}, True)
+    chosen = pylog.repair_copy(logs, tmp_path / "of topic", topics=iter(["orders"]))
+    assert not chosen.is_complete
+
+
+def test_nor_over_a_directory_that_is_empty(logs: Path, tmp_path: Path) -> None:
+    (logs / "orders-0").mkdir()
+    summary = pylog.repair_copy(logs, tmp_path / "copy")
+    assert [each.code for each in summary.source.gone] == ["empty_partition"]
+    assert summary.absent == {pylog.TopicPartition("orders", 0): (0, 150)}
+
+
+def test_the_copy_of_a_controller_has_its_meta_properties(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    write_metadata_log(logs, [topic_record("orders")])
+    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    summary = pylog.repair_copy(logs, tmp_path / "copy")
+    assert (tmp_path / "copy" / "meta.properties").read_bytes() == (
+        logs / "meta.properties"
+    ).read_bytes()
+    assert (tmp_path / "copy" / METADATA).is_dir()
+    assert summary.copy.refusals == []
