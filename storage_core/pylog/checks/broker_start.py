@@ -39,7 +39,7 @@ from pylog.files.overlay import Overlay
 from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_context import LogContext
-from pylog.log.log_loader import LogLoading, load_log
+from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log_file.batch_walk import walk_headers
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted
@@ -191,14 +191,6 @@ def broker_start(
 
 def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]:
     """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
-    log_directory = view.directory.log_directory
-    # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
-    is_metadata = view.topic_partition == CLUSTER_METADATA
-    is_clean = has_clean_shutdown(log_directory) and not is_metadata
-
-    def offset(name: str) -> int:
-        return 0 if is_metadata else _offset(log_directory, name, view.topic_partition)
-
     with Overlay(is_quiet=True) as overlay:
         path = overlay.path(view.directory.path)
         overlay.follow_links(path)
@@ -207,27 +199,19 @@ def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]
             named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
             overlay.replace(path, named)
             path = named
-        loading = LogLoading(
-            directory=path,
-            config=_CONFIG,
-            manager_config=_MANAGER_CONFIG,
-            context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
-            had_clean_shutdown=is_clean,
-            recovery_point_checkpoint=offset(RECOVERY_POINT_CHECKPOINT),
-            log_start_offset_checkpoint=offset(LOG_START_OFFSET_CHECKPOINT),
-            recovery_mode=RecoveryMode.BROKER_START,
-        )
+        loading = _loading(view, path, overlay)
         try:
             log = load_log(loading)
         except SegmentVanishedError:
             raise
         except LogStorageError as error:
             refusal = _refusal(view.directory.path, error)
+            is_clean = loading.had_clean_shutdown
             return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal), {}
         log.close_handlers()
         after = _sizes(path)
     start = BrokerStart(
-        is_clean,
+        loading.had_clean_shutdown,
         len(set(loading.recovered_segments)),
         end_offset=end_offset,
         log_start_offset=log.log_start_offset,
@@ -235,6 +219,44 @@ def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]
         files=after,
     )
     return start, _logs(before)
+
+
+def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
+    """Return a start of a log that lies at a path on an overlay."""
+    log_directory = view.directory.log_directory
+    # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
+    is_metadata = view.topic_partition == CLUSTER_METADATA
+    is_clean = has_clean_shutdown(log_directory) and not is_metadata
+
+    def offset(name: str) -> int:
+        return 0 if is_metadata else _offset(log_directory, name, view.topic_partition)
+
+    return LogLoading(
+        directory=path,
+        config=_CONFIG,
+        manager_config=_MANAGER_CONFIG,
+        context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
+        had_clean_shutdown=is_clean,
+        recovery_point_checkpoint=offset(RECOVERY_POINT_CHECKPOINT),
+        log_start_offset_checkpoint=offset(LOG_START_OFFSET_CHECKPOINT),
+        recovery_mode=RecoveryMode.BROKER_START,
+    )
+
+
+def deletion_refusal(view: LogView) -> Finding | None:
+    """Return why a directory that is being deleted ends a broker; None if it does not."""
+    if is_remote(view.directory.path):
+        return None
+    with suppress(FileNotFoundError, SegmentVanishedError), Overlay(is_quiet=True) as overlay:
+        path = overlay.path(view.directory.path)
+        overlay.follow_links(path)
+        try:
+            load_deleted(_loading(view, path, overlay))
+        except SegmentVanishedError:
+            raise
+        except LogStorageError as error:
+            return _refusal(view.directory.path, error)
+    return None
 
 
 def _with_losses(

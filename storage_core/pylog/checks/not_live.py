@@ -1,6 +1,7 @@
 """Directories that are not live: a broker loads them like live ones before it looks at their names.
 
-It reads checkpoints for them, too, whose lines are those of the live partition. A ``-future``
+It reads checkpoints for them, too, whose lines are those of the live partition. Of a ``-delete``
+directory it loads the segments alone, and does not look for the end of the log. A ``-future``
 directory without a live one becomes the partition.
 
 Source: LogManager.loadLog, LogManager.recoverAbandonedFutureLogs (Kafka 4.3).
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.checks.broker_start import broker_start
+from pylog.checks.broker_start import broker_start, deletion_refusal
 from pylog.checks.findings import Finding, Severity
 from pylog.checks.partition import check_partition
 from pylog.errors import LogStorageError
@@ -65,7 +66,10 @@ class NotLiveDirectory:
         """
         path = self.view.directory.path
         try:
-            if self.is_only_loaded:
+            if self.view.directory.state == DELETE_DIR_SUFFIX:
+                refusal = deletion_refusal(self.view)
+                found = [] if refusal is None else [refusal]
+            elif self.is_only_loaded:
                 start = broker_start(self.view, 0)
                 found = [] if start is None or start.refusal is None else [start.refusal]
             else:

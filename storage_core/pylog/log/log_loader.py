@@ -111,6 +111,14 @@ def load_log(loading: LogLoading) -> UnifiedLog:
     return _LogLoader(loading).load()
 
 
+def load_deleted(loading: LogLoading) -> None:
+    """Do what a broker does with a directory that is being deleted: load it, and recover nothing.
+
+    Source: LogLoader.load (Kafka 4.3).
+    """
+    _LogLoader(loading).load_segments()
+
+
 def try_loading(loading: LogLoading) -> None:
     """Raise what recovery would end with before it drops anything; nothing is changed."""
     with Overlay(is_quiet=True) as overlay:
@@ -157,10 +165,7 @@ class _LogLoader:
 
     def load(self) -> UnifiedLog:
         loading = self._loading
-        if self._is_broker_start:
-            self._ensure_loadable()
-        tidy_directory(self._directory, self._context.io)
-        self._snapshots.reload()
+        self._tidy()
         self._load_segments()
         recovery_point, end = self._recover_log()
         first_base = self._segments.first_segment.base_offset
@@ -200,6 +205,21 @@ class _LogLoader:
         )
         state.start_high_watermark(loading.high_watermark_start(start, end))
         return UnifiedLog(state, loading.truncation_guard)
+
+    def load_segments(self) -> None:
+        """Load the segments alone, and close them."""
+        self._tidy()
+        try:
+            self._load_segments()
+        finally:
+            for segment in self._segments:
+                segment.close_handlers()
+
+    def _tidy(self) -> None:
+        if self._is_broker_start:
+            self._ensure_loadable()
+        tidy_directory(self._directory, self._context.io)
+        self._snapshots.reload()
 
     def _ensure_loadable(self) -> None:
         """Raise for what ends a broker before it looks at segments.

@@ -168,9 +168,7 @@ class Node:
 
     def refreshed(self) -> Node:
         """Return the node as its metadata are now."""
-        return Node(
-            self._directories, self.kafka_version, is_beside_kraft=self._is_beside_kraft
-        )
+        return Node(self._directories, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
 
     @property
     def is_only_voter(self) -> bool:
