@@ -233,8 +233,8 @@ class Partition:
     def _find_epochs(self, log_end_offset: int, batch_epoch: int) -> tuple[EpochEntry, ...]:
         """Return the leader epochs as a leader has them; reads the checkpoint.
 
-        A broker forgets those that begin at the log's end or later, and notes there the one in
-        which it leads: it is never below those of its batches.
+        A leader drops entries at or after the log's end, and adds one there for its own epoch,
+        which is never below that of a batch.
         """
         checkpointed = self._checkpointed_epochs()
         known = [each for each in checkpointed if each.start_offset < log_end_offset]

@@ -125,7 +125,7 @@ class Node:
     kafka_version
         Of the broker that is to start.
     is_beside_kraft
-        Whether a log directory of a KRaft node is among those that were given.
+        Whether one of the given log directories belongs to a KRaft node.
     """
 
     def __init__(
