@@ -415,7 +415,8 @@ class LogView:
         )
         if self.damage is None:
             return reason
-        _LOGGER.warning("%s", CorruptRecordError(reason, self.directory.path))
+        if self.damage.is_logged:
+            _LOGGER.warning("%s", CorruptRecordError(reason, self.directory.path))
         return None
 
     def segment_end(self, index: int) -> int:

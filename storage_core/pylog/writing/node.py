@@ -74,6 +74,7 @@ from pylog.files.storage import list_directory
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.internal_topics.versions import METADATA_VERSION_LEVELS, KafkaVersion
 from pylog.locations import join, parent_of
+from pylog.reading.damage import DamageReport
 from pylog.reading.internal_logs import (
     CLUSTER_METADATA,
     bootstrap_level,
@@ -156,8 +157,8 @@ class Node:
         if len(self._metadata_logs) != 1:
             return None
         try:
-            view = open_directory(join(self._metadata_logs[0], str(CLUSTER_METADATA)))
-            return read_committed_metadata(view[CLUSTER_METADATA], needs_footer=False)
+            view = _metadata_view(join(self._metadata_logs[0], str(CLUSTER_METADATA)))
+            return read_committed_metadata(view, needs_footer=False)
         except LogStorageError:
             return None  # what is wrong with them is found beside
 
@@ -282,7 +283,7 @@ class Node:
             yield NodeProblem("metadata_log_twice", directory, reason)
         yield from self._problems_of_files(directory)
         try:
-            view = open_directory(directory)[CLUSTER_METADATA]
+            view = _metadata_view(directory)
             if not view.segments and not metadata_snapshots(view):
                 reason = "the log of the cluster's metadata is gone"
                 yield NodeProblem("missing_metadata_log", directory, reason)
@@ -402,6 +403,12 @@ def nodes_of(
         for node in [Node(directories, kafka_version, is_beside_kraft=is_kraft)]
         for path in directories
     }
+
+
+def _metadata_view(directory: str) -> LogView:
+    view = open_directory(directory)[CLUSTER_METADATA]
+    # A node deletes index files without a .log, and begins with an empty log.
+    return view if view.segments else view.with_damage(DamageReport(is_logged=False))
 
 
 def _names_in(directory: str) -> set[str]:

@@ -451,6 +451,22 @@ class TestSnapshots:
         write_snapshot(logs, 0, [feature_record(30)]).rename(logs / "bootstrap.checkpoint")
         assert "unusable_metadata" not in dict(found(logs, kafka_version="4.3"))
 
+    @pytest.mark.parametrize("snapshot", [[], TOPIC], ids=["of no topic", "of the topic"])
+    def test_without_logs_a_node_begins_at_the_newest(
+        self, logs: Path, metadata: Path, snapshot: list[bytes]
+    ) -> None:
+        write_snapshot(metadata, 10 if snapshot else 0, snapshot)
+        [path] = metadata.glob("*.log")
+        path.rename(path.with_suffix(".index"))
+        strays = [] if snapshot else [("stray_partition", f"logs/orders-{n}") for n in range(2)]
+        assert set(found(logs)) - {("misfitting_index", f"{METADATA}/{path.stem}.index")} == {
+            ("missing_log", f"logs/{METADATA}"),
+            *strays,
+        }
+        assert not pylog.doctor(logs).refusals
+        with pytest.raises(CorruptRecordError, match="no .log file is here"):
+            pylog.topics(logs)
+
 
 def test_a_version_that_is_not_known_is_wrong_usage(logs: Path) -> None:
     with pytest.raises(ValueError, match=r"'2\.8' is not known"):
