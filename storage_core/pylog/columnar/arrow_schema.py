@@ -280,7 +280,7 @@ class ConstantColumns:
     """
 
     def __init__(self, topic_partition: TopicPartition) -> None:
-        self._topic_partition = topic_partition
+        self.topic_partition = topic_partition
         self._made: dict[str | int, pa.Array] = {}
 
     def _slice(self, constant: str | int, rows: int) -> pa.Array:
@@ -293,11 +293,11 @@ class ConstantColumns:
 
     def topic(self, rows: int) -> pa.Array:
         """Return the topic's name ``rows`` times."""
-        return self._slice(self._topic_partition.topic, rows)
+        return self._slice(self.topic_partition.topic, rows)
 
     def partition(self, rows: int) -> pa.Array:
         """Return the partition's number ``rows`` times."""
-        return self._slice(self._topic_partition.partition, rows)
+        return self._slice(self.topic_partition.partition, rows)
 
     def timestamp_type(
         self, headers: BatchHeaders, batch_rows: npt.NDArray[np.int64], rows: int

@@ -97,7 +97,8 @@ class RecordDecoder:
     Keeps codec contexts and memory between windows; one thread. The record batches it yields own
     their memory.
 
-    Another decoder may use the same ``decompressor``, never at the same time; its limit holds then.
+    Another decoder may use the same ``decompressor``, whose limit holds then, and the same
+    ``constants`` of the partition, never at the same time.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class RecordDecoder:
         *,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         decompressor: Decompressor | None = None,
+        constants: ConstantColumns | None = None,
     ) -> None:
         self.schema = record_schema() if schema is None else schema
         self.finished_batches = 0
@@ -114,7 +116,7 @@ class RecordDecoder:
         self._last_offset = -1
         self._decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._limits = DecodeLimits.of(self._decompressor.max_decompressed_bytes)
-        self._constants = ConstantColumns(topic_partition)
+        self._constants = constants or ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
         self._timestamp_type = (
             self.schema.field("timestamp").type

@@ -32,7 +32,6 @@ from pylog.reading.damage import DamagedRange, ReadMode
 from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_bad_checksum
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
 
@@ -57,14 +56,6 @@ class ReadOptions:
     window_bytes: int = DEFAULT_WINDOW_BYTES
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     threads: int = 1
-
-
-class ReadMemory:
-    """What readers use one after the other: fresh memory would cost more than small tasks do."""
-
-    def __init__(self, options: ReadOptions) -> None:
-        self.windows = WindowMemory()
-        self.decompressor = Decompressor(options.max_decompressed_bytes)
 
 
 class Misplaced(NamedTuple):

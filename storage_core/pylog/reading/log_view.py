@@ -415,8 +415,7 @@ class LogView:
         )
         if self.damage is None:
             return reason
-        if self.damage.is_logged:
-            _LOGGER.warning("%s", CorruptRecordError(reason, self.directory.path))
+        _LOGGER.warning("%s", CorruptRecordError(reason, self.directory.path))
         return None
 
     def segment_end(self, index: int) -> int:

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pylog.errors import LogStorageError, SegmentVanishedError
-from pylog.reading.checked_windows import ReadMemory
 from pylog.reading.damage import DamageReport
+from pylog.reading.reader import ReadMemory
 from pylog.reading.slicing import cut_task, late_part
 from pylog.scheduling.worker_threads import WorkerThreads
 
@@ -60,13 +60,17 @@ class Part(NamedTuple):
 class PartSizes:
     """How large the next part is to be, from what parts before it have decoded to."""
 
-    def __init__(self) -> None:
+    def __init__(self, window_bytes: int) -> None:
+        self._window_bytes = window_bytes
         self._size_bytes = max(1, FIRST_PART_BYTES // _GROWTH)
         self._ratio = 1.0
 
     def next_bytes(self) -> int:
         """Return how many bytes of files the part that is cut now shall have, about."""
         most = max(FIRST_PART_BYTES, int(MOST_DECODED_BYTES / self._ratio))
+        windows = most // self._window_bytes
+        if windows:  # and no small one after them, which would cost nearly as much
+            most = windows * (self._window_bytes - self._window_bytes // 16)
         return min(self._size_bytes, most)
 
     def grow(self) -> None:
@@ -87,7 +91,7 @@ def read_ahead(
 
     ``make_reader`` is called by the threads.
     """
-    sizes = PartSizes()
+    sizes = PartSizes(options.window_bytes)
     idle: list[ReadMemory] = []
     past: set[int] = set()
 

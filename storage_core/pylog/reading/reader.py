@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import damaged_row, record_schema
+from pylog.columnar.arrow_schema import ConstantColumns, damaged_row, record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.errors import (
     CorruptRecordError,
@@ -29,13 +29,15 @@ from pylog.errors import (
     SegmentReplacedError,
     SegmentVanishedError,
 )
-from pylog.reading.checked_windows import CheckedWindows, ReadMemory, ReadOptions, check_some
+from pylog.log_file.segment_windows import WindowMemory
+from pylog.reading.checked_windows import CheckedWindows, ReadOptions, check_some
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.filtered_decode import FilteredDecoder, SearchDecoder, is_past
 from pylog.reading.log_view import LogView
 from pylog.reading.slicing import open_slice, segment_slices, without_early_batches
 from pylog.reading.transactions import AbortedTransactions, AbortWatch
 from pylog.record.batch_header import CONTROL_FLAG_MASK
+from pylog.record.compression import Decompressor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.log_file.segment_windows import WindowMemory
+    from pylog.model import TopicPartition
     from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.reading.segments import LogSegmentView
     from pylog.reading.slicing import ScannedBytes
@@ -359,6 +361,21 @@ def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: 
         return segment.find_batch(source, offset, view.segment_end(index)) is not None
 
 
+class ReadMemory:
+    """What readers use one after the other: fresh memory would cost more than small tasks do."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.windows = WindowMemory()
+        self.decompressor = Decompressor(options.max_decompressed_bytes)
+        self._constants: ConstantColumns | None = None
+
+    def constants(self, topic_partition: TopicPartition) -> ConstantColumns:
+        """Return those of a partition; they are kept until another one's are wanted."""
+        if self._constants is None or self._constants.topic_partition != topic_partition:
+            self._constants = ConstantColumns(topic_partition)
+        return self._constants
+
+
 class TaskReader:
     """Reads one task; holds at most one window and what it decodes to. For one thread."""
 
@@ -393,7 +410,8 @@ class TaskReader:
     def _make_decoder(self) -> Decoder:
         partition, shared = self._task.topic_partition, self._memory.decompressor
         if self._filter is None:
-            return RecordDecoder(partition, self._schema, decompressor=shared)
+            constants = self._memory.constants(partition)
+            return RecordDecoder(partition, self._schema, decompressor=shared, constants=constants)
         kind = SearchDecoder if self._filter.needs_content else FilteredDecoder
         return kind(partition, self._schema, self._filter, shared)
 

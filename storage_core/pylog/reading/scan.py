@@ -11,12 +11,12 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading import parts
-from pylog.reading.checked_windows import ReadMemory, ReadOptions
+from pylog.reading.checked_windows import ReadOptions
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
-from pylog.reading.reader import TaskReader
+from pylog.reading.reader import ReadMemory, TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
 from pylog.reading.record_stream import (
     RECORD_COLUMNS,

@@ -9,6 +9,7 @@ import os
 import threading
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
@@ -61,10 +62,10 @@ def usable_processors() -> int:
 
 
 class WorkerThreads:
-    """A pool of threads for one read, started with the first piece of work.
+    """Threads for one read: the caller's, and others that start with the first piece of work.
 
-    One thread gives work. A child that is forked meanwhile has the object but not its threads: what
-    was given to them is then made by whoever asks for it.
+    A child that is forked meanwhile has the object but not its threads: what was given to them is
+    then made by whoever asks for it.
     """
 
     def __init__(self, count: int) -> None:
@@ -91,11 +92,11 @@ class WorkerThreads:
         """Whether this is the process that started the threads."""
         return os.getpid() == self._process_id
 
-    def submit(self, work: Callable[[], _Result]) -> Future[_Result]:
+    def submit(self, work: Callable[[], None]) -> None:
         """Have ``work`` done by a thread; only where `are_here`."""
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.count, "pylog-read")
-        return self._pool.submit(work)
+            self._pool = ThreadPoolExecutor(max(1, self.count - 1), "pylog-read")
+        self._pool.submit(work)
 
     def each_ahead(
         self,
@@ -105,17 +106,26 @@ class WorkerThreads:
     ) -> Iterator[tuple[_Part, Iterable[_Item]]]:
         """Yield each part with its items; threads make those of the next parts meanwhile.
 
-        Errors of a part are raised by its iterator, after the items before them. At any time one
-        more part is in flight than there are threads.
+        One part in ``count`` is left to the caller's thread: its items are made when they are asked
+        for, and are still in the processor's cache. Threads that have nothing else to do make it,
+        too. Errors of a part are raised by its iterator, after the items before them.
         """
         waiting: deque[tuple[_Part, _Ahead[_Item]]] = deque()
+        free: tuple[deque[_Ahead[_Item]], ...] = (deque(), deque())  # the second: the caller's
+
+        coming = enumerate(parts)
         try:
-            for part in parts:
-                waiting.append((part, _Ahead(self, partial(make, part), most_bytes)))
-                if len(waiting) > self.count:
-                    yield waiting[0]
-                    waiting.popleft()[1].close()
-            while waiting:
+            while True:
+                added = 0
+                for number, part in islice(coming, 2 * self.count - len(waiting)):
+                    ahead = _Ahead(self, partial(make, part))
+                    waiting.append((part, ahead))
+                    free[number % self.count == 0].append(ahead)
+                    added += 1
+                for _ in range(added if self.are_here else 0):
+                    self.submit(partial(_make_next, free, most_bytes))
+                if not waiting:
+                    return
                 yield waiting[0]
                 waiting.popleft()[1].close()
         finally:
@@ -126,61 +136,72 @@ class WorkerThreads:
 
 
 class _Ahead(Generic[_Item]):
-    """The items of one part, made by one thread at a time, a step ahead of whoever iterates."""
+    """The items of one part, begun by a thread, or else by whoever iterates."""
 
-    def __init__(
-        self, workers: WorkerThreads, make: Callable[[], Iterator[_Item]], most_bytes: int
-    ) -> None:
+    def __init__(self, workers: WorkerThreads, make: Callable[[], Iterator[_Item]]) -> None:
         self._workers = workers
         self._make = make
-        self._most_bytes = most_bytes
         self._coming: Iterator[_Item] | None = None
+        self._made: list[_Item] = []
+        self._error: BaseException | None = None
         self._is_stopped = False
-        self._step = workers.submit(self._make_some)
+        self._begun = threading.Lock()  # held for good by whoever begins; nobody waits for it
+        self._is_made = threading.Event()
 
-    def _make_some(self) -> tuple[list[_Item], bool, BaseException | None]:
-        """Return the next items, whether there may be more, and what stopped them."""
-        items: list[_Item] = []
+    def begin(self) -> bool:
+        """Whether nobody has begun before."""
+        return self._begun.acquire(blocking=False)
+
+    def make_some(self, most_bytes: int) -> None:
+        """Make the items up to so many bytes; whoever iterates makes those after them."""
         size = 0
         try:
-            self._coming = self._coming or self._make()
+            self._coming = self._make()
             for item in self._coming:
-                items.append(item)
+                self._made.append(item)
                 size += item.nbytes
-                if size >= self._most_bytes or self._is_stopped:
-                    return items, True, None
+                if size >= most_bytes or self._is_stopped:
+                    break
         except BaseException as error:  # noqa: BLE001 - for whoever iterates
-            return items, False, error
-        return items, False, None
+            self._error = error
+        finally:
+            self._is_made.set()
 
     def __iter__(self) -> Iterator[_Item]:
-        given, goes_on = 0, True
-        while goes_on:
-            if not self._workers.are_here:
-                yield from islice(self._make(), given, None)
-                return
-            items, goes_on, error = self._step.result()
-            if goes_on:
-                self._step = self._workers.submit(self._make_some)
-            items.reverse()
-            while items:
-                given += 1
-                yield items.pop()
-            if error is not None:
-                raise error
+        if self.begin() or not self._workers.are_here:
+            self._is_made.set()
+            self._coming = self._make()
+        else:
+            self._is_made.wait()
+            self._made.reverse()
+            while self._made:
+                yield self._made.pop()
+            if self._error is not None:
+                raise self._error
+        if self._coming is not None:
+            yield from self._coming
 
     def stop(self) -> None:
         """Have the thread stop after the item that it is making."""
         self._is_stopped = True
-        if self._workers.are_here:
-            self._step.cancel()
 
     def close(self) -> None:
         """Close what the items are made of, files for example, once the thread has stopped."""
         self.stop()
-        if self._workers.are_here and not self._step.cancelled():
-            wait((self._step,))
+        if not self.begin() and self._workers.are_here:
+            self._is_made.wait()
         self._coming = None
+
+
+def _make_next(free: Iterable[deque[_Ahead[_Item]]], most_bytes: int) -> None:
+    """Make the first part that nobody has begun."""
+    for each in free:
+        with suppress(IndexError):  # no more of these
+            while True:
+                ahead = each.popleft()
+                if ahead.begin():
+                    ahead.make_some(most_bytes)
+                    return
 
 
 _Task = TypeVar("_Task")

@@ -74,7 +74,7 @@ from pylog.files.storage import list_directory
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.internal_topics.versions import METADATA_VERSION_LEVELS, KafkaVersion
 from pylog.locations import join, parent_of
-from pylog.reading.damage import DamageReport
+from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.internal_logs import (
     CLUSTER_METADATA,
     bootstrap_level,
@@ -407,8 +407,9 @@ def nodes_of(
 
 def _metadata_view(directory: str) -> LogView:
     view = open_directory(directory)[CLUSTER_METADATA]
-    # A node deletes index files without a .log, and begins with an empty log.
-    return view if view.segments else view.with_damage(DamageReport(is_logged=False))
+    if not view.segments:  # a node deletes index files without a .log, and begins with an empty log
+        view.end = WholeBatches(0, None, None)
+    return view
 
 
 def _names_in(directory: str) -> set[str]:

@@ -464,7 +464,7 @@ class TestSnapshots:
             *strays,
         }
         assert not pylog.doctor(logs).refusals
-        with pytest.raises(CorruptRecordError, match="no .log file is here"):
+        with pytest.raises(CorruptRecordError, match=r"no \.log file is here"):
             pylog.topics(logs)
 
 

@@ -100,8 +100,8 @@ def test_rows_are_in_order_and_decoded_by_several_threads(
     monkeypatch.setattr(RecordDecoder, "decode", noting)
     table = scan(directory).to_table()
     assert table["offset"].to_pylist() == list(range(10 * BATCHES))
-    assert by.pop(threading.current_thread().name) == 1  # the first rows come soon
-    assert len(by) >= 2
+    assert by.pop(threading.current_thread().name) > 1  # the caller takes its share
+    assert len(by) == THREADS - 1
     assert all(name.startswith("pylog-read") for name in by)
 
 
@@ -122,7 +122,7 @@ def test_threads_read_ranges_of_the_file_from_index_entry_to_index_entry(
     table = scan(directory).to_table()
     assert table["offset"].to_pylist() == list(range(990))
     by_threads = [name for name in read_by if name.startswith("pylog-read")]
-    assert len(by_threads) > len(read_by) // 2
+    assert len(by_threads) > len(read_by) // THREADS
 
 
 @pytest.mark.parametrize("lie", [-61, -1, 1, 61])
@@ -152,7 +152,7 @@ def test_small_partitions_are_read_side_by_side_in_order(
     def meeting(
         self: RecordDecoder, window: Window, start: int, end: int
     ) -> Iterator[pa.RecordBatch]:
-        if is_worker() and next(calls) < THREADS:
+        if decoding_threads() and next(calls) < THREADS:
             together.wait()  # breaks unless as many threads decode at a time
         yield from decode(self, window, start, end)
 
