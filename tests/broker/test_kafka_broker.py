@@ -88,6 +88,7 @@ def test_what_is_produced_is_consumed_scanned_and_dumped_alike(
     assert [tuple(map(int, found)) for found in DUMPED_BATCH.findall(dumped)] == scanned_batches
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_broker_starts_again_on_what_it_left(new_broker: NewBroker, version: str) -> None:
     # A broker that is back before its session has ended has to wait for that.

@@ -107,6 +107,7 @@ def test_a_producer_without_acks_learns_of_an_error_by_a_closed_connection(
                     client.receive_frame()
 
 
+@pytest.mark.thorough
 def test_a_log_without_its_leader_epochs_has_one_as_with_the_broker(
     new_broker: NewBroker, tmp_path: Path
 ) -> None:

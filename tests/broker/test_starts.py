@@ -312,7 +312,7 @@ ALONE = [
 ]
 
 
-@pytest.mark.thorough(one_in=11)
+@pytest.mark.thorough(one_in=29)
 @pytest.mark.parametrize(
     ("harm", "is_clean"), ALONE, ids=[f"{harm[0]}-{is_clean}" for harm, is_clean in ALONE]
 )
@@ -329,7 +329,7 @@ def test_harms_of_a_partition_alone(node: Node, harm: Harm, *, is_clean: bool) -
     assert started.is_up == (not refusals), (refusals, started.log[-3000:])
 
 
-@pytest.mark.thorough(one_in=23)
+@pytest.mark.thorough(one_in=53)
 @pytest.mark.parametrize("harm", DIRECTORY_HARMS, ids=[name for name, _ in DIRECTORY_HARMS])
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "unclean"])
 def test_harms_of_a_log_directory(node: Node, harm: DirectoryHarm, *, is_clean: bool) -> None:

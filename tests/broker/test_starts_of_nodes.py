@@ -100,6 +100,7 @@ def test_a_partition_without_its_topic_id_is_set_aside_on_any_disk(
     assert list(disks[1].glob(f"{place.name}.*-stray"))
 
 
+@pytest.mark.thorough(one_in=2)
 @pytest.mark.parametrize("epochs", [None, "0\n0\n"])
 def test_a_node_knows_the_epochs_of_its_metadata_without_their_checkpoint(
     version: str, disks: list[Path], broker: KafkaBroker, epochs: str | None

@@ -154,6 +154,7 @@ def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_
     assert scanned(directory) == found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_committed_job_needs_no_recovery_by_a_broker(new_broker: NewBroker, version: str) -> None:
     broker = new_broker(version)

@@ -194,6 +194,7 @@ def segments_read(described: dict[str, Any], path: Path) -> int:
     return sum(len(task.slices) for task in tasks)
 
 
+@pytest.mark.thorough
 @needs_connect
 def test_predicates_of_a_table_are_pushed_down_from_the_client_s_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

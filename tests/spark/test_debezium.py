@@ -68,6 +68,7 @@ def test_envelopes_become_changes_with_and_without_schemas(
     assert table(spark, str(tmp_path), table="latest").count() == 0
 
 
+@pytest.mark.thorough(one_in=4)
 @pytest.mark.parametrize("value", [b"no JSON", b'{"id": 1}', b"[]", b'{"op": "c", "after": {"id"'])
 def test_what_is_no_envelope_is_an_error_that_names_the_record(
     spark: SparkSession, tmp_path: Path, value: bytes

@@ -111,6 +111,7 @@ session.stop()
 """
 
 
+@pytest.mark.thorough
 def test_trap_6_registration_works_where_a_broken_module_stops_discovery(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,7 +74,7 @@ print(spark.sparkContext.pythonExec)
 """
 
 
-@pytest.mark.thorough(one_in=2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("driver_python", [None, "jupyter"])
 def test_a_session_of_ours_finds_the_source(
     python: str, tmp_path: Path, surroundings: dict[str, str], driver_python: str | None

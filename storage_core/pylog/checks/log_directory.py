@@ -135,7 +135,9 @@ def check_log_directory(
     loaded = {each.topic_partition for each in named if each.state in _LOADED}
     absent = [each for each in _recorded(path) if each not in loaded and (node, each) not in held]
     findings += _absent_partitions(path, node, absent, is_clean=is_clean)
-    findings += _empty_partitions(path, entries, {each.path for each in known})
+    logs = {each.path for each in known}
+    others = [each for each in entries if each.path not in logs]
+    findings += _empty_partitions(path, others, is_clean=is_clean)
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in named}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
@@ -163,15 +165,19 @@ def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None
 
 
 def _empty_partitions(
-    path: str, entries: Iterable[DirectoryEntry], known: Container[str]
+    path: str, entries: Iterable[DirectoryEntry], *, is_clean: bool
 ) -> Iterator[Finding]:
     """Yield a finding for each directory that has the name of a partition and holds none."""
-    for entry in entries:
-        named = find_partition_directory_name(entry.name)
-        if named is None or named.state or not _is_dir(entry):
-            continue
-        if _has_log(entry.path) or entry.path in known:
-            continue
+    named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
+    empty = [
+        (named, entry)
+        for named, entry in named_entries
+        if named is not None and not named.state and _is_dir(entry) and not _has_log(entry.path)
+    ]
+    if empty and not is_clean:  # a broker may have just made them
+        time.sleep(_PAUSE_SECONDS)
+        empty = [each for each in empty if not _has_log(each[1].path)]
+    for named, entry in empty:
         if named.topic_partition == CLUSTER_METADATA:
             message = "the log of the cluster's metadata is gone"
             yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -137,6 +138,24 @@ def test_nor_over_a_directory_that_is_empty(logs: Path, tmp_path: Path) -> None:
     summary = pylog.repair_copy(logs, tmp_path / "copy")
     assert [each.code for each in summary.source.gone] == ["empty_partition"]
     assert summary.absent == {pylog.TopicPartition("orders", 0): (0, 150)}
+
+
+def test_a_live_broker_is_given_the_time_to_make_the_log_of_a_new_partition(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (logs / "orders-0").mkdir()
+    log = logs / "orders-0" / f"{0:020}.log"
+
+    def codes() -> set[str]:
+        return {each.code for each in pylog.doctor(logs).findings}
+
+    assert "empty_partition" in codes()
+    monkeypatch.setattr(time, "sleep", lambda _: log.touch())
+    (logs / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    assert "empty_partition" not in codes()
+    log.unlink()
+    (logs / ".kafka_cleanshutdown").touch()
+    assert "empty_partition" in codes()
 
 
 def test_the_copy_of_a_controller_has_its_meta_properties(tmp_path: Path) -> None:
