@@ -65,9 +65,12 @@ class Folder:
                 yield stream
             if is_local:
                 sync(Path(path))
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):  # nobody lists it, and the first error says why
                 system.delete_file(path)
+            if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+                reason = os.strerror(error.errno)  # Arrow's own text names no file
+                raise OSError(error.errno, reason, self.prefix + path) from error
             raise
 
     def remove(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -216,3 +217,13 @@ def test_offsets_of_another_run_stop_the_job(tmp_path: Path) -> None:
     (tmp_path / "run=3" / "_export.json").write_text(export_run(2).to_json())
     with pytest.raises(UsageError, match="is of run 2, expected run 3"):
         ExportOutput(str(tmp_path)).last_run()
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path / "new"))
+    path = tmp_path / "new" / "part-0.csv"
+    message = f"No space left on device: '{path}'"
+    with pytest.raises(OSError, match=message) as caught, folder.new_file(path.name):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file.")  # as Arrow's, without a name
+    assert caught.value.errno == errno.ENOSPC
+    assert not path.exists()
