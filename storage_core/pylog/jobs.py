@@ -11,16 +11,16 @@ from pylog.lazy_modules import LazyNames
 _PUBLIC = LazyNames(
     __name__,
     {
-        "pylog.cleaner.cleaning_task": ("CleaningTask",),
+        "pylog.cleaner.cleaning_task": (
+            "CleaningTask",
+            "RecordKeysTask",
+            "SegmentTransactions",
+            "SegmentTransactionsTask",
+        ),
         "pylog.cleaner.large_cleaning": (
             "GroupTask",
             "LargeCleaning",
             "LargeCleaningPlan",
-        ),
-        "pylog.cleaner.large_cleaning_tasks": (
-            "RecordKeysTask",
-            "SegmentTransactions",
-            "SegmentTransactionsTask",
         ),
         "pylog.cleaner.log_snapshot": (
             "CleanedGroup",

@@ -5,9 +5,9 @@ from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
 from pylog.cleaner.large_cleaning import GroupTask as GroupTask
 from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
 from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
-from pylog.cleaner.large_cleaning_tasks import RecordKeysTask as RecordKeysTask
-from pylog.cleaner.large_cleaning_tasks import SegmentTransactions as SegmentTransactions
-from pylog.cleaner.large_cleaning_tasks import SegmentTransactionsTask as SegmentTransactionsTask
+from pylog.cleaner.cleaning_task import RecordKeysTask as RecordKeysTask
+from pylog.cleaner.cleaning_task import SegmentTransactions as SegmentTransactions
+from pylog.cleaner.cleaning_task import SegmentTransactionsTask as SegmentTransactionsTask
 from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
 from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
 from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file

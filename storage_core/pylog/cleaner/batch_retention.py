@@ -25,7 +25,7 @@ Source: Cleaner.cleanInto, shouldDiscardBatch (Kafka 4.3; KAFKA-17076).
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.cleaner.keyed_records import KeyedRecords
-    from pylog.cleaner.offset_map import HashKey
+    from pylog.cleaner.offset_map import LatestRecords
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.producers.producer_state_entry import LastRecord
     from pylog.record.batch_scan import BatchHeaders, Window
@@ -234,17 +234,6 @@ def has_horizon(headers: BatchHeaders) -> BoolArray:
 # ========================================= ========================================================
 #
 # Source: Cleaner.shouldRetainRecord (Kafka 4.3; KAFKA-8522).
-
-
-class LatestRecords(Protocol):
-    """What knows the last record of each key: an offset map, or what the keys' owner found."""
-
-    latest_offset: int
-    hash_key: HashKey
-
-    def are_latest(self, offsets: Int64Array, hashes: Int64Array, rows: Int64Array) -> BoolArray:
-        """Return for some records with keys whether there is no later one of the same key."""
-        ...
 
 
 class RetainedRecords(NamedTuple):

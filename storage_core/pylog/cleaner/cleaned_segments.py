@@ -22,7 +22,7 @@ from pylog.record.batch_scan import find_batches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.cleaner.cleanable_log import CleanableLog
+    from pylog.cleaner.log_snapshot import CleanableLog
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
     from pylog.record.batch_scan import BatchHeaders
@@ -124,7 +124,7 @@ def _from_start(headers: BatchHeaders) -> BatchHeaders:
 
 
 class CountedSegments:
-    """Takes the place of `pylog.cleaner.cleaned_segments.CleanedSegments` in a dry run."""
+    """Takes the place of `CleanedSegments` in a dry run."""
 
     segment_count = 1
 
@@ -146,6 +146,10 @@ class CountedSegments:
 
     def replace(self, old: Sequence[LogSegment]) -> None:
         """Do nothing."""
+
+
+Destination = CleanedSegments | CountedSegments
+"""Where what stays of a group goes."""
 
 
 # Which neighbouring segments are cleaned into one, so that segments do not get ever smaller.

@@ -1,7 +1,7 @@
 """Cleaning one log whose keys no task's memory holds, by an engine that shuffles, such as Spark.
 
 1. One `SegmentTransactionsTask` a segment checks its batches, and says what they do to transactions
-   (`pylog.cleaner.large_cleaning_tasks`). From these the planner, who reads no segment, knows which
+   (`pylog.cleaner.cleaning_task`). From these the planner, who reads no segment, knows which
    transactions are open where each segment begins (`LargeCleaning.plan`).
 2. One `RecordKeysTask` a segment reads the hash of each record's key.
 3. The engine brings together the records of each hash, and finds those that are superseded: whose
@@ -19,52 +19,32 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from pylog.cleaner.batch_retention import CleanedTransactionMetadata
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments, group_segments_by_size
-from pylog.cleaner.cleaner import GroupCleaning, legacy_horizon_ms, window_bytes
-from pylog.cleaner.cleaning_round import CleaningRound, collect_aborted_entries
+from pylog.cleaner.cleaner import (
+    CleaningRound,
+    GroupCleaning,
+    collect_aborted_entries,
+    legacy_horizon_ms,
+    window_bytes,
+)
+from pylog.cleaner.cleaning_task import RecordKeysTask, SegmentTransactionsTask
 from pylog.cleaner.keyed_records import KeyedRecordReader
-from pylog.cleaner.large_cleaning_tasks import RecordKeysTask, SegmentTransactionsTask
 from pylog.cleaner.log_cleaner import Throttler
 from pylog.cleaner.log_snapshot import CleanedGroup, CleanerStats, SnapshotLog, StagedCleaning
-from pylog.cleaner.offset_map import HashKey
+from pylog.cleaner.offset_map import HashKey, SupersededOffsets
 from pylog.errors import CorruptRecordError, InvalidRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
-    from pylog.cleaner.cleaning_task import CleaningTask
-    from pylog.cleaner.large_cleaning_tasks import SegmentTransactions
+    from pylog.cleaner.cleaning_task import CleaningTask, SegmentTransactions
     from pylog.files.durable_io import DurableIO
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.model import TopicPartition
-
-
-class SupersededOffsets:
-    """Which records of a group are superseded, in the place of an offset map."""
-
-    def __init__(self, offsets: npt.NDArray[np.int64], end_offset: int) -> None:
-        self.latest_offset = end_offset - 1
-        self.hash_key = HashKey(0, 0)
-        self._offsets = np.sort(offsets)
-
-    def are_latest(
-        self,
-        offsets: npt.NDArray[np.int64],
-        hashes: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.bool_]:
-        """Return for some records whether they are not superseded; ``hashes`` do not matter."""
-        asked = offsets[rows]
-        if self._offsets.size == 0:
-            return np.ones(asked.size, dtype=np.bool_)
-        places = np.minimum(np.searchsorted(self._offsets, asked), self._offsets.size - 1)
-        latest: npt.NDArray[np.bool_] = self._offsets[places] != asked
-        return latest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

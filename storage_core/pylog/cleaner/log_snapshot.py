@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.cleanable_offsets import LogToClean
     from pylog.config import LogConfig
     from pylog.log.log_segment import LogSegment
+    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import LastRecord
 
@@ -242,3 +243,10 @@ class SnapshotLog:
         for segment in self.segments:
             segment.close_handlers()
         self._overlay.close()
+
+
+CleanableLog: TypeAlias = "UnifiedLog | SnapshotLog"
+"""What a cleaning cleans."""
+
+LogWithBounds: TypeAlias = "LogToClean | SnapshotLog"
+"""A log, and from where to where it is cleaned; see `pylog.cleaner.cleanable_offsets`."""

@@ -105,3 +105,30 @@ class OffsetMap:
         found = np.empty(rows.size, dtype=np.int64)
         find_offsets(self._table, hashes, rows, found)
         return found
+
+
+class SupersededOffsets:
+    """Which records of a group are superseded, in the place of an offset map."""
+
+    def __init__(self, offsets: npt.NDArray[np.int64], end_offset: int) -> None:
+        self.latest_offset = end_offset - 1
+        self.hash_key = HashKey(0, 0)
+        self._offsets = np.sort(offsets)
+
+    def are_latest(
+        self,
+        offsets: npt.NDArray[np.int64],
+        hashes: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Return for some records whether they are not superseded; ``hashes`` do not matter."""
+        asked = offsets[rows]
+        if self._offsets.size == 0:
+            return np.ones(asked.size, dtype=np.bool_)
+        places = np.minimum(np.searchsorted(self._offsets, asked), self._offsets.size - 1)
+        latest: npt.NDArray[np.bool_] = self._offsets[places] != asked
+        return latest
+
+
+LatestRecords = OffsetMap | SupersededOffsets
+"""What knows the last record of each key."""

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.compaction import Compaction, CompactionProgress
 from pylog.cleaner.log_cleaner import Throttler
-from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+from pylog.cleaner.log_cleaner_manager import CleaningAbortedError, LogCleanerManager
 from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
-from pylog.errors import KafkaStorageError
+from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.owned_directories import (
-    writable_log_directory,
-)
+from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.scheduling.clock import StoppedClock
 from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_closed
@@ -26,13 +23,15 @@ from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pylog.cleaner.cleanable_offsets import NotCleaned
+    from pylog.cleaner.cleaner import CleanerProgress
     from pylog.cleaner.log_snapshot import CleanerStats
     from pylog.config import LogConfig
     from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties
+    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
 
@@ -90,21 +89,20 @@ class PartitionCompaction:
     @classmethod
     def of(  # noqa: PLR0913 - all that there is to say of it
         cls,
-        topic_partition: TopicPartition,
+        log: UnifiedLog,
         rounds: Sequence[CleanerStats],
         *,
         first_dirty_offset: int | None,
-        size_bytes: int,
         is_dry_run: bool,
         is_complete: bool,
         failure: str | None,
-        held_back: HeldBack | None,
+        held_back_offsets: tuple[int, int] | None,
         not_cleaned: NotCleaned | None,
     ) -> PartitionCompaction:
-        """Add up the rounds; ``size_bytes`` is that of the log now, whether or not it changed."""
+        """Add up the rounds of a log, whether or not it was changed by them."""
         removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
         return cls(
-            topic_partition=topic_partition,
+            topic_partition=log.topic_partition,
             rounds=len(rounds),
             not_cleaned=not_cleaned,
             records=sum(each.records_read - each.records_written for each in rounds),
@@ -112,12 +110,12 @@ class PartitionCompaction:
             invalid_records=sum(each.invalid_records for each in rounds),
             segments=sum(each.segments_read - each.segments_written for each in rounds),
             first_dirty_offset=first_dirty_offset,
-            size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
+            size_bytes=log.size_bytes - removed_bytes if is_dry_run else log.size_bytes,
             is_complete=is_complete,
             damaged_records=sum(each.damaged_records for each in rounds),
             damage=next((each.first_damage for each in rounds if each.first_damage), None),
             failure=failure,
-            held_back=held_back,
+            held_back=HeldBack.of(log, held_back_offsets),
         )
 
 
@@ -233,9 +231,127 @@ def closed_partitions(path: str, opened: ChosenLogs) -> list[PartitionCompaction
     ]
 
 
-# `compact`: remove the records of a log directory's compacted topics that a later one replaces.
-#
-# The log directory is owned during it; a dry run does not own it (`pylog.writing.compaction`).
+class CompactionProgress:
+    """Turns what single rounds say into bytes of the whole. One thread.
+
+    What the callback raises ends the round that is under way as if it were aborted, so that its log
+    is as it was; `stopped_by` has it then.
+    """
+
+    def __init__(self, callback: Callable[[int, int], object] | None) -> None:
+        self.stopped_by: BaseException | None = None
+        self.total_bytes = 0
+        self._callback = callback
+        self._done_bytes = 0
+        self._map_bytes = 0
+
+    def begin_round(self, map_bytes: int) -> None:
+        """Note how many bytes the first phase of the next round reads."""
+        self._map_bytes = map_bytes
+
+    def end_round(self, size_bytes: int) -> None:
+        """Note that a round is done that read so many bytes."""
+        self._done_bytes += size_bytes
+
+    def report(self, progress: CleanerProgress) -> None:
+        """Say how far it is."""
+        if self._callback is None:
+            return
+        done = self._done_bytes + progress.bytes_done
+        if progress.phase == "copy":
+            done += self._map_bytes
+        try:
+            self._callback(done, max(done, self.total_bytes))
+        except BaseException as error:
+            self.stopped_by = error
+            raise CleaningAbortedError from error
+
+
+class Compaction:
+    """Cleans logs that nobody else has open, one after the other, until nothing is dirty.
+
+    One thread. Source: LogCleaner.CleanerThread (Kafka 4.3), which cleans the filthiest log for one
+    round.
+    """
+
+    def __init__(
+        self,
+        cleaner: Cleaner,
+        manager: LogCleanerManager,
+        progress: CompactionProgress,
+        now_ms: int,
+        *,
+        is_only_due: bool,
+        is_dry_run: bool,
+    ) -> None:
+        self._cleaner = cleaner
+        self._manager = manager
+        self._progress = progress
+        self._now_ms = now_ms
+        self._is_only_due = is_only_due
+        self._is_dry_run = is_dry_run
+
+    def compact(self, logs: Sequence[UnifiedLog], *, rolls: bool) -> Iterator[PartitionCompaction]:
+        """Clean logs in their order; those that come after the progress was stopped are left."""
+        self._progress.total_bytes = sum(self._expected_bytes(log) for log in logs)
+        for log in logs:
+            if self._progress.stopped_by is not None:
+                return
+            yield self._compact(log, rolls=rolls)
+
+    def _expected_bytes(self, log: UnifiedLog) -> int:
+        """Return what one round is going to read; 0 for an error, which cleaning raises."""
+        try:
+            candidate = self._manager.candidate(log, self._now_ms)
+        except Exception:  # noqa: BLE001 - it is met again when the log is cleaned
+            return 0
+        each = candidate.log_to_clean
+        return each.cleanable_bytes + each.total_bytes if each.cleanable_bytes else 0
+
+    def _compact(self, log: UnifiedLog, *, rolls: bool) -> PartitionCompaction:
+        rounds: list[CleanerStats] = []
+        first_dirty_offset: int | None = None
+        is_complete, failure, held_back_offsets, not_cleaned = False, None, None, None
+        try:
+            if rolls and log.local_log.segments.active_segment.size_bytes:
+                log.roll()
+            while not is_complete:
+                candidate = self._manager.candidate(log, self._now_ms)
+                each = candidate.log_to_clean
+                first_dirty_offset = each.first_dirty_offset
+                is_complete = each.cleanable_bytes == 0 or (
+                    self._is_only_due and not candidate.is_due
+                )
+                if is_complete and not rounds:
+                    not_cleaned = self._manager.why_not_cleaned(candidate, self._now_ms)
+                if is_complete or (rounds and (self._is_only_due or self._is_dry_run)):
+                    break
+                self._progress.begin_round(each.cleanable_bytes)
+                result = self._cleaner.clean(each, self._now_ms)
+                rounds.append(result.stats)
+                self._progress.end_round(each.cleanable_bytes + result.stats.bytes_read)
+                self._manager.update_checkpoint(log, result.next_dirty_offset)
+                if result.next_dirty_offset <= each.first_dirty_offset:
+                    break  # nothing that it could get on with
+            held_back_offsets = self._manager.held_back_offsets(log, self._now_ms)
+        except CleaningAbortedError:
+            pass
+        except Exception as error:
+            if isinstance(error, KafkaStorageError) and not self._is_dry_run:
+                raise
+            # Our own errors say what it is, of others their kind is a part of it.
+            kind = "" if isinstance(error, LogStorageError) else f"{type(error).__name__}: "
+            failure = f"{kind}{error}"
+        return PartitionCompaction.of(
+            log,
+            rounds,
+            first_dirty_offset=first_dirty_offset,
+            is_dry_run=self._is_dry_run,
+            is_complete=is_complete,
+            failure=failure,
+            held_back_offsets=held_back_offsets,
+            not_cleaned=not_cleaned,
+        )
 
 
 def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and how
@@ -372,31 +488,9 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
             now_ms,
             is_only_due=once,
             is_dry_run=dry_run,
-            rolls=roll,
         )
         done = closed_partitions(path, opened)
-        for each in compaction.compact(list(opened.logs.values())):
-            if isinstance(each.failure, KafkaStorageError) and not dry_run:
-                raise each.failure
-            done.append(
-                PartitionCompaction.of(
-                    each.log.topic_partition,
-                    each.rounds,
-                    first_dirty_offset=each.first_dirty_offset,
-                    size_bytes=each.log.size_bytes,
-                    is_dry_run=dry_run,
-                    is_complete=each.is_complete,
-                    failure=each.failure_text,
-                    held_back=HeldBack.of(
-                        each.log.directory,
-                        each.log.topic_partition,
-                        each.held_back_offsets,
-                        high_watermark=each.log.high_watermark,
-                        log_end_offset=each.log.log_end_offset,
-                    ),
-                    not_cleaned=each.not_cleaned,
-                )
-            )
+        done += compaction.compact(list(opened.logs.values()), rolls=roll)
         done.sort(key=lambda each: each.topic_partition)
     if reported.stopped_by is not None:
         raise reported.stopped_by

@@ -33,7 +33,7 @@ from pylog.writing.compaction import (
     ensure_compacted,
     only_compacted,
 )
-from pylog.writing.owned_directory import HeldBack, own_logs
+from pylog.writing.owned_directory import own_logs
 from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
@@ -295,19 +295,12 @@ class CompactionJob:
             each = staged.get(topic_partition)
             failure = self._failed.get(topic_partition)
             yield PartitionCompaction.of(
-                topic_partition,
+                log,
                 [] if each is None or failure is not None else [each.stats],
                 first_dirty_offset=self._clean_up_to.get(topic_partition),
-                size_bytes=log.size_bytes,
                 is_dry_run=self._is_dry_run,
                 is_complete=topic_partition not in self._incomplete and failure is None,
                 failure=failure,
-                held_back=HeldBack.of(
-                    log.directory,
-                    topic_partition,
-                    self._held_back.get(topic_partition),
-                    high_watermark=log.high_watermark,
-                    log_end_offset=log.log_end_offset,
-                ),
+                held_back_offsets=self._held_back.get(topic_partition),
                 not_cleaned=self._not_cleaned.get(topic_partition),
             )

@@ -304,29 +304,21 @@ class HeldBack(NamedTuple):
     checkpoint: int | None
 
     @classmethod
-    def of(
-        cls,
-        directory: str,
-        topic_partition: TopicPartition,
-        offsets: tuple[int, int] | None,
-        *,
-        high_watermark: int,
-        log_end_offset: int,
-    ) -> Self | None:
+    def of(cls, log: UnifiedLog, offsets: tuple[int, int] | None) -> Self | None:
         """Count the records of a log in ``[start, end)``; None where there are no offsets."""
         if offsets is None:
             return None
         start, end = offsets
         records = checkpoint = None
-        path = os.path.join(os.path.dirname(directory), HIGH_WATERMARK_CHECKPOINT)  # noqa: PTH118, PTH120
+        path = os.path.join(log.log_directory, HIGH_WATERMARK_CHECKPOINT)  # noqa: PTH118 - kept as text
         try:
-            checkpoint = read_offset_checkpoint(path).get(topic_partition)
-            view = log_directory.open_directory(directory)[topic_partition]
+            checkpoint = read_offset_checkpoint(path).get(log.topic_partition)
+            view = log_directory.open_directory(log.directory)[log.topic_partition]
             slices = slicing.segment_slices(view, start, end)
             records = removal_preview.count_records(view, slices, start, end)
         except LogStorageError as error:
-            _LOGGER.info("records of %s that are held back: %s", topic_partition, error)
-        return cls(start, end, records, high_watermark, log_end_offset, checkpoint)
+            _LOGGER.info("records of %s that are held back: %s", log.topic_partition, error)
+        return cls(start, end, records, log.high_watermark, log.log_end_offset, checkpoint)
 
     def __str__(self) -> str:
         records = "records" if self.records is None else f"{self.records} records"

@@ -224,14 +224,8 @@ def _delete_records_of(
 def _delete_records(log: UnifiedLog, offset: int | None) -> MovedOffset:
     before, after = log.log_start_offset, log.delete_records(offset)
     end = log.log_end_offset
-    held_back = HeldBack.of(
-        log.directory,
-        log.topic_partition,
-        (after, end) if offset is None and after < end else None,
-        high_watermark=log.high_watermark,
-        log_end_offset=end,
-    )
-    return MovedOffset(before, after, held_back=held_back)
+    stays = (after, end) if offset is None and after < end else None
+    return MovedOffset(before, after, held_back=HeldBack.of(log, stays))
 
 
 def plan_truncation(

@@ -303,13 +303,7 @@ def _applied(
             size_bytes=log.size_bytes,
             failure=failure,
             future=future,
-            held_back=HeldBack.of(
-                log.directory,
-                log.topic_partition,
-                offsets,
-                high_watermark=log.high_watermark,
-                log_end_offset=log.log_end_offset,
-            ),
+            held_back=HeldBack.of(log, offsets),
         )
         progress(done, total)
 

@@ -12,7 +12,7 @@ from tests.unit.cleaner.dirty_log import DirtyLog
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.cleaner.cleaning_round import CleanerProgress
+    from pylog.cleaner.cleaner import CleanerProgress
 
 
 def dirty_log(root: Path) -> DirtyLog:

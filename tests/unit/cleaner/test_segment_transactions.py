@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.cleaner.batch_retention import CleanedTransactionMetadata, TransactionBatch
-from pylog.cleaner.large_cleaning_tasks import events_of
+from pylog.cleaner.cleaning_task import events_of
 from pylog.files.transaction_index import TransactionIndexEntry
 from pylog.model import ControlRecordType
 
