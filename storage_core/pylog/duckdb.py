@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pylog.positions import LATEST
+from pylog.model import LATEST
 from pylog.pushdown.comparison import missing_package
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
 from pylog.reading.log_directory import LogDirectory, opened

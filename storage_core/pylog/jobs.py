@@ -30,8 +30,8 @@ _PUBLIC = LazyNames(
         "pylog.files.staged_files": ("StagedRecords",),
         "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location",),
+        "pylog.model": ("check_specs",),
         "pylog.native.kernel": ("KeptCode",),
-        "pylog.positions": ("check_specs",),
         "pylog.pushdown.comparison": (
             "Comparison",
             "to_record_filter",

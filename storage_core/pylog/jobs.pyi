@@ -2,20 +2,20 @@
 
 from pylog.lazy_modules import LazyNames
 from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
-from pylog.cleaner.large_cleaning import GroupTask as GroupTask
-from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
-from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
 from pylog.cleaner.cleaning_task import RecordKeysTask as RecordKeysTask
 from pylog.cleaner.cleaning_task import SegmentTransactions as SegmentTransactions
 from pylog.cleaner.cleaning_task import SegmentTransactionsTask as SegmentTransactionsTask
+from pylog.cleaner.large_cleaning import GroupTask as GroupTask
+from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
+from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
 from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
 from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
 from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
 from pylog.files.staged_files import StagedRecords as StagedRecords
 from pylog.kernel_compilation import compile_kernels as compile_kernels
 from pylog.locations import absolute_location as absolute_location
+from pylog.model import check_specs as check_specs
 from pylog.native.kernel import KeptCode as KeptCode
-from pylog.positions import check_specs as check_specs
 from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
 from pylog.reading.log_directory import choose_partitions as choose_partitions

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.lazy_modules import LazyModule
-from pylog.model import IsolationLevel
-from pylog.positions import EARLIEST, LATEST
+from pylog.model import EARLIEST, LATEST, IsolationLevel
 from pylog.reading.log_directory import choose_partitions, opened
 from pylog.reading.record_filter import RecordFilter
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from pylog.admin import coordinators, key_partitions
     from pylog.admin.key_partitions import KeyPartitions
-    from pylog.positions import OffsetSpecs, Timestamp
+    from pylog.model import OffsetSpecs, Timestamp
     from pylog.reading import scan
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_directory import LogDirectory

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pylog
-from pylog.positions import OffsetSpecs
+from pylog.model import OffsetSpecs
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.measuring import ensure_equal
 from tests.support.large_topic import BATCH_RECORDS, LargeTopic, write_large_topic

@@ -22,7 +22,7 @@ from tests.support.batches import Built, Stored, batch_v2
 from tests.support.log_files import OFFSET_ENTRY, TIME_ENTRY, segment_path
 
 if TYPE_CHECKING:
-    from pylog.positions import OffsetSpecs
+    from pylog.model import OffsetSpecs
 
 SEGMENTS = 1_024
 SEGMENT_BYTES = 1 << 30

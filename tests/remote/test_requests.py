@@ -15,7 +15,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from tests.support.large_topic import BATCH_RECORDS, LargeTopic, write_large_topic
 
 if TYPE_CHECKING:
-    from pylog.positions import OffsetSpecs
+    from pylog.model import OffsetSpecs
     from tests.support.s3_proxy import Proxy, Traffic
     from tests.support.s3_server import Bucket
 

@@ -10,7 +10,7 @@ from chispa import assert_df_equality
 from pyspark.testing import assertDataFrameEqual
 
 import pylog
-from pylog.tables.names import TABLE_NAMES
+from pylog.tables import TABLE_NAMES
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 from tests.support.spark_session import NEEDS_SPARK, last_line, load

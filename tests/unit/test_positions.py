@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pylog
-from pylog.positions import OffsetSpecs, Timestamp, parse_offset_spec, spec_for
+from pylog.model import OffsetSpecs, Timestamp, parse_offset_spec, spec_for
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 

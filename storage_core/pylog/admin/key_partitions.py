@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.admin.coordinators import cluster_image, partitions_in
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.writing import KEY_PARTITIONER_NAMES
 from pylog.writing.partitioner import IntegerKeyPartitioner, partition_of_key
-from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -14,8 +14,7 @@ from pylog.checks.log_directory import (
     log_directories_of,
     node_findings,
 )
-from pylog.checks.not_live import not_live_directories
-from pylog.checks.partition import check_partition
+from pylog.checks.partition import check_partition, not_live_directories
 from pylog.checks.replicas import replica_findings
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
-    from pylog.checks.not_live import NotLiveDirectory
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition import NotLiveDirectory, PartitionCheck
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +21,7 @@ from pylog.checks.batches import (
     size_findings,
     tail_findings,
 )
-from pylog.checks.broker_start import BrokerStart, broker_start
+from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusal
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
@@ -33,19 +34,28 @@ from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.transactions import TransactionFindings
-from pylog.errors import LogDirectoryError, SegmentVanishedError
-from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.files import disk
+from pylog.files.file_names import (
+    CLEANER_OFFSET_CHECKPOINT,
+    DELETE_DIR_SUFFIX,
+    FUTURE_DIR_SUFFIX,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from pylog.locations import is_remote
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
+from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.batches import SegmentWalk
-    from pylog.reading.log_view import LogView
+    from pylog.checks.log_directory import Held
+    from pylog.reading.discovery import PartitionDirectory
     from pylog.record.batch_scan import Window
     from pylog.writing.node import Node
 
@@ -323,3 +333,82 @@ class _Check:
 
 def _place(damaged: DamagedRange) -> tuple[str, int]:
     return damaged.path, damaged.position
+
+
+# Directories that are not live: a broker loads them like live ones before it looks at their names.
+#
+# It reads checkpoints for them, too, whose lines are those of the live partition. Of a ``-delete``
+# directory it loads the segments alone, and does not look for the end of the log. A ``-future``
+# directory without a live one becomes the partition.
+#
+# Source: LogManager.loadLog, LogManager.recoverAbandonedFutureLogs (Kafka 4.3).
+
+
+@dataclass(frozen=True, slots=True)
+class NotLiveDirectory:
+    """A directory that is not live.
+
+    ``has_live`` tells that its node has a live directory of the partition.
+    """
+
+    view: LogView
+    has_live: bool
+
+    @property
+    def is_only_loaded(self) -> bool:
+        """Whether nobody needs what is in it: it is being deleted, or a copy of the live one."""
+        state = self.view.directory.state
+        return state == DELETE_DIR_SUFFIX or (state == FUTURE_DIR_SUFFIX and self.has_live)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is read."""
+        try:
+            return 0 if self.is_only_loaded else self.view.size_bytes
+        except LogStorageError:
+            return 0  # a finding
+
+    def findings(
+        self,
+        *,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> list[Finding]:
+        """Return the errors in it; warnings are about what a live partition has.
+
+        A broker that is running renames and removes it: nothing is wrong with what is gone.
+        """
+        path = self.view.directory.path
+        try:
+            if self.view.directory.state == DELETE_DIR_SUFFIX:
+                refusal = deletion_refusal(self.view)
+                found = [] if refusal is None else [refusal]
+            elif self.is_only_loaded:
+                start = broker_start(self.view, 0)
+                found = [] if start is None or start.refusal is None else [start.refusal]
+            else:
+                found = check_partition(
+                    self.view, max_decompressed_bytes=max_decompressed_bytes, on_bytes=on_bytes
+                ).findings
+        except LogStorageError:
+            return []
+        if not is_remote(path) and not disk.is_dir(path):
+            return []
+        return [each for each in found if self._is_its_own(each)]
+
+    def _is_its_own(self, finding: Finding) -> bool:
+        """Whether a finding is an error, and not made of the live partition's offsets."""
+        path = self.view.directory.path
+        is_below = finding.path == path or finding.path.startswith(f"{path}/")
+        is_of_live = self.has_live and finding.code == "missing_segment"
+        return finding.severity is Severity.ERROR and is_below and not is_of_live
+
+
+def not_live_directories(
+    directories: Iterable[PartitionDirectory], nodes: Mapping[str, Node], held: Container[Held]
+) -> list[NotLiveDirectory]:
+    """Return what is looked at of directories that are not live."""
+    return [
+        NotLiveDirectory(LogView(each), (nodes[each.log_directory], each.topic_partition) in held)
+        for each in directories
+    ]

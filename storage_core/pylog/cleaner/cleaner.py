@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.batch_retention import RetainedRecords
     from pylog.cleaner.cleaned_segments import Destination
-    from pylog.cleaner.keyed_records import KeyedRecordReader, KeyedRecords
-    from pylog.cleaner.log_snapshot import CleanableLog, CleanerStats, LogWithBounds
-    from pylog.cleaner.offset_map import LatestRecords, OffsetMap
+    from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.cleaner.log_snapshot import CleanableLog, LogWithBounds
+    from pylog.cleaner.offset_map import LatestRecords
     from pylog.config import CleanerConfig
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment

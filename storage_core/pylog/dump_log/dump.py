@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pylog.dump_log.batches import Decoders
 from pylog.dump_log.indexes import (
     offset_index_lines,
     snapshot_lines,
@@ -18,7 +17,7 @@ from pylog.dump_log.indexes import (
     transaction_index_lines,
 )
 from pylog.dump_log.lines import json_line
-from pylog.dump_log.log import Part, log_parts, text_part
+from pylog.dump_log.log import Decoders, Part, log_parts, text_part
 from pylog.dump_log.options import (
     DEFAULT_MAX_MESSAGE_BYTES,
     DumpFile,

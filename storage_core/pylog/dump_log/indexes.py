@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.dump_log.batches import ALL_OFFSETS
-from pylog.dump_log.lines import entry_lines, in_utf8, json_line, write_lines
-from pylog.dump_log.log import ensure_normal_end
-from pylog.dump_log.records import RecordsOneByOne
+from pylog.dump_log.lines import RecordsOneByOne, entry_lines, in_utf8, json_line, write_lines
+from pylog.dump_log.log import ALL_OFFSETS, ensure_normal_end
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.dump_log.batches import Decoders
+    from pylog.dump_log.log import Decoders
     from pylog.dump_log.options import DumpFile, DumpOptions
     from pylog.dump_log.report import FileReport
     from pylog.files.byte_source import ByteSource

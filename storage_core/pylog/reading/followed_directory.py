@@ -24,8 +24,7 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import change_mark
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join
-from pylog.model import IsolationLevel
-from pylog.positions import EARLIEST, LATEST, check_specs, spec_for
+from pylog.model import EARLIEST, LATEST, IsolationLevel, check_specs, spec_for
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import (
     LogStartOffsets,
@@ -48,8 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.files.leader_epochs import EpochEntry
-    from pylog.model import TopicPartition
-    from pylog.positions import OffsetSpec, OffsetSpecs
+    from pylog.model import OffsetSpec, OffsetSpecs, TopicPartition
     from pylog.reading import (
         offset_resolution,  # imports NumPy
         scan,  # imports Arrow

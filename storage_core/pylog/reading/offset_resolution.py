@@ -49,8 +49,15 @@ from pylog.files.index_entries import goes_up
 from pylog.files.time_index import TimeIndexEntries
 from pylog.locations import join
 from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
-from pylog.model import NO_TIMESTAMP, TimestampOffset
-from pylog.positions import EARLIEST, LATEST, MAX_TIMESTAMP, FromEnd, Timestamp
+from pylog.model import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    NO_TIMESTAMP,
+    FromEnd,
+    Timestamp,
+    TimestampOffset,
+)
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 from pylog.reading.slicing import open_slice, slice_of
@@ -59,7 +66,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.positions import OffsetSpec
+    from pylog.model import OffsetSpec
     from pylog.reading.log_view import LogView
     from pylog.reading.scan_task import SegmentSlice
     from pylog.reading.segments import LogSegmentView

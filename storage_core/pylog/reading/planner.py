@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.locations import printable_location
-from pylog.model import IsolationLevel
-from pylog.positions import EARLIEST, LATEST, spec_for
+from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
 from pylog.reading.discovery import PendingCommit
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.record_filter import RecordFilter, conjunction
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.positions import OffsetSpecs
+    from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
 
     Ranges = dict[str, tuple[int, int]]

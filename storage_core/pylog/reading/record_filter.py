@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from pylog.lazy_modules import LazyModule
-from pylog.positions import Timestamp
+from pylog.model import Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

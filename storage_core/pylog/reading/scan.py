@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pylog.columnar.arrow_schema import PLACE_COLUMNS, place_rows, record_schema, schema_like
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
-from pylog.model import IsolationLevel
-from pylog.positions import EARLIEST, LATEST, check_specs
+from pylog.model import EARLIEST, LATEST, IsolationLevel, check_specs
 from pylog.reading import parts
 from pylog.reading.checked_windows import ReadOptions
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.positions import OffsetSpecs
+    from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask

@@ -1,7 +1,8 @@
 """Table ``cleaning``: what a cleaner and retention would take away, by their own rules.
 
 Live records, which a cleaning of the whole log keeps, are found by their keys. The log is read
-twice, see `pylog.tables.key_search`: then each record is held against the last offset of its key.
+twice, see `pylog.tables.latest.KeySearch`: then each record is held against the last offset of its
+key.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.record.batch_writer import MAX_INT64
 from pylog.scheduling.clock import SystemClock
-from pylog.tables.key_search import MAP_BYTES, KeySearch
+from pylog.tables.latest import MAP_BYTES, KeySearch
 from pylog.tables.metadata_table import table_of_rows
-from pylog.writing.cluster_configs import only_replica_rule
+from pylog.writing.topic_configs import only_replica_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """Table ``latest``: the last record of each key, as a compaction of the whole log would leave it.
 
-The log is read twice: for the last offset of each key (`pylog.tables.key_search`), and for the
-records at these offsets. Of a log with more keys than the map has room for, that is done for a
-share of the keys at a time.
+The log is read twice: for the last offset of each key (`KeySearch`), and for the records at these
+offsets. Of a log with more keys than an offset map of bounded memory has room for, that is done for
+a share of the keys at a time, chosen by their hash.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pylog.cleaner.keyed_records import KeyedRecordReader
+from pylog.cleaner.offset_map import HashKey, OffsetMap
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.rows import TableText
+from pylog.model import LATEST as LOG_END
 from pylog.model import IsolationLevel
-from pylog.positions import LATEST as LOG_END
 from pylog.reading.damage import ReadMode
+from pylog.reading.headers import SegmentHeaders
 from pylog.reading.planner import ScanRequest, plan_tasks
+from pylog.reading.transactions import AbortedTransactions, find_aborted_transactions
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.tables.key_search import MAP_BYTES, KeySearch
 from pylog.tables.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
@@ -28,9 +31,71 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.positions import OffsetSpecs
+    from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.scan_task import ScanTask
+    from pylog.record.batch_scan import BatchHeaders, Window
+
+
+MAP_BYTES = 128 << 20
+"""As much as a broker's ``log.cleaner.dedupe.buffer.size``: room for five million keys."""
+_LOAD_FACTOR = 0.9
+
+
+class KeySearch:
+    """One look at all keys of a log between two offsets; one thread."""
+
+    def __init__(self, view: LogView, start: int, end: int, map_bytes: int = MAP_BYTES) -> None:
+        self.map = OffsetMap(map_bytes, _LOAD_FACTOR)
+        self._view = view
+        self._start, self._end = start, end
+        self._aborted = AbortedTransactions(find_aborted_transactions(view, start, end))
+        self._reader = KeyedRecordReader()
+        # One hash key for all shares: the hash says which share a key belongs to.
+        self._hash_key = HashKey.random()
+
+    def fill(self, share: int, shares: int) -> bool:
+        """Have the map hold the last offset of each key of a share; False if it has no room."""
+        self.map.clear(max(1, self._end - self._start))
+        for index in range(len(self._view.segments)):
+            for window in self.windows(index):
+                for records in self.read(window, self._candidates(window.headers)):
+                    rows = self.rows(records, share, shares)
+                    if self.map.put(records.hashes, records.offsets, rows) < rows.size:
+                        return False
+                if len(window.headers) and int(window.headers.last_offsets[-1]) >= self._end:
+                    return True
+        return True
+
+    def windows(self, index: int) -> Iterator[Window]:
+        """Yield the windows of a segment."""
+        yield from SegmentHeaders(self._view, index, verifies_checksums=True)
+
+    def are_gone(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
+        """Return which batches no consumer gets."""
+        gone: npt.NDArray[np.bool_] = headers.last_offsets < self._start
+        return gone | self._aborted.mask(headers)
+
+    def _candidates(self, headers: BatchHeaders) -> npt.NDArray[np.int64]:
+        """Return the batches that may have records with keys before the end."""
+        # A batch of v0 or v1 does not say its first offset.
+        before = np.concatenate([[-1], headers.last_offsets[:-1]])
+        is_none = headers.is_control | (headers.record_counts == 0) | (before >= self._end - 1)
+        return np.flatnonzero(~is_none & ~self.are_gone(headers))
+
+    def read(self, window: Window, batches: npt.NDArray[np.int64]) -> Iterator[KeyedRecords]:
+        """Yield the records of some batches of a window."""
+        return self._reader.read(window, batches, self._hash_key, range(self._start, self._end))
+
+    def rows(self, records: KeyedRecords, share: int, shares: int) -> npt.NDArray[np.int64]:
+        """Return the rows of records that are served and whose keys are of a share."""
+        chosen = records.has_key & (records.offsets >= self._start)
+        chosen &= records.offsets < self._end
+        if shares > 1:
+            chosen &= records.hashes[:, 1].view(np.uint64) % np.uint64(shares) == share
+        return np.flatnonzero(chosen)
+
 
 _TEXT = TableText.of_partitions("""\
 The last record of each key in its partition: what is left of the log when it is compacted.

@@ -18,8 +18,7 @@ from pylog.checks.log_directory import (
     log_directories_of,
     node_findings,
 )
-from pylog.checks.not_live import not_live_directories
-from pylog.checks.partition import check_partition
+from pylog.checks.partition import check_partition, not_live_directories
 from pylog.columnar.rows import TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
 from pylog.errors import (

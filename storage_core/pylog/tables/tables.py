@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.locations import in_store
-from pylog.positions import LATEST as LOG_END
-from pylog.positions import check_specs
+from pylog.model import LATEST as LOG_END
+from pylog.model import check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
+from pylog.tables import unknown_table
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
 from pylog.tables.index_entries import INDEX_ENTRIES
@@ -27,7 +28,6 @@ from pylog.tables.log_tables import (
     SEGMENTS,
     TRANSACTIONS,
 )
-from pylog.tables.names import unknown_table
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from pylog.positions import OffsetSpecs
+    from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.tables.metadata_table import MetadataTable
 
 
-# A table is added by its place here and its name in `names`, in the same order.
+# A table is added by its place here and its name in `pylog.tables`, in the same order.
 METADATA_TABLES = (
     PARTITIONS,
     SEGMENTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from pylog.positions import Timestamp
+from pylog.model import Timestamp
 
 _AGO = re.compile(r"-([0-9]+)([smhdw])", re.ASCII)
 _DURATION = re.compile(r"([0-9]+)([smhdw])", re.ASCII)

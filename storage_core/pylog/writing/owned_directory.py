@@ -30,7 +30,7 @@ from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.writing.cluster_configs import cluster_topic_configs, only_replica_rule
+from pylog.writing.topic_configs import cluster_topic_configs, only_replica_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

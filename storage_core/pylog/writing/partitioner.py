@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pylog.columnar.encode_input import binary_column
 from pylog.kernels import murmur2 as kernel
-from pylog.writing.partitioner_names import PARTITIONER_NAMES
+from pylog.writing import PARTITIONER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence, Sized

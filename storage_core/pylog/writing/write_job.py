@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from pylog.files.staged_files import StagedRecords
     from pylog.log.log_context import LogContext
-    from pylog.writing import job_commit, job_stage
-    from pylog.writing import stage as stage_rules
-    from pylog.writing.job_stage import JobStage
+    from pylog.writing import job_commit
+    from pylog.writing import stage as staging
+    from pylog.writing.stage import JobStage
     from pylog.writing.write_summary import WriteJobSummary
 else:
     job_commit = LazyModule("pylog.writing.job_commit")
-    job_stage = LazyModule("pylog.writing.job_stage")
-    stage_rules = LazyModule("pylog.writing.stage")
+    staging = LazyModule("pylog.writing.stage")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -98,7 +97,7 @@ class WriteJob(JobDescription):
         """
         if self.topic is not None:
             local = writable_log_directory(self.directory)
-            stage_rules.ensure_topic_is_meant(self, local, self.topic)
+            staging.ensure_topic_is_meant(self, local, self.topic)
 
     def stage(self, attempt: str, *, context: LogContext | None = None) -> JobStage:
         """Return what takes the rows of one attempt of a task, within its ``with`` block.
@@ -119,7 +118,7 @@ class WriteJob(JobDescription):
         UnknownTopicOrPartitionError
             When the first row comes: see `ensure_topic_is_meant`.
         """
-        return job_stage.JobStage(self, attempt, context)
+        return staging.JobStage(self, attempt, context)
 
     def commit(
         self,

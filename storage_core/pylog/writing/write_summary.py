@@ -203,8 +203,3 @@ class WriteJobSummary:
     records: int = 0
     size_bytes: int = 0
     partitions: tuple[PartitionSummary, ...] = ()
-
-
-# The partitioners that are chosen by name; what they do is in `pylog.writing.partitioner`.
-#
-# Apart, since whoever lists them for a user has no other use for Arrow and Numba.

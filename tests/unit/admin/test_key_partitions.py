@@ -9,7 +9,7 @@ import pytest
 import pylog
 from pylog.admin.key_partitions import KeyPartitions, partitions_of_keys
 from pylog.errors import CorruptRecordError, UnknownTopicOrPartitionError
-from pylog.writing.partitioner_names import KEY_PARTITIONER_NAMES
+from pylog.writing import KEY_PARTITIONER_NAMES
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import partition_record, topic_record, write_metadata_log

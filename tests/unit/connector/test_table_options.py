@@ -11,7 +11,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pylog.errors import LogDirectoryError, TimestampOverflowError
-from pylog.tables.names import TABLE_NAMES
+from pylog.tables import TABLE_NAMES
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.options import READ_OPTIONS, ReadOptions
 from pyspark_pylog.schemas import check_table_schema, table_schema

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from pylog.dump_log import lines as line_writer
-from pylog.dump_log.lines import Style, line_template, write_lines
-from pylog.dump_log.records import Records
-from pylog.dump_log.records import records_of as as_records
+from pylog.dump_log.lines import Records, Style, line_template, write_lines
+from pylog.dump_log.lines import records_of as as_records
 from pylog.model import TimestampType
 from pylog.record.record import Record, RecordHeader, decode_utf8
 from tests.support.java_utf8 import ANSWERS, all_short_inputs

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pylog.pushdown.arrow_expression import columns_of, comparisons_of
+from pylog.pushdown.log_datasets import columns_of, comparisons_of
 
 NOON = dt.datetime(2026, 11, 1, 12, 0, 0, 1_500, tzinfo=dt.UTC)
 SCHEMA = pa.schema(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.tables.names import TABLE_NAMES
+from pylog.tables import TABLE_NAMES
 from tests.support.batches import ABORT, batch_v2, crc32c, joined, marker, plain_records
 from tests.support.log_files import (
     TIME_ENTRY,

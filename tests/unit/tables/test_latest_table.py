@@ -12,7 +12,7 @@ import pylog
 import pylog.duckdb
 import pylog.polars
 from pylog.errors import CorruptRecordError
-from pylog.positions import LATEST
+from pylog.model import LATEST
 from pylog.tables.latest import latest_records
 from tests.support.batches import ABORT, COMMIT, Stored, batch_v2, marker, message, wrapper
 from tests.support.log_files import segment_path, write_partition

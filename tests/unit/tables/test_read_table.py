@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.tables.names import TABLE_NAMES
+from pylog.tables import TABLE_NAMES
 from pylog.tables.tables import METADATA_TABLES, metadata_table
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
@@ -232,7 +232,7 @@ def test_the_names_of_tables_need_no_arrow() -> None:
         [
             sys.executable,
             "-c",
-            "import sys, pylog, pylog.tables.names; print('pyarrow' in sys.modules)",
+            "import sys, pylog, pylog.tables; print('pyarrow' in sys.modules)",
         ],
         capture_output=True,
         text=True,
