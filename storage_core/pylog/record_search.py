@@ -117,7 +117,6 @@ class Search:
         self._is_complete = False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield the matches."""
         for batch in self._scan.to_batches():
             self._matches += batch.num_rows
             yield batch

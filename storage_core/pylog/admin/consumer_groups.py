@@ -197,7 +197,6 @@ class GroupListing:
     unreadable_share_records: int = 0
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows: committed offsets and lag."""
         rows = [
             (group.group_id, each.topic, each.partition, each.offset, each.log_end_offset, each.lag)
             for group in self.groups

@@ -123,7 +123,6 @@ class PartitionListing:
         )
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows."""
         rows = [
             (
                 *(each.topic, each.partition, each.log_start_offset, each.log_end_offset),
@@ -210,7 +209,6 @@ def _chosen_topics(
 
 
 def _list_partition(view: LogView) -> ListedPartition:
-    """Return what is known of one partition."""
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
     segments = (attempts.read(lambda: view.segments) if is_listed else None) or ()

@@ -132,7 +132,6 @@ class TopicDescription:
     errors: list[LogStorageError] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows."""
         rows = [
             (
                 *(each.topic, each.topic_id, len(each.partitions), each.replication_factor),
@@ -264,7 +263,6 @@ class _LocalTopics:
         return sorted(self._views)
 
     def described(self, name: str, *, is_in_metadata: bool | None = None) -> DescribedTopic:
-        """Return a topic of which the metadata say nothing."""
         views = self._views[name]
         partitions = (
             DescribedPartition(number, directories=self._places(name, number))
@@ -276,7 +274,6 @@ class _LocalTopics:
         )
 
     def described_by(self, image: TopicImage, *, is_deleted: bool = False) -> DescribedTopic:
-        """Return a topic as the metadata have it."""
         partitions = (
             _described_partition(each, () if is_deleted else self._places(image.name, number))
             for number, each in sorted(image.partitions.items())

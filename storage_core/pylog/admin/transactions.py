@@ -123,7 +123,6 @@ class TransactionListing:
     errors: list[LogStorageError] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows, overdue transactions first."""
         rows = [
             (
                 *(each.topic, each.partition, each.transactional_id, each.producer_id, each.state),

@@ -116,7 +116,6 @@ class SegmentWalk:
         self.is_refused: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
     def __iter__(self) -> Iterator[Window]:
-        """Yield windows in file order."""
         opened = open_slice(self.slice, self._walk.damage, self._lowest_offset)
         if opened is None:
             return

@@ -222,7 +222,6 @@ def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]
 
 
 def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
-    """Return a start of a log that lies at a path on an overlay."""
     log_directory = view.directory.log_directory
     # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
     is_metadata = view.topic_partition == CLUSTER_METADATA

@@ -204,7 +204,6 @@ def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple
 
 
 def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) -> _Opened:
-    """Return what lies under the paths, and what is wrong with the log directories."""
     views: dict[str | tuple[int, int], LogView] = {}
     others: dict[str | tuple[int, int], PartitionDirectory] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
@@ -261,7 +260,6 @@ class _Choice:
     numbers: set[int] | None
 
     def has(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a partition is chosen."""
         topic, number = topic_partition
         is_of_topic = self.topics is None or topic in self.topics
         return is_of_topic and (self.numbers is None or number in self.numbers)

@@ -207,7 +207,6 @@ def _offsets_in(path: str, name: str) -> Mapping[TopicPartition, int]:
 
 
 def _recorded(path: str) -> set[TopicPartition]:
-    """Return the partitions that checkpoints name."""
     return {each for name in _RECORDED for each in _offsets_in(path, name)}
 
 

@@ -222,7 +222,6 @@ class _Check:
         self._scanned_bytes = 0
 
     def run(self, about_directory: list[Finding]) -> PartitionCheck:
-        """Walk over the log; return all of it."""
         view, damage = self._view, self._walk.damage
         about_segments: list[Finding] = []
         end_offset = view.local_log_start_offset

@@ -189,8 +189,6 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
 
 
 class _PartitionCopy(NamedTuple):
-    """What is to be copied of one partition."""
-
     check: PartitionCheck
     segments: list[SegmentCopy]
     in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
@@ -208,7 +206,6 @@ class _PartitionCopy(NamedTuple):
         return self.check.size_bytes - live
 
     def write(self, io: DurableIO, target: str) -> None:
-        """Copy the partition below ``target``."""
         view = self.check.view
         directory = join(target, str(view.topic_partition))
         io.make_directory(directory)
@@ -240,7 +237,6 @@ def _is_of_only_controller(check: PartitionCheck, nodes: Mapping[str, Node]) -> 
 
 
 def _copy_whole(io: DurableIO, source: str, target: str) -> None:
-    """Copy the files in a directory."""
     io.make_directory(target)
     for entry in list_directory(source):
         if not entry.is_dir():

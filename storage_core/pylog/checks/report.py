@@ -249,7 +249,6 @@ class DoctorReport:
         return _page(self)
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows: the verdict, and findings, the worst first."""
         found = sorted(self.findings, key=lambda each: each.severity.rank)
         return reading_html_table.html_table(
             ". ".join(self.verdict),
@@ -349,7 +348,6 @@ class RepairSummary:
         return are_whole and not self.left_out and not self.absent
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows: each partition, and what its copy lacks."""
         rows = [
             (
                 *(str(each.topic_partition), each.copied_bytes, each.left_out_bytes),
@@ -406,7 +404,6 @@ def _page(report: DoctorReport) -> str:
 
 
 def _page_part(report: DoctorReport) -> str:
-    """Return what the page and a notebook show below the title."""
     verdict = "".join(f"<li>{text(each, 2000)}</li>" for each in report.verdict)
     counts = report.counts
     plurals = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}

@@ -131,7 +131,6 @@ class StableOffsets:
 
 
 def _read_index(segment: LogSegmentView) -> list[TransactionIndexEntry] | str:
-    """Return the entries of a segment's transaction index, or why it cannot be read."""
     if not segment.has_transaction_index:
         return []
     return _read_entries(segment.file_path(TXN_INDEX_FILE_SUFFIX))

@@ -118,7 +118,6 @@ class BatchRebuilder:
         has_records: BoolArray,
         needs_horizon: BoolArray,
     ) -> Int64Array:
-        """Return the kernel's table of the batches that are built."""
         headers = records.headers.select(is_built)
         has_records, needs_horizon = has_records[is_built], needs_horizon[is_built]
         is_horizon_kept = has_horizon(headers)
@@ -180,7 +179,6 @@ class BatchRebuilder:
                 yield self._compressed(out[positions[index] : positions[index + 1]])
 
     def _compressed(self, batch: memoryview) -> memoryview:
-        """Return a built batch with its records compressed as its attributes say."""
         codec_id = batch[ATTRIBUTES_OFFSET + 1] & COMPRESSION_CODEC_MASK
         if codec_id == 0:  # emptied
             return batch

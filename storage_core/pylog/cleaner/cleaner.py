@@ -154,7 +154,6 @@ class OffsetMapBuilding:
             self._map.latest_offset = segment_end - 1
 
     def _add_segment(self, segment: LogSegment, total_bytes: int) -> bool:
-        """Return whether all records of a segment could be put."""
         cleaning = self._round
         position = segment.offset_index.lookup(self._start).position
         for window in checked_windows(segment, position, cleaning.window_bytes):
@@ -251,7 +250,6 @@ class GroupCleaning:
         stats.segments_written += cleaned.segment_count
 
     def _copy(self, segment: LogSegment, cleaned: Destination, rules: BatchRetentionRules) -> None:
-        """Append what is to stay of a segment to new ones."""
         cleaning = self._round
         keeps_tombstones = segment.last_modified_ms() > self._legacy_horizon_ms
         for window in checked_windows(segment, 0, cleaning.window_bytes):

@@ -139,7 +139,6 @@ class PlainBatchReader:
 
 
 def _as_v2(window: Window, legacy: PlainBatches) -> PlainBatches:
-    """Return v0 and v1 batches with their records, and headers, as those of v2."""
     headers = legacy.headers
     sets = np.empty((len(headers), legacy_to_v2.SET_FIELDS), dtype=np.int64)
     sets[:, legacy_to_v2.SET_START] = legacy.starts
@@ -293,7 +292,6 @@ class KeyedRecordReader:
 
 
 def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range) -> KeyedRecords:
-    """Walk through the records."""
     headers = group.headers
     counts = headers.record_counts
     # Counts that the bytes cannot hold are refused before memory is made for them.

@@ -279,7 +279,6 @@ class LogCleanerManager:
             return filthiest
 
     def _candidates(self, now_ms: int) -> Iterator[Candidate]:
-        """Yield the logs that hold something and that nobody is at work on."""
         for log in self.compacted_logs():
             if self.states.state_of(log.topic_partition) is not None:
                 continue

@@ -80,7 +80,6 @@ class Dump:
         return not self.reports or any(not report.is_unreadable for report in self.reports)
 
     def __iter__(self) -> Iterator[memoryview]:
-        """Yield UTF-8, whole lines."""
         with WorkerThreads(self._threads) as workers:
             for part, lines in self._with_lines(workers):
                 yield from self._lines_of(part, lines)

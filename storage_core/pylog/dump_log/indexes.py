@@ -313,7 +313,6 @@ def snapshot_lines(file: DumpFile, options: DumpOptions) -> Iterator[memoryview]
 def _fields(
     entry: ProducerStateEntry, start: int | None
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Return what is known of a producer, and of its last batch, by the tool's names."""
     producer: dict[str, object] = {
         "producerId": entry.producer_id,
         "producerEpoch": entry.producer_epoch,

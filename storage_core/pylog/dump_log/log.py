@@ -269,7 +269,6 @@ def _wanted_records(
 
 
 def _valid_batches(scan: Window) -> npt.NDArray[np.bool_]:
-    """Return whether the checksum of each batch is right."""
     is_valid = np.ones(len(scan.headers), dtype=np.bool_)
     left = is_valid.copy()
     bad = find_bad_checksum(scan)

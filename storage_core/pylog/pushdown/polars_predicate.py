@@ -141,7 +141,6 @@ def _value(node: Any) -> object:  # noqa: ANN401 - of JSON
 
 
 def _scalar(node: Any) -> tuple[str, Any] | None:  # noqa: ANN401 - of JSON
-    """Return a literal's kind and value."""
     match node:
         # Polars 1 names the type beside the value.
         case {"Literal": {"Scalar": {"value": {**scalar}} | {**scalar}}} if len(scalar) == 1:

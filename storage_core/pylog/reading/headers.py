@@ -70,7 +70,6 @@ class SegmentHeaders:
         self.next_offset = self._segment.base_offset
 
     def __iter__(self) -> Iterator[Window]:
-        """Yield windows in file order."""
         opened = open_slice(self.slice, self._damage)
         if opened is None:
             return

@@ -56,7 +56,6 @@ class TopicChoice:
         return cls(topics=None if topics is None else frozenset(topics))
 
     def __contains__(self, directory: PartitionDirectory) -> bool:
-        """Whether a partition is chosen."""
         topic, partition = directory.topic_partition
         if self.topics is not None:
             return topic in self.topics
@@ -224,7 +223,6 @@ class LogDirectory:
         return len(self._live)
 
     def __getitem__(self, topic_partition: tuple[str, int]) -> LogView:
-        """Return the view of a partition."""
         wanted = TopicPartition(*_topic_and_partition(topic_partition))
         if wanted not in self._live:
             raise self._unknown_partition(*wanted)
@@ -247,7 +245,6 @@ class LogDirectory:
         return f"{text})"
 
     def _repr_html_(self) -> str:
-        """Return the table of topics that a notebook shows."""
         return topics_html(self._live.values(), self.others, self._view_of)
 
     def _view_of(self, directory: PartitionDirectory) -> LogView:

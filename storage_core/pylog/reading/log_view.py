@@ -186,7 +186,6 @@ class LogView:
         )
 
     def _repr_html_(self) -> str:
-        """Return the table of segments that a notebook shows."""
         attempts = Attempts()
         segments = attempts.read(lambda: self.segments) or ()
         # The files of an object store are not opened for a look: every one is a request.

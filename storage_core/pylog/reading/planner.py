@@ -116,7 +116,6 @@ def _late_enough(
 
 
 def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
-    """Return views of the same logs as they are now, with what is pending at one moment."""
     pending = {each: PendingCommit(each) for each in {view.pending.log_directory for view in views}}
     return [
         view.refreshed(view.damage, pending=pending[view.pending.log_directory]) for view in views
@@ -269,6 +268,5 @@ def _find_first(
 
 
 def _narrowed(wanted: ScanRequest, low: int, high: int) -> ScanRequest:
-    """Return the part of what is wanted that is in ``[low, high)``."""
     where = RecordFilter(min_offset=low, max_offset=high - 1)
     return replace(wanted, where=conjunction(wanted.where, where))

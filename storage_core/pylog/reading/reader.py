@@ -299,7 +299,6 @@ class TaskWindows:
         return look.slices
 
     def _look_again(self, start: int) -> _Look:
-        """Look again where a file vanishes between the listing and what is read of it."""
         for looks_left in range(_MOST_LOOKS - 1, -1, -1):
             view = LogView(self._task.directory, damage=self._damage)
             try:
@@ -549,7 +548,6 @@ class TaskReader:
         return self._decoder.decode(window, self._task.start_offset, self._task.end_offset)
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield a row for each damaged range that has none yet, in mode PERMISSIVE."""
         ranges_left = self._pass_damage.ranges[self._given_ranges :]
         self._given_ranges += len(ranges_left)
         if self._shows_damage:

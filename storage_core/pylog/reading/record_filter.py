@@ -388,7 +388,6 @@ class RecordFilter:
         return cls(excluded=(where,))
 
     def __and__(self, other: RecordFilter) -> RecordFilter:
-        """Return the filter that passes what both filters pass."""
         return RecordFilter(
             topics=_common(self.topics, other.topics),
             partitions=_common(self.partitions, other.partitions),

@@ -112,7 +112,6 @@ class _Nodes:
         self._places = places
 
     def ensure_one_cluster(self, directories: Iterable[PartitionDirectory], what: str) -> None:
-        """Raise `LogDirectoryError` if directories are of two clusters."""
         clusters: dict[str, str] = {}
         for each in directories:
             meta = self._metas.get(each.log_directory)
@@ -152,7 +151,6 @@ class _Nodes:
         return where if node_id is None else f"{where} (node {node_id})"
 
     def ensure_replicas(self, found: Sequence[PartitionDirectory]) -> None:
-        """Raise `LogDirectoryError` if two directories of a partition are no two replicas."""
         for one, other in combinations(found, 2):
             nodes = {self.node_id(each.log_directory) for each in (one, other)}
             topic_ids = {_topic_id(each) for each in (one, other)} - {None}

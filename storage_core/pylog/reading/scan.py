@@ -126,7 +126,6 @@ class Scan(RecordStream):
         return f"Scan({', '.join([places, *self._choices()])})"
 
     def _repr_html_(self) -> str:
-        """Return the table that a notebook shows: the plan if there is one, else the logs."""
         return scan_html(self.partitions, self._tasks, ", ".join(self._choices()))
 
     def _choices(self) -> list[str]:

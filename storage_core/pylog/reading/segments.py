@@ -116,7 +116,6 @@ class LogSegmentView:
     def _batches_around(
         self, source: ByteSource, offset: int, end: int
     ) -> tuple[PositionedHeader | None, PositionedHeader | None]:
-        """Return the last batch below ``offset`` that a walk passes, and the first not below."""
         start = self._position_at_or_before(source, offset, end)
         before = None
         for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
@@ -126,12 +125,10 @@ class LogSegmentView:
         return before, None
 
     def _whole_end(self, source: ByteSource, offset: int, end: int) -> int:
-        """Return where whole batches end, walking from the indexed position before ``offset``."""
         position, lowest = self._position_at_or_before(source, offset, end)
         return find_whole_batches(source, position, end, lowest_offset=lowest).end_position
 
     def _position_at_or_before(self, source: ByteSource, offset: int, end: int) -> ProvedPosition:
-        """Return where a batch begins that is not after the one holding ``offset``."""
         if offset <= self.base_offset:
             return self._beginning
         with self.open_offset_index() as index:

@@ -165,7 +165,6 @@ class _Source:
 
 
 def _parts(tasks: Sequence[ScanTask], block_bytes: int, *, is_reversed: bool) -> Iterator[ScanTask]:
-    """Yield parts of a partition's tasks in the order in which they are read."""
     for task in reversed(tasks) if is_reversed else tasks:
         segments = _segments_of(task)
         for segment in reversed(segments) if is_reversed else segments:
@@ -174,7 +173,6 @@ def _parts(tasks: Sequence[ScanTask], block_bytes: int, *, is_reversed: bool) ->
 
 
 def _segments_of(task: ScanTask) -> list[ScanTask]:
-    """Return a task for each slice, with the offsets that lie in it."""
     starts = [max(task.start_offset, each.base_offset) for each in task.slices]
     ends = [*starts[1:], task.end_offset]
     starts[:1] = [task.start_offset]

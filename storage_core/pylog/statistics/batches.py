@@ -59,7 +59,6 @@ class SizeHistogram:
         self._sums += other._sums
 
     def __iter__(self) -> Iterator[SizeCount]:
-        """Yield the ranges that have batches, ascending."""
         for place in np.flatnonzero(self._sums[0]).tolist():
             start = 1 << (place - 1) if place else 0
             yield SizeCount(start, 1 << place, *self._sums[:, place].tolist())
@@ -118,7 +117,6 @@ class TimeHistogram:
         self._add(places, other._sums)
 
     def __iter__(self) -> Iterator[TimeCount]:
-        """Yield the intervals that have batches, ascending."""
         for place, sums in zip(self._places.tolist(), self._sums.T.tolist(), strict=True):
             yield TimeCount(place * self.interval_ms, *sums)
 

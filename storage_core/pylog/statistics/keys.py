@@ -328,7 +328,6 @@ class LargestRecords:
         self._keep(other._kept)
 
     def __iter__(self) -> Iterator[LargeRecord]:
-        """Yield them, the largest first."""
         return iter(self._kept)
 
     def _keep(self, found: list[LargeRecord]) -> None:

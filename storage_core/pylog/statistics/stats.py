@@ -217,7 +217,6 @@ class LogStatistics:
         return f"LogStatistics({shown}, read={self.read!r})"
 
     def _repr_html_(self) -> str:
-        """Return the table of topics that a notebook shows; `html` is the whole page."""
         rows = [
             (
                 *(each["topic"], each["partitions"], each["segments"], each["size_in_bytes"]),

@@ -144,7 +144,6 @@ def _nullable(values: npt.NDArray[np.int64], is_null: npt.NDArray[np.bool_]) -> 
 
 
 def _last_sequences(headers: BatchHeaders) -> npt.NDArray[np.int64]:
-    """Return the sequence of each batch's last record, as it was written."""
     last = (headers.base_sequences + headers.last_offsets - headers.offsets) % _SEQUENCES
     last[headers.base_sequences == NO_SEQUENCE] = NO_SEQUENCE
     return last

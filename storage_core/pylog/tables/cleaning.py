@@ -214,7 +214,6 @@ def _deletions(view: LogView, config: LogConfig) -> list[_Deletion]:
 
 
 def _dirtiness(view: LogView, config: LogConfig) -> _Dirtiness:
-    """Return how dirty a compacted log is."""
     segments = dated_segments(view)
     path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
     params = CleanableParams(

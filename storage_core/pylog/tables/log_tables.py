@@ -236,7 +236,6 @@ def _latest_leader_epoch(view: LogView, last: BatchHeader | None) -> int | None:
 
 
 def _segments(view: LogView) -> Iterator[tuple[object, ...]]:
-    """Yield the segments, after a look at all headers."""
     for index, segment in enumerate(view.segments):
         headers = SegmentHeaders(view, index)
         sums = HeaderSums()
@@ -323,7 +322,6 @@ def _transaction_index(segment: LogSegmentView) -> _IndexState:
 
 
 def _producers(view: LogView) -> Iterator[tuple[object, ...]]:
-    """Yield the content of a partition's snapshots by their offset, then by producer id."""
     for offset in sorted(view.producer_snapshot_offsets):
         name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
@@ -358,7 +356,6 @@ def _first_sequence(entry: ProducerStateEntry) -> int | None:
 
 
 def _leader_epochs(view: LogView) -> Iterator[tuple[object, ...]]:
-    """Yield the leader epochs, oldest first."""
     _ = view.listing  # raises where nothing is known of the partition
     try:
         entries = view.leader_epochs
@@ -396,7 +393,6 @@ def _rows(
 
 
 def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
-    """Yield the findings about the log directories themselves, each directory's together."""
     nodes = nodes_of(
         [*log_directories_of(directory), *(v.directory.log_directory for v in directory)]
     )

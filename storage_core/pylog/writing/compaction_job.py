@@ -273,7 +273,6 @@ class CompactionJob:
                     segment.ensure_there()
 
     def _replace(self, log: UnifiedLog, group: StagedGroup) -> None:
-        """Put the segments of a group in the place of the old ones."""
         io = self._context.io
         new: list[LogSegment] = []
         for staged in group.new:

@@ -357,7 +357,6 @@ class JobCommit:
         )
 
     def _ensure_same(self, rules: TopicRules) -> None:
-        """Raise if a topic is another one than when rows were staged for it."""
         now = self._rules_now(rules)
         if now.partitions == rules.partitions and now.properties == rules.properties:
             return

@@ -188,7 +188,6 @@ class LineAppender:
         return self._partition if partition is None else partition
 
     def _destination_of(self, topic: str | None) -> TopicDestination:
-        """Return where a line goes that names ``topic``, or none."""
         wanted = self._topic if self._topic is not None else topic
         if wanted is None:
             msg = "it names no topic, and --topic is not given"

@@ -219,7 +219,6 @@ class Node:
         return any(each is not None and self._node_id in each.replicas for each in found)
 
     def _is_undecided(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the metadata do not say which nodes have a partition."""
         metadata = self._metadata
         return (
             metadata is None
@@ -237,7 +236,6 @@ class Node:
                 yield NodeProblem(STRAY_PARTITION, directory, reason)
 
     def _stray_reason(self, topic_partition: TopicPartition, path: str) -> str | None:
-        """Return why a partition is not this node's, None if it is, or nobody knows."""
         try:
             topic_id = read_partition_metadata(path).topic_id
         except SegmentVanishedError:
@@ -332,7 +330,6 @@ class Node:
         return None
 
     def _level_reason(self, level: int) -> str | None:
-        """Return why the node does not start on a level of metadata.version, None if it does."""
         lowest, highest = METADATA_VERSION_LEVELS[self.kafka_version]
         if lowest <= level <= highest:
             return None

@@ -94,41 +94,29 @@ class DefaultPartitioner:
     def __init__(
         self,
         partition_count: int,
-        random_source: random.Random,
+        random_source: random.Random | None = None,
         *,
         sticky_batch_bytes: int = STICKY_BATCH_BYTES,
-        ignore_keys: bool = False,
     ) -> None:
         _ensure_count(partition_count)
-        if sticky_batch_bytes < 1:
-            msg = f"sticky_batch_bytes is {sticky_batch_bytes}, it must be at least 1"
-            raise ValueError(msg)
-        self._partition_count = partition_count
-        self._random = random_source
+        self.partition_count = partition_count
+        self._random = random_source or random.Random()  # noqa: S311 - no secret
         self._sticky_batch_bytes = sticky_batch_bytes
-        self._ignore_keys = ignore_keys
-        self._sticky = random_source.randrange(partition_count)
+        self._sticky = self._random.randrange(partition_count)
         self._sticky_bytes = 0
 
-    def partition(self, key: bytes | None, size_bytes: int) -> int:
-        """Return the partition of one record of ``size_bytes`` encoded bytes."""
-        if key is not None and not self._ignore_keys:
-            return partition_of_key(key, self._partition_count)
-        partition = self._sticky
-        self._sticky_bytes += size_bytes
-        if self._sticky_bytes >= self._sticky_batch_bytes:
-            self._sticky = self._random.randrange(self._partition_count)
-            self._sticky_bytes = 0
-        return partition
+    def __call__(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """Return the partition of each row."""
+        keys = batch.column("key")
+        # Sizes matter for records without keys alone.
+        sizes_bytes = record_sizes(batch) if keys.null_count else _NO_SIZES
+        return self.partition_column(keys, sizes_bytes)
 
     def partition_column(
         self, keys: pa.Array, sizes_bytes: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int32]:
-        """Return the partitions of many records, the same that `partition` gives one by one."""
-        if self._ignore_keys:
-            partitions = np.full(len(keys), kernel.NULL_KEY, dtype=np.int32)
-        else:
-            partitions = partitions_of_keys(keys, self._partition_count)
+        """Return the partitions of many records, from their keys and encoded sizes."""
+        partitions = partitions_of_keys(keys, self.partition_count)
         without_key = np.flatnonzero(partitions == kernel.NULL_KEY)
         if without_key.size:
             partitions[without_key] = self._spread(sizes_bytes[without_key])
@@ -147,7 +135,7 @@ class DefaultPartitioner:
                 self._sticky_bytes += int(totals[-1]) - before
                 break
             partitions[first : last + 1] = self._sticky
-            self._sticky = self._random.randrange(self._partition_count)
+            self._sticky = self._random.randrange(self.partition_count)
             self._sticky_bytes = 0
             first, before = last + 1, int(totals[last])
         return partitions
@@ -180,9 +168,9 @@ class RoundRobinPartitioner:
         self._partition_count = partition_count
         self._counter = 0
 
-    def partition(self) -> int:
-        """Return the partition of the next record."""
-        return int(self.partitions(1)[0])
+    def __call__(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """Return the partition of each row."""
+        return self.partitions(batch.num_rows)
 
     def partitions(self, count: int) -> npt.NDArray[np.int32]:
         """Return the partitions of the next ``count`` records; int32."""
@@ -205,6 +193,10 @@ class IntegerKeyPartitioner:
     def __init__(self, partition_count: int) -> None:
         _ensure_count(partition_count)
         self._partition_count = partition_count
+
+    def __call__(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """Return the partition of each row."""
+        return self.partition_column(batch.column("key"))
 
     def partition(self, key: int | bytes | str) -> int:
         """Return the partition of ``key``; `ValueError` if it is not a decimal number."""
@@ -254,21 +246,6 @@ def record_sizes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
     return sizes
 
 
-class ByKey:
-    """Kafka's default partitioner as a function of a record batch; see `DefaultPartitioner`."""
-
-    def __init__(self, partition_count: int, random_source: random.Random | None = None) -> None:
-        self.partition_count = partition_count
-        self._partitioner = DefaultPartitioner(partition_count, random_source or random.Random())  # noqa: S311 - no secret
-
-    def __call__(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
-        """Return the partition of each row."""
-        keys = batch.column("key")
-        # Sizes matter for records without keys alone.
-        sizes_bytes = record_sizes(batch) if keys.null_count else _NO_SIZES
-        return self._partitioner.partition_column(keys, sizes_bytes)
-
-
 class PartitionAssignment:
     """Assigns rows to the partitions of one topic. One thread."""
 
@@ -278,7 +255,7 @@ class PartitionAssignment:
         self._topic = topic
         self._partitions = partitions
         self._partitioner = partitioner
-        self._by_key: ByKey | None = None
+        self._by_key: DefaultPartitioner | None = None
 
     def assign(
         self,
@@ -320,7 +297,7 @@ class PartitionAssignment:
             raise ValueError(msg)
         return chosen.astype(np.int64)
 
-    def _by_key_now(self) -> ByKey:
+    def _by_key_now(self) -> DefaultPartitioner:
         """Return the default partitioner over the partitions that are there now."""
         count = len(self._partitions)
         if set(range(count)) != set(self._partitions):
@@ -331,7 +308,7 @@ class PartitionAssignment:
             )
             raise ValueError(msg)
         if self._by_key is None or self._by_key.partition_count != count:
-            self._by_key = ByKey(count)
+            self._by_key = DefaultPartitioner(count)
         return self._by_key
 
 
@@ -354,24 +331,10 @@ def rows_by_partition(
     yield from zip(firsts.tolist(), np.split(order, starts), strict=True)
 
 
-def _default(count: int) -> Partitioner | None:
-    return None if count == 1 else ByKey(count)
-
-
-def _round_robin(count: int) -> Partitioner:
-    partitioner = RoundRobinPartitioner(count)
-    return lambda batch: partitioner.partitions(batch.num_rows)
-
-
-def _integer_key(count: int) -> Partitioner:
-    partitioner = IntegerKeyPartitioner(count)
-    return lambda batch: partitioner.partition_column(batch.column("key"))
-
-
 _BY_NAME: dict[str, Callable[[int], Partitioner | None]] = {
-    "default": _default,
-    "round_robin": _round_robin,
-    "integer_key": _integer_key,
+    "default": lambda count: None if count == 1 else DefaultPartitioner(count),
+    "round_robin": RoundRobinPartitioner,
+    "integer_key": IntegerKeyPartitioner,
 }
 
 
@@ -401,5 +364,6 @@ class NamedPartitioner:
         """Return the partition of each row."""
         if self._partitioner is None or self._count != len(self._partitions):
             self._count = len(self._partitions)
-            self._partitioner = partitioner_for(self._name, self._count) or ByKey(self._count)
+            chosen = partitioner_for(self._name, self._count)
+            self._partitioner = chosen or DefaultPartitioner(self._count)
         return self._partitioner(batch)

@@ -381,7 +381,6 @@ def _found(directory: str, topic: str) -> tuple[NewTopic | None, list[TopicParti
 
 
 def _announced(directory: str, topic: str) -> NewTopic | None:
-    """Return a topic as a commit is making it; None if no commit does."""
     manifest = read_manifest(directory)
     topics = () if manifest is None else manifest.new_topics
     return next((each for each in topics if each.topic == topic), None)

@@ -240,7 +240,6 @@ def _candidates(log_directory: str, server_properties: ServerProperties | None) 
 
 
 def _owner(directory: str) -> MetaProperties | None:
-    """Return what ``meta.properties`` says of a log directory, None if there is no such file."""
     try:
         return read_meta_properties(os.path.join(directory, META_PROPERTIES))  # noqa: PTH118
     except SegmentVanishedError:
@@ -346,7 +345,6 @@ class TopicConfigSources:
         return self._found(layers, self._find_gap(layers, stored, of_cluster))
 
     def _ensure_sound(self, layers: Layers) -> None:
-        """Raise `InvalidRecordError` if what the metadata say is not a configuration."""
         try:
             LogConfig.from_properties(_merged(layers))
         except ValueError as error:
@@ -359,7 +357,6 @@ class TopicConfigSources:
         stored: Mapping[str, str] | None,
         of_cluster: ClusterTopicConfig | None,
     ) -> ConfigGap | None:
-        """Return why a topic's configuration is not known, None if it is."""
         if of_cluster is None:
             return None if self._has_file or stored is not None else ConfigGap(None)
         own = of_cluster.properties
@@ -381,7 +378,6 @@ class TopicConfigSources:
         return None
 
     def _missing(self, layers: Layers) -> list[str]:
-        """Return which of the properties that decide nobody names."""
         named = _merged(layers)
         if _POLICY not in named:
             return [_POLICY, *(name for name in _DECIDING[self._cleanup] if name not in named)]
@@ -405,12 +401,10 @@ class TopicConfigSources:
 
 
 def _merged(layers: Layers) -> dict[str, str]:
-    """Return all properties; of several values the last one."""
     return {name: text for layer in layers.values() for name, text in layer.items()}
 
 
 def _source(layers: Layers, name: str) -> ConfigSource:
-    """Return where the value of a property comes from."""
     return next(
         (source for source in reversed(layers) if name in layers[source]),
         ConfigSource.DEFAULT_CONFIG,
@@ -491,7 +485,6 @@ def known_topic_configs(
 
 
 def _ensure_known(found: Mapping[str, FoundTopicConfig], *, has_given: bool) -> None:
-    """Raise `UnknownTopicConfigError` if a topic's configuration is neither known nor given."""
     gaps = {
         topic: each.gap
         for topic, each in found.items()

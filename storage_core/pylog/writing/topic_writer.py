@@ -184,7 +184,6 @@ class TopicDestination:
             self._to_make.update(self._default_partitions)
 
     def _end_rows(self) -> None:
-        """Make a batch of the rows that came one by one."""
         if self._rows:
             partitions = np.array(self._partitions, dtype=np.int64)
             self._batches.append((rows_to_batch(self._rows), partitions))

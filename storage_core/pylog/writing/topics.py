@@ -357,7 +357,6 @@ def alter_topic(
 def _changed(
     own: Mapping[str, str], properties: Mapping[str, str], deleted: Collection[str], topic: str
 ) -> dict[str, str]:
-    """Return a topic's own properties after the change."""
     for name in deleted:
         if name in properties:
             msg = f"property {name} is both to be set and to be deleted"
@@ -371,7 +370,6 @@ def _changed(
 
 
 def _ensure_more(topic: str, existing: list[int], partitions: int) -> None:
-    """Raise unless partitions can be added, up to the number ``partitions``."""
     ensure_possible_count(partitions)
     if topic in INTERNAL_TOPICS:
         msg = (

@@ -191,7 +191,6 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
 def _config_to_be(
     manager: LogManager, topic: str, config: LogConfig | Mapping[str, str] | None
 ) -> LogConfig:
-    """Return the configuration that a topic has, or is to have if it is not there."""
     if logs_of_topic(manager, topic):
         return manager.config_of(topic)
     return manager.config.with_properties(_properties(config))
@@ -206,7 +205,6 @@ def _open_topic(
     *,
     may_grow: bool,
 ) -> dict[int, UnifiedLog]:
-    """Return the topic's logs, made as far as they are not there."""
     logs = logs_of_topic(manager, topic)
     if not logs:
         create_topic(
@@ -246,7 +244,6 @@ def _config(config: LogConfig | Mapping[str, str]) -> LogConfig:
 
 
 def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:
-    """Return the properties that are not as in Kafka's defaults."""
     if config is None:
         return {}
     if isinstance(config, Mapping):
@@ -265,7 +262,6 @@ def _with_first_made(batches: _Batches) -> _Batches:
 
 
 def _batches(records: object, names: ColumnNames) -> _Batches:
-    """Return record batches with standard column names, and the rows' partitions if given."""
     if isinstance(records, pa.RecordBatch):
         records = pa.Table.from_batches([records])
     if isinstance(records, _ArrowStream):

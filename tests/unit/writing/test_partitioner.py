@@ -138,17 +138,24 @@ def test_a_partition_count_out_of_range_is_refused(count: int) -> None:
             make()
 
 
+def spread(partitioner: DefaultPartitioner, *records: tuple[bytes | None, int]) -> list[int]:
+    """Return the partitions of records, by their keys and sizes."""
+    keys = pa.array([key for key, _ in records], pa.binary())
+    sizes = np.array([size for _, size in records], dtype=np.int64)
+    found: list[int] = partitioner.partition_column(keys, sizes).tolist()
+    return found
+
+
 def test_a_keyed_record_does_not_touch_the_sticky_partition() -> None:
     partitioner = DefaultPartitioner(1000, random.Random(1))
-    before = partitioner.partition(None, 1)
-    assert partitioner.partition(b"abc", 1 << 20) == 107
-    assert partitioner.partition(b"", 1 << 20) == 681
-    assert partitioner.partition(None, 1) == before
+    [before] = spread(partitioner, (None, 1))
+    assert spread(partitioner, (b"abc", 1 << 20), (b"", 1 << 20)) == [107, 681]
+    assert spread(partitioner, (None, 1)) == [before]
 
 
 def test_records_without_a_key_stay_until_a_batch_is_full() -> None:
     partitioner = DefaultPartitioner(1000, random.Random(1), sticky_batch_bytes=100)
-    found = [partitioner.partition(None, 30) for _ in range(12)]
+    found = spread(partitioner, *[(None, 30)] * 12)
     # The fourth reaches 100 bytes and still belongs.
     assert len(set(found[:4])) == len(set(found[4:8])) == len(set(found[8:])) == 1
     assert len(set(found)) == 3
@@ -156,29 +163,17 @@ def test_records_without_a_key_stay_until_a_batch_is_full() -> None:
 
 def test_a_batch_that_is_full_to_the_byte_ends() -> None:
     partitioner = DefaultPartitioner(1000, random.Random(1), sticky_batch_bytes=60)
-    found = [partitioner.partition(None, 30) for _ in range(4)]
+    found = spread(partitioner, *[(None, 30)] * 4)
     assert found[0] == found[1] != found[2] == found[3]
 
 
 def test_sticky_partitions_are_drawn_uniformly_from_all() -> None:
     partitioner = DefaultPartitioner(4, random.Random(1), sticky_batch_bytes=1)
-    found = [partitioner.partition(None, 1) for _ in range(4_000)]
+    found = spread(partitioner, *[(None, 1)] * 4_000)
     counts = [found.count(partition) for partition in range(4)]
     assert sum(counts) == 4_000
     assert min(counts) > 900
     assert any(one == other for one, other in pairwise(found))
-
-
-def test_keys_can_be_ignored() -> None:
-    partitioner = DefaultPartitioner(1000, random.Random(1), ignore_keys=True)
-    keys = pa.array([b"a", None, b"c"])
-    sticky = partitioner.partition(b"abc", 1)
-    assert partitioner.partition_column(keys, np.ones(3, dtype=np.int64)).tolist() == [sticky] * 3
-
-
-def test_a_sticky_batch_of_no_bytes_is_refused() -> None:
-    with pytest.raises(ValueError, match="sticky_batch_bytes is 0, it must be at least 1"):
-        DefaultPartitioner(3, random.Random(1), sticky_batch_bytes=0)
 
 
 @given(
@@ -191,23 +186,28 @@ def test_a_sticky_batch_of_no_bytes_is_refused() -> None:
 def test_columns_are_spread_as_their_records_one_by_one(
     columns: list[list[tuple[bytes | None, int]]], sticky_batch_bytes: int
 ) -> None:
-    one_by_one, by_column = (
-        DefaultPartitioner(50, random.Random(3), sticky_batch_bytes=sticky_batch_bytes)
-        for _ in range(2)
-    )
+    source = random.Random(3)
+    sticky, sticky_bytes = source.randrange(50), 0
+    partitioner = DefaultPartitioner(50, random.Random(3), sticky_batch_bytes=sticky_batch_bytes)
     for column in columns:
-        keys = pa.array([key for key, _ in column], pa.binary())
-        sizes = np.array([size for _, size in column], dtype=np.int64)
-        expected = [one_by_one.partition(key, size) for key, size in column]
-        assert by_column.partition_column(keys, sizes).tolist() == expected
+        expected = []
+        for key, size in column:
+            if key is not None:
+                expected.append((murmur2(key) & 0x7FFFFFFF) % 50)
+                continue
+            expected.append(sticky)
+            sticky_bytes += size
+            if sticky_bytes >= sticky_batch_bytes:
+                sticky, sticky_bytes = source.randrange(50), 0
+        assert spread(partitioner, *column) == expected
 
 
 def test_round_robin_begins_at_0_and_goes_on() -> None:
     partitioner = RoundRobinPartitioner(3)
-    assert partitioner.partition() == 0
+    assert partitioner.partitions(1).tolist() == [0]
     assert partitioner.partitions(4).tolist() == [1, 2, 0, 1]
     assert partitioner.partitions(0).tolist() == []
-    assert partitioner.partition() == 2
+    assert partitioner.partitions(1).tolist() == [2]
 
 
 def test_the_round_robin_counter_wraps_as_kafkas_int_does() -> None:
