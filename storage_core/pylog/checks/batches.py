@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity, warning
+from pylog.checks.findings import Finding, Severity, about_batch
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -246,26 +247,19 @@ def is_filled_empty(headers: BatchHeaders) -> npt.NDArray[np.bool_]:
     return filled
 
 
-def empty_batch_findings(segment: LogSegmentView, window: Window) -> Iterator[Finding]:
+def empty_batch_findings(window: Window) -> Iterator[Finding]:
     """Yield an error for each batch whose record count is 0 although it holds something.
 
     Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
     """
     headers = window.headers
     for index in np.flatnonzero(is_filled_empty(headers)).tolist():
-        size = int(headers.sizes_bytes[index])
-        position = window.position_of(index)
-        yield Finding(
-            Severity.ERROR,
-            "filled_empty_batch",
-            segment.file_path(),
-            f"batch has a record count of 0, but {size - RECORD_BATCH_OVERHEAD} bytes follow its "
-            "header: no reader looks at them",
-            position,
-            position + size,
-            int(headers.offsets[index]),
-            int(headers.last_offsets[index]) + 1,
+        message = (
+            "batch has a record count of 0, but "
+            f"{int(headers.sizes_bytes[index]) - RECORD_BATCH_OVERHEAD} bytes follow its header: "
+            "no reader looks at them"
         )
+        yield about_batch(Severity.ERROR, "filled_empty_batch", message, window, index)
 
 
 def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]:
@@ -339,7 +333,7 @@ class LegacyFindings:
         self._count = 0
         self._first: Finding | None = None
 
-    def add(self, walk: SegmentWalk, window: Window) -> dict[int, WrappedOffsets]:
+    def add(self, window: Window) -> dict[int, WrappedOffsets]:
         """Look into the compressed messages of a window; return what each has, by its place."""
         headers = window.headers
         found: dict[int, WrappedOffsets] = {}
@@ -359,17 +353,7 @@ class LegacyFindings:
                 continue
             self._count += 1
             if self._first is None:
-                position = window.file_position + start
-                self._first = Finding(
-                    Severity.INFO,
-                    "mixed_wrapper",
-                    walk.segment.file_path(),
-                    "",
-                    position,
-                    position + size,
-                    last_offset,
-                    last_offset + 1,
-                )
+                self._first = about_batch(Severity.INFO, "mixed_wrapper", "", window, at)
         return found
 
     def _messages(self, entry: memoryview, codec_id: int, magic: int) -> memoryview:
@@ -412,24 +396,14 @@ class TimestampFindings:
             wrong &= headers.is_v2 | is_timed
         places = np.flatnonzero(wrong)
         self._count += places.size
+        located = replace(window, headers=headers)
         for at in places[: _MOST_NAMED - len(self._named)].tolist():
-            position = window.file_position + int(headers.positions[at])
-            last_offset = int(headers.last_offsets[at])
-            # The message of v0 and v1 is named by the one offset that its header has.
-            base = headers.offsets[at]
-            self._named.append(
-                warning(
-                    "header_timestamp",
-                    window.path,
-                    f"the header's largest timestamp is {headers.max_timestamps[at]}, and the "
-                    f"latest of the records is {latest[at]}",
-                )._replace(
-                    position=position,
-                    end_position=position + int(headers.sizes_bytes[at]),
-                    next_offset=int(base),
-                    end_offset=last_offset + 1,
-                )
+            message = (
+                f"the header's largest timestamp is {headers.max_timestamps[at]}, and the latest "
+                f"of the records is {latest[at]}"
             )
+            found = about_batch(Severity.WARNING, "header_timestamp", message, located, at)
+            self._named.append(found)
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each batch, for the first ones if there are many."""
@@ -453,7 +427,7 @@ class EpochFindings:
         self._latest = NO_PARTITION_LEADER_EPOCH
         self._has_gone_back = self._has_disagreed = False
 
-    def add(self, segment: LogSegmentView, window: Window) -> Iterator[Finding]:
+    def add(self, window: Window) -> Iterator[Finding]:
         """Yield what is wrong with the epochs of these batches."""
         headers = window.headers
         epochs = headers.partition_leader_epochs
@@ -467,17 +441,9 @@ class EpochFindings:
         if back.size and not self._has_gone_back:
             self._has_gone_back = True
             at = int(back[0])
-            place = int(which[at])
-            position = window.file_position + int(headers.positions[place])
-            yield Finding(
-                Severity.WARNING,
-                "leader_epoch_back",
-                segment.file_path(),
-                f"batch has leader epoch {known[at]}, but the one before it has {before[at]}",
-                position,
-                position + int(headers.sizes_bytes[place]),
-                int(headers.offsets[place]),
-                int(headers.last_offsets[place]) + 1,
+            message = f"batch has leader epoch {known[at]}, but the one before it has {before[at]}"
+            yield about_batch(
+                Severity.WARNING, "leader_epoch_back", message, window, int(which[at])
             )
         if self._starts.size and not self._has_disagreed:
             entry = np.searchsorted(self._starts, offsets, side="right") - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity, info, warning
+from pylog.checks.findings import Finding, Severity, info, named, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -127,13 +127,7 @@ def _pending_commit(view: LogView) -> Iterator[Finding]:
         f"a commit of {manifest.key} is under way or was interrupted; none of it is read: the log "
         f"ends at offset {end}. Whatever opens the log directory to write next completes it"
     )
-    yield Finding(
-        Severity.INFO,
-        PENDING_COMMIT,
-        path,
-        message,
-        next_offset=end,
-    )
+    yield info(PENDING_COMMIT, path, message)._replace(next_offset=end)
 
 
 def _missing_logs(view: LogView) -> Iterator[Finding]:
@@ -145,8 +139,7 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     bases = view.listing.base_offsets_without_log
     if not bases:
         return
-    more = len(bases) - _LISTED
-    listed = ", ".join(map(str, bases[:_LISTED])) + (f" and {more} more" if more > 0 else "")
+    listed = named(list(map(str, bases)))
     message = f"index files have no .log file beside them, at base offsets {listed}"
     severity = Severity.WARNING
     if not view.segments:

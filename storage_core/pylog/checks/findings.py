@@ -12,9 +12,14 @@ Source: LogManager, LogLoader, LogSegment.recover, ReplicaManager, MetaPropertie
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.locations import printable_location
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.record.batch_scan import Window
 
 FINDINGS = """\
 Problems of a log, and what else is worth knowing; no row if there is nothing.
@@ -143,6 +148,28 @@ def missing_index(kind: str, path: str) -> Finding:
 def info(code: str, path: str, message: str) -> Finding:
     """Return what is worth knowing of a whole file."""
     return Finding(Severity.INFO, code, path, message)
+
+
+def about_batch(severity: Severity, code: str, message: str, window: Window, place: int) -> Finding:
+    """Return a finding about one batch of a window, by its place there."""
+    headers = window.headers
+    position = window.position_of(place)
+    return Finding(
+        severity,
+        code,
+        window.path,
+        message,
+        position,
+        position + int(headers.sizes_bytes[place]),
+        int(headers.offsets[place]),
+        int(headers.last_offsets[place]) + 1,
+    )
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are: ``a, b and 3 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 class FindingCode(NamedTuple):

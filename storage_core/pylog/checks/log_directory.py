@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Finding, Severity, info, warning
+from pylog.checks.findings import Finding, Severity, info, named, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -269,10 +269,8 @@ def _absent_partitions(
         offsets = _offsets_in(path, name)
         others = [each for each in ends if each in offsets and each not in missed]
         if others:
-            listed = ", ".join(map(str, others[:_LISTED]))
-            more = len(others) - _LISTED
-            text = f"{listed} and {more} more" if more > 0 else listed
-            message = f"names partitions that have no directory here: {text}"
+            listed = named(list(map(str, others)), _LISTED)
+            message = f"names partitions that have no directory here: {listed}"
             yield info("absent_partition", join(path, name), message)
 
 

@@ -28,7 +28,7 @@ from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import INDEX_FILE_SUFFIX
 from pylog.files.storage import open_file
-from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
+from pylog.reading.headers import has_horizon
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -144,8 +144,7 @@ class OffsetAccount:
         self._records += int(held.sum()) - control
         self._holes += int((spans - held).sum())
         if not self._is_compacted:
-            has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
-            self._is_compacted = self._holes > 0 or bool(has_horizon.any())
+            self._is_compacted = self._holes > 0 or bool(has_horizon(headers).any())
         self._next_offset = int(lasts[-1]) + 1
 
     def _add(self, gap: OffsetGap) -> None:

@@ -298,13 +298,13 @@ class _Check:
         is_lost = walk.is_refused | is_filled_empty(window.headers)
         lost_bytes = int(window.headers.sizes_bytes[is_lost].sum())
         self._scanned_bytes += window.size_bytes - lost_bytes
-        yield from empty_batch_findings(walk.segment, window)
+        yield from empty_batch_findings(window)
         indexes.add(window)
         self._time_indexes.add(window)
         self._transactions.add(window)
         self._snapshots.add(window)
-        self._account.add(walk, window, self._legacy.add(walk, window), is_lost)
-        yield from self._epochs.add(walk.segment, window)
+        self._account.add(walk, window, self._legacy.add(window), is_lost)
+        yield from self._epochs.add(window)
         yield from self._sequences.add(walk.segment, window)
 
     def _is_last_unreadable(self) -> bool:

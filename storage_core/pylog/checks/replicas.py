@@ -25,8 +25,7 @@ from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.headers import header_windows
-from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
+from pylog.reading.headers import has_horizon, header_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -129,7 +128,7 @@ class _Batches:
                     headers.partition_leader_epochs,
                     headers.crcs,
                     np.where(is_v2, headers.record_counts, headers.sizes_bytes),
-                    is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0),
+                    has_horizon(headers),
                 ]
             )
 

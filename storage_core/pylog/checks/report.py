@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import FINDINGS, Finding, Severity
+from pylog.checks.findings import FINDINGS, Finding, Severity, named
 from pylog.lazy_modules import LazyModule
 from pylog.locations import name_of, parent_of, printable_location
 from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
@@ -204,7 +204,7 @@ class DoctorReport:
         gone = [name_of(each.path) for each in self.gone]
         if gone:
             sentences.append(
-                f"Nothing is left of {_names(gone)}: a broker makes empty logs, unless it gets the "
+                f"Nothing is left of {named(gone)}: a broker makes empty logs, unless it gets the "
                 "records from another replica"
             )
         not_live = [each for directory in self.directories for each in directory.findings]
@@ -213,7 +213,7 @@ class DoctorReport:
             *(name_of(parent_of(each.path)) for each in not_live if each.code == "lost_at_start"),
         ]
         if losing:
-            sentences.append(f"A broker that starts on this loses records of {_names(losing)}")
+            sentences.append(f"A broker that starts on this loses records of {named(losing)}")
         return sentences
 
     @property
@@ -261,20 +261,11 @@ class DoctorReport:
         )
 
 
-_NAMED = 3
-
-
 _GONE = ("absent_partition", "empty_partition")
 
 
-def _names(partitions: Sequence[str]) -> str:
-    names = ", ".join(partitions[:_NAMED])
-    more = len(partitions) - _NAMED
-    return f"{names} and {more} more" if more > 0 else names
-
-
 def _names_of(partitions: Sequence[PartitionReport]) -> str:
-    return _names([str(each.topic_partition) for each in partitions])
+    return named([str(each.topic_partition) for each in partitions])
 
 
 def _has(partition: PartitionReport, code: str) -> bool:

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.cleaner.batch_retention import has_horizon
 from pylog.errors import CorruptRecordError
 from pylog.kernels import rebuild_batches as kernel
 from pylog.model import NO_TIMESTAMP
 from pylog.native.checksum import crc32c
+from pylog.reading.headers import has_horizon
 from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     COMPRESSION_CODEC_MASK,

@@ -31,7 +31,7 @@ import numpy as np
 
 from pylog.errors import InvalidRecordError
 from pylog.model import ControlRecordType
-from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
+from pylog.reading.headers import has_horizon
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
@@ -210,12 +210,6 @@ class BatchRetentionRules:
         )
         kept: BoolArray = is_active & is_last
         return kept
-
-
-def has_horizon(headers: BatchHeaders) -> BoolArray:
-    """Return which batches have a delete horizon, in the place of their base timestamp."""
-    mask: BoolArray = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
-    return mask
 
 
 # Which records of a batch stay.

@@ -31,8 +31,9 @@ from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.internal_topics.control_messages import control_json, has_control_json
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.kernels import write_lines as kernel
-from pylog.model import NO_SEQUENCE, CompressionType, ControlRecordType
-from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, MAGIC_OFFSET, MAGIC_VALUE_V2
+from pylog.model import CompressionType, ControlRecordType
+from pylog.reading.headers import has_horizon, last_sequences
+from pylog.record.batch_header import MAGIC_OFFSET, MAGIC_VALUE_V2
 from pylog.record.batch_scan import find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type, parse_end_transaction_marker
@@ -436,15 +437,6 @@ _JSON_KEY_AND_VALUE = (
     ',"payload":$ifValue($value{style}$)$ifNoValue(null$)$)'
 )
 
-_MOST_SEQUENCE = 0x7FFFFFFF
-
-
-def _last_sequences(headers: BatchHeaders) -> npt.NDArray[np.int64]:
-    bases = headers.base_sequences
-    lasts = (bases + headers.last_offsets - headers.offsets) & _MOST_SEQUENCE
-    return np.where(bases == NO_SEQUENCE, NO_SEQUENCE, lasts)
-
-
 # Of a table of batches, for the kernel. The base offset is the last one in v0 and v1; the base
 # timestamp is the delete horizon of a batch that has one.
 _COLUMNS: dict[str, Callable[[BatchHeaders], npt.NDArray[Any]]] = {
@@ -452,13 +444,13 @@ _COLUMNS: dict[str, Callable[[BatchHeaders], npt.NDArray[Any]]] = {
     "lastOffset": lambda of: of.last_offsets,
     "count": lambda of: of.record_counts,
     "baseSequence": lambda of: of.base_sequences,
-    "lastSequence": _last_sequences,
+    "lastSequence": last_sequences,
     "producerId": lambda of: of.producer_ids,
     "producerEpoch": lambda of: of.producer_epochs,
     "partitionLeaderEpoch": lambda of: of.partition_leader_epochs,
     "isTransactional": lambda of: of.is_transactional,
     "isControl": lambda of: of.is_control,
-    "hasDeleteHorizon": lambda of: of.is_v2 & (of.attributes & DELETE_HORIZON_FLAG_MASK != 0),
+    "hasDeleteHorizon": has_horizon,
     "baseTimestamp": lambda of: of.base_timestamps,
     "position": lambda of: of.positions,
     "timestampType": lambda of: np.where(of.magics == 0, 0, 1 + of.is_append_time),

@@ -49,6 +49,7 @@ from pylog.files.storage import open_file
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import CompressionType, TopicPartition
+from pylog.reading.headers import valid_checksums
 from pylog.record.batch_header import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
@@ -60,7 +61,7 @@ from pylog.record.batch_header import (
     RECORD_OVERHEAD_V0,
     SIZE_OFFSET,
 )
-from pylog.record.batch_scan import Window, find_bad_checksum, find_batches
+from pylog.record.batch_scan import Window, find_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -140,7 +141,7 @@ class BatchLines:
         headers = scan.headers.select(chosen)
         table = batch_table(headers)
         table[:, POSITION] += start
-        table[:, IS_VALID] = _valid_batches(scan)[chosen]
+        table[:, IS_VALID] = valid_checksums(scan)[chosen]
         for column, value in self._changes.items():
             table[:, column] = value
         self._invalid_batches = len(table) - int(table[:, IS_VALID].sum())
@@ -266,17 +267,6 @@ def _wanted_records(
     kept_rows = np.diff(ends)
     stays = (kept_rows > 0) | ((batch_rows == 0) & (table[:, COUNT] == 0))
     return table[stays], kept_rows[stays], records.filter(is_in)
-
-
-def _valid_batches(scan: Window) -> npt.NDArray[np.bool_]:
-    is_valid = np.ones(len(scan.headers), dtype=np.bool_)
-    left = is_valid.copy()
-    bad = find_bad_checksum(scan)
-    while bad is not None:
-        is_valid[bad.index] = False
-        left[: bad.index + 1] = False
-        bad = find_bad_checksum(scan, left)
-    return is_valid
 
 
 _WINDOW_BYTES = 1 << 22

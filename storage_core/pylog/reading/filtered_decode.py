@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import bytes_array, fixed_width_array, record_schema
+from pylog.columnar.arrow_schema import bytes_array, fixed_width_array, int64_values, record_schema
 from pylog.columnar.batch_search import BatchSearch, ByteSearch
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.encode_input import binary_column
@@ -78,8 +78,7 @@ def passing_rows(where: RecordFilter, batch: pa.RecordBatch) -> BoolArray:
     if "timestamp" in where.columns:
         column = batch.column("timestamp")
         scale = 1000 if column.type.unit == "us" else 1
-        stamps = np.frombuffer(column.buffers()[1], np.int64)
-        stamps = stamps[column.offset : column.offset + len(column)]
+        stamps = int64_values(column)
         if where.min_timestamp is not None:
             passes &= stamps >= min(_HIGHEST, where.min_timestamp * scale)
         if where.max_timestamp is not None:
@@ -112,16 +111,9 @@ class FilteredDecoder:
         self.has_given_more = False
         self._where = where
         first = record_schema(("offset", *where.columns), timestamp_unit="ms")
-        self._first = RecordDecoder(
-            topic_partition,
-            first,
-            decompressor=decompressor,
-        )
-        self._second = RecordDecoder(
-            topic_partition,
-            _with_offset(schema),
-            decompressor=decompressor,
-        )
+        self._first = RecordDecoder(topic_partition, first, decompressor=decompressor)
+        both = _with_columns(schema, ("offset",))
+        self._second = RecordDecoder(topic_partition, both, decompressor=decompressor)
 
     @property
     def finished_batches(self) -> int:
@@ -145,7 +137,7 @@ class FilteredDecoder:
             # The last offset of a batch is not below its records', that of the one before is.
             mask[np.searchsorted(headers.last_offsets, passing)] = True
         for batch in self._second.decode(window.select(mask), start_offset, end_offset):
-            offsets = _int64s(batch, "offset")
+            offsets = int64_values(batch.column("offset"))
             # Both passes give offsets in order, so what lies before this batch is done with.
             while offset_arrays and offset_arrays[0][-1] < offsets[0]:
                 offset_arrays.popleft()
@@ -163,7 +155,7 @@ class FilteredDecoder:
     ) -> Iterator[npt.NDArray[np.int64]]:
         """Yield the offsets of the records that pass, in order."""
         for batch in self._first.decode(window, start_offset, end_offset):
-            passing = _int64s(batch, "offset")[passing_rows(self._where, batch)]
+            passing = int64_values(batch.column("offset"))[passing_rows(self._where, batch)]
             if passing.size:
                 yield passing
 
@@ -179,18 +171,6 @@ def _between(
         start, end = np.searchsorted(passing, first), np.searchsorted(passing, last, "right")
         parts.append(passing[start:end])
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-
-
-def _with_offset(schema: pa.Schema) -> pa.Schema:
-    if "offset" in schema.names:
-        return schema
-    return schema.append(record_schema(("offset",)).field(0))
-
-
-def _int64s(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
-    column = batch.column(name)
-    values: npt.NDArray[np.int64] = np.frombuffer(column.buffers()[1], np.int64)
-    return values[column.offset : column.offset + len(column)]
 
 
 def _taken(batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> pa.RecordBatch:
@@ -253,11 +233,8 @@ class SearchDecoder:
         self._where = where
         self._rows = RowFilter(where)
         self._search = BatchSearch(where.required_bytes, decompressor)
-        self._decoder = RecordDecoder(
-            topic_partition,
-            _with_columns(schema, where.columns),
-            decompressor=decompressor,
-        )
+        columns = _with_columns(schema, where.columns)
+        self._decoder = RecordDecoder(topic_partition, columns, decompressor=decompressor)
         self._candidates: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._given_after = -1
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.model import NO_TIMESTAMP, CompressionType
+from pylog.model import NO_SEQUENCE, NO_TIMESTAMP, CompressionType
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, UNKNOWN_RECORD_COUNT
+from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,15 +96,42 @@ def codec_label(codec_id: int) -> str:
     return f"unknown ({codec_id})"
 
 
+def has_horizon(headers: BatchHeaders) -> npt.NDArray[np.bool_]:
+    """Return which batches have a delete horizon, in the place of their base timestamp."""
+    mask: npt.NDArray[np.bool_] = headers.is_v2 & (
+        headers.attributes & DELETE_HORIZON_FLAG_MASK != 0
+    )
+    return mask
+
+
+def last_sequences(headers: BatchHeaders) -> npt.NDArray[np.int64]:
+    """Return the sequence of each batch's last record, as it was written."""
+    bases = headers.base_sequences
+    # From 2^31-1 on they begin again at 0.
+    lasts = (bases + headers.last_offsets - headers.offsets) & 0x7FFFFFFF
+    return np.where(bases == NO_SEQUENCE, NO_SEQUENCE, lasts)
+
+
+def valid_checksums(scan: Window) -> npt.NDArray[np.bool_]:
+    """Return whether the checksum of each batch is right."""
+    is_valid = np.ones(len(scan.headers), dtype=np.bool_)
+    left = is_valid.copy()
+    bad = find_bad_checksum(scan)
+    while bad is not None:
+        is_valid[bad.index] = False
+        left[: bad.index + 1] = False
+        bad = find_bad_checksum(scan, left)
+    return is_valid
+
+
 def first_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
     """Return the timestamp of each batch's first record, as far as its header knows it.
 
     The largest one where it does not: where the broker stamped the batch, or a delete horizon has
     taken the field's place; `NO_TIMESTAMP` where there is none at all.
     """
-    has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
     has_no_record_timestamp = (
-        headers.is_append_time | has_horizon | (headers.base_timestamps == NO_TIMESTAMP)
+        headers.is_append_time | has_horizon(headers) | (headers.base_timestamps == NO_TIMESTAMP)
     )
     first: npt.NDArray[np.int64] = np.where(
         has_no_record_timestamp, headers.max_timestamps, headers.base_timestamps

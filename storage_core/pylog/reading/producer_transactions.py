@@ -20,21 +20,18 @@ import numpy as np
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptIndexError,
-    CorruptSnapshotError,
     SegmentVanishedError,
     UnreadableFileError,
 )
 from pylog.files.file_names import (
-    PRODUCER_SNAPSHOT_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
-    file_name_prefix,
 )
-from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
+from pylog.files.producer_snapshot import NO_OFFSET
 from pylog.files.transaction_index import read_transaction_index
-from pylog.locations import join
 from pylog.model import NO_TIMESTAMP, ControlRecordType
 from pylog.reading.checked_windows import control_types
 from pylog.reading.headers import header_windows
+from pylog.reading.transactions import find_producer_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -271,10 +268,8 @@ def _open_at(view: LogView, offset: int) -> dict[int, int] | None:
         return {}
     if offset not in view.producer_snapshot_offsets:
         return None
-    name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
-    try:
-        entries = read_producer_snapshot(join(view.directory.path, name))
-    except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
+    entries = find_producer_snapshot(view, offset)
+    if entries is None:
         return None
     return {
         entry.producer_id: entry.current_txn_first_offset

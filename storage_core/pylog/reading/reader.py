@@ -14,7 +14,7 @@ skipped with a warning where the user said so (``failOnDataLoss=false``).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -151,59 +151,43 @@ _AFTER_DAMAGE = 16
 sound: every refusal costs what was decoded with it."""
 
 
-class _Decoder(Protocol):
-    """What says after an error how many batches of the call before it were decoded."""
-
-    @property
-    def finished_batches(self) -> int: ...
-
-
-class SoundDecode(NamedTuple):
-    """Decodes batches of one window."""
-
-    decoder: _Decoder
-    refused: RefusedBatches
-    segment_slice: SegmentSlice
-
-    def batches(
-        self, window: Window, decode: Callable[[Window], Iterable[_Decoded]]
-    ) -> Iterator[_Decoded]:
-        """Yield what ``decode`` does of the intact batches, part by part."""
-        start, size = 0, len(window.headers)
-        while start < len(window.headers):
-            part = window.select(slice(start, start + size))
-            try:
-                for batch in decode(part):
-                    self.refused.settle(window)  # the first of this part is sound, then
-                    yield batch
-            except (CorruptRecordError, InvalidRecordError) as error:
-                if error.position is None:
-                    raise
-                bad = int(
-                    np.searchsorted(part.headers.positions, error.position - part.file_position)
-                )
-                done = self.decoder.finished_batches
-                first = bad
-                if isinstance(error, MisplacedBatchError) and bad > done:
-                    first = bad - 1  # nobody knows which of the two is wrong
-                start += done
-                if first > done:
-                    size = first - done  # what is before may be sound; then this one once more
-                    continue
-                if done:
-                    self.refused.settle(window)
-                self.refused.add(
-                    self.segment_slice,
-                    window,
-                    (part.position_of(first), error.position),
-                    error.reason,
-                )
-                start += bad + 1 - done
-                size = _AFTER_DAMAGE
-            else:
-                self.refused.settle(window)
-                start += len(part.headers)
-                size *= 2
+def decode_sound(
+    decoder: Decoder,
+    refused: RefusedBatches,
+    segment_slice: SegmentSlice,
+    window: Window,
+    decode: Callable[[Window], Iterable[_Decoded]],
+) -> Iterator[_Decoded]:
+    """Yield what ``decode`` does, with ``decoder``, of a window's intact batches, part by part."""
+    start, size = 0, len(window.headers)
+    while start < len(window.headers):
+        part = window.select(slice(start, start + size))
+        try:
+            for batch in decode(part):
+                refused.settle(window)  # the first of this part is sound, then
+                yield batch
+        except (CorruptRecordError, InvalidRecordError) as error:
+            if error.position is None:
+                raise
+            bad = int(np.searchsorted(part.headers.positions, error.position - part.file_position))
+            done = decoder.finished_batches
+            first = bad
+            if isinstance(error, MisplacedBatchError) and bad > done:
+                first = bad - 1  # nobody knows which of the two is wrong
+            start += done
+            if first > done:
+                size = first - done  # what is before may be sound; then this one once more
+                continue
+            if done:
+                refused.settle(window)
+            positions = part.position_of(first), error.position
+            refused.add(segment_slice, window, positions, error.reason)
+            start += bad + 1 - done
+            size = _AFTER_DAMAGE
+        else:
+            refused.settle(window)
+            start += len(part.headers)
+            size *= 2
 
 
 _MOST_LOOKS = 100
@@ -525,8 +509,8 @@ class TaskReader:
             yield from self._decode_up_to_error(window)
             return
         # What is left out are batches whose records are not what their header promises.
-        sound = SoundDecode(self._decoder, self._refused, segment_slice)
-        for batch in sound.batches(window, self._decode_batches):
+        decode = self._decode_batches
+        for batch in decode_sound(self._decoder, self._refused, segment_slice, window, decode):
             yield from self._damaged_rows()
             yield batch
 

@@ -12,7 +12,7 @@ import numpy as np
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.reading.damage import DamageReport
-from pylog.reading.reader import RefusedBatches, SoundDecode
+from pylog.reading.reader import RefusedBatches, decode_sound
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class RecordCheck:
                     self._note(part, group)
                 yield group
 
-        for _ in SoundDecode(self._decoder, self._refusing, segment_slice).batches(data, decode):
+        for _ in decode_sound(self._decoder, self._refusing, segment_slice, data, decode):
             pass
         self._refusing.leave(window)
         refused = np.zeros(len(window.headers), dtype=np.bool_)

@@ -16,7 +16,7 @@ from collections import deque
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from pylog.errors import (
     CorruptRecordError,
@@ -64,7 +64,6 @@ else:
 
 
 _STRIDE = 64 << 20
-_TWO = 2
 
 
 def late_part(segment_slice: SegmentSlice, where: RecordFilter | None) -> SegmentSlice:
@@ -120,7 +119,7 @@ def _is_sound(source: ByteSource, position: int, end: int) -> bool:
     except CorruptRecordError:
         return False
     is_last = len(two) == 1 and two[0].end_position == end
-    return (is_last or len(two) == _TWO) and all(has_valid_checksum(source, each) for each in two)
+    return (is_last or len(two) == 2) and all(has_valid_checksum(source, each) for each in two)
 
 
 def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) -> SegmentSlice:
@@ -580,14 +579,6 @@ class PlannedBytes:
         return self._bases[key] + int(origin["position"]) + int(origin["sizeInBytes"])
 
 
-class PlannedTask(Protocol):
-    """A part of a read."""
-
-    @property
-    def size_bytes(self) -> int:
-        """How many bytes of ``.log`` files it reads."""
-
-
 class ScannedBytes:
     """Sums over the windows of some reads. Any number of threads may add to them."""
 
@@ -597,7 +588,7 @@ class ScannedBytes:
         self._lock = threading.Lock()
 
     def report_to(
-        self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[PlannedTask]]
+        self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[ScanTask]]
     ) -> None:
         """Call ``progress``, if there is one, with the bytes scanned and those planned."""
         if progress is not None:

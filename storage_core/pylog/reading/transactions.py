@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.files.producer_snapshot import ProducerStateEntry
     from pylog.reading.scan_task import ScanTask
     from pylog.record.batch_scan import BatchHeaders, Window
 
@@ -219,21 +220,25 @@ class FollowedTransactions:
         )
 
 
+def find_producer_snapshot(view: LogView, offset: int) -> list[ProducerStateEntry] | None:
+    """Return what the producer snapshot of an offset holds; None if it is damaged, or not there."""
+    name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+    try:
+        return read_producer_snapshot(join(view.directory.path, name))
+    except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
+        return None
+
+
 def _newest_snapshot(view: LogView, end_offset: int) -> tuple[dict[int, int], int]:
     """Return open transactions (producer id to first offset) and the offset they are known at."""
     for offset in sorted(view.producer_snapshot_offsets, reverse=True):
-        if offset > end_offset:
-            continue
-        name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
-        try:
-            entries = read_producer_snapshot(join(view.directory.path, name))
-        except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
-            continue  # an older one, and more headers, say the same
-        return {
-            entry.producer_id: entry.current_txn_first_offset
-            for entry in entries
-            if entry.current_txn_first_offset >= 0
-        }, offset
+        entries = find_producer_snapshot(view, offset) if offset <= end_offset else None
+        if entries is not None:  # else an older one, and more headers, say the same
+            return {
+                entry.producer_id: entry.current_txn_first_offset
+                for entry in entries
+                if entry.current_txn_first_offset >= 0
+            }, offset
     return {}, 0
 
 

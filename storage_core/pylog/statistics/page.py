@@ -22,6 +22,7 @@ from pylog.text.charts import (
     size,
     table,
     text,
+    tiles,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def topic_section(document: Document, topic: Row) -> str:
         _batch_sizes(topic, rows("batchSizes"), "bytes"),
         _batch_sizes(topic, rows("batchSizes"), "records"),
         _partitions(topic, rows("partitions")),
-        _codecs(rows("codecs")),
+        _codecs_card(rows("codecs")) if len(rows("codecs")) > 1 else "",  # the summary names one
         _savings(topic, rows("recompression")),
         _hot_keys(rows("hotKeys")),
         _largest_records(rows("largestRecords")),
@@ -161,13 +162,7 @@ def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
             shown(start) if each["end"] - start <= 1 else f"{shown(start)} to {shown(each['end'])}"
         )
         amount = size(each[weight]) if measure == "bytes" else _counted(each[weight], "record")
-        columns.append(
-            Column(
-                each[weight],
-                0,
-                f"{label}: {amount}, {_batches(each['batches'])}",
-            )
-        )
+        columns.append(Column(each[weight], 0, f"{label}: {amount}, {_batches(each['batches'])}"))
     counted = topic["batches"] - (0 if measure == "bytes" else topic["uncountedBatches"])
     mean = topic[weight] / counted if counted else 0
     title = (
@@ -203,12 +198,6 @@ def _partitions(topic: Row, rows: Sequence[Row]) -> str:
     if len(rows) > len(bars):
         note += f" The {len(bars)} largest of {number(len(rows))}."
     return card("Size by partition", bar_chart(bars), note=note)
-
-
-def _codecs(rows: Sequence[Row]) -> str:
-    if len(rows) < 2:
-        return ""  # the summary names it
-    return _codecs_card(rows)
 
 
 def _codecs_card(rows: Sequence[Row]) -> str:
@@ -399,7 +388,7 @@ def _tiles(document: Document, topics: Sequence[Row]) -> str:
     summary = document["summary"]
     at_least = "≥ " if summary["uncountedBatches"] else ""
     counted = summary["batches"] - summary["uncountedBatches"]
-    tiles = [
+    figures = [
         (size(summary["sizeInBytes"]), "in .log files"),
         (f"{at_least}{number(summary['records'])}", "records"),
         (number(summary["partitions"]), f"partitions of {_counted(summary['topics'], 'topic')}"),
@@ -407,19 +396,18 @@ def _tiles(document: Document, topics: Sequence[Row]) -> str:
     ]
     if counted:
         mean = size(summary["bytes"] / summary["batches"])
-        tiles.append((number(summary["records"] / counted), f"records per batch, which has {mean}"))
+        figures.append(
+            (number(summary["records"] / counted), f"records per batch, which has {mean}")
+        )
     saved = _saved_bytes(document)
     if saved > 0:
-        tiles.append(
+        figures.append(
             (size(saved), "could be saved with the best codec of each topic, batches as they are")
         )
     live = [each for each in topics if each["deadBytes"] is not None]
     if live:
-        tiles.append((size(sum(each["deadBytes"] for each in live)), "dead in compacted topics"))
-    shown = "".join(
-        f'<div class="tile"><b>{value}</b><span>{what}</span></div>' for value, what in tiles
-    )
-    return f'<div class="tiles">{shown}</div>'
+        figures.append((size(sum(each["deadBytes"] for each in live)), "dead in compacted topics"))
+    return tiles(figures)
 
 
 def _saved_bytes(document: Document) -> int:

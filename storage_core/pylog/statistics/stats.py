@@ -168,11 +168,6 @@ SCHEMAS: dict[str, pa.Schema] = {
 """The columns of each table."""
 
 
-def table_of(name: str, rows: list[tuple[object, ...]]) -> pa.Table:
-    """Return a table of rows that have the values of its columns, in order."""
-    return table_of_rows(rows, SCHEMAS[name])
-
-
 class LogStatistics:
     """Statistics of log directories.
 
@@ -477,7 +472,7 @@ def _statistics(
         if topic.sample is not None:
             problems += [each for each in topic.sample.problems if each not in problems]
     return LogStatistics(
-        {name: table_of(name, some) for name, some in rows.items()},
+        {name: table_of_rows(some, SCHEMAS[name]) for name, some in rows.items()},
         paths=[printable_location(path) for path in paths],
         read=read,
         now_ms=now_ms,

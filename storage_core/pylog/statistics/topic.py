@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylog.cleaner.offset_map import HashKey
-    from pylog.statistics.keys import HotKey, LargeRecord
+    from pylog.statistics.keys import HotKey
     from pylog.statistics.partition import (
         BatchRun,
         PartitionResult,
@@ -336,17 +336,16 @@ class TopicRows:
                 round(each.ratio.estimate * data_bytes),
             )
 
-    def _hot_keys(self) -> tuple[Iterable[HotKey], bool]:
-        """Return the keys, and whether they are those of a sample."""
-        if self._topic.counts is not None:
-            return self._topic.counts.hot_keys, False
-        if self._topic.sample is not None:
-            return self._topic.sample.hot_keys, self._topic.sample.is_part
-        return (), False
+    def _records(self) -> tuple[TopicCounts | TopicSample | None, bool]:
+        """Return what is known of keys and single records, and whether it is that of a sample."""
+        sample = self._topic.sample
+        if self._topic.counts is not None or sample is None:
+            return self._topic.counts, False
+        return sample, sample.is_part
 
     def _hot_key_rows(self) -> Iterator[Row]:
-        hot_keys, is_sampled = self._hot_keys()
-        for hot in hot_keys:
+        found, is_sampled = self._records()
+        for hot in () if found is None else found.hot_keys:
             key, partition = None, None
             if hot.source is not None and hot.offset is not None:
                 partition = self._partition_of(hot.source)
@@ -363,8 +362,8 @@ class TopicRows:
             )
 
     def _largest_record_rows(self) -> Iterator[Row]:
-        largest, is_sampled = self._largest_records()
-        for each in largest:
+        found, is_sampled = self._records()
+        for each in () if found is None else found.largest:
             partition = self._partition_of(each.source)
             key, timestamp = self._find_record(self._topic.topic, partition, each.offset)
             yield (
@@ -376,13 +375,6 @@ class TopicRows:
                 timestamp,
                 is_sampled,
             )
-
-    def _largest_records(self) -> tuple[Iterable[LargeRecord], bool]:
-        if self._topic.counts is not None:
-            return self._topic.counts.largest, False
-        if self._topic.sample is not None:
-            return self._topic.sample.largest, self._topic.sample.is_part
-        return (), False
 
     def _partition_of(self, source: int) -> int:
         return self._topic.partitions[source].headers.topic_partition.partition

@@ -19,9 +19,8 @@ from pylog.model import (
     CompressionType,
     TimestampType,
 )
-from pylog.reading.headers import header_windows
-from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, UNKNOWN_RECORD_COUNT
-from pylog.record.batch_scan import find_bad_checksum
+from pylog.reading.headers import has_horizon, header_windows, last_sequences, valid_checksums
+from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.tables.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.headers import HeaderWindow
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import BatchHeaders, Window
+    from pylog.record.batch_scan import BatchHeaders
 
 
 _TEXT = TableText.of_partitions("""\
@@ -66,7 +65,6 @@ path                   string       of the partition directory
 _SCHEMA = _TEXT.schema
 
 _CODEC_LABELS = string_array([codec.label for codec in CompressionType])
-_SEQUENCES = 1 << 31  # from 2^31-1 on they begin again at 0
 
 
 def batches_of(view: LogView, *, check_crc: bool = False) -> Iterator[pa.RecordBatch]:
@@ -90,7 +88,7 @@ def _record_batch(view: LogView, headers: HeaderWindow, *, check_crc: bool) -> p
     columns["position"] = fixed_width_array(scan.headers.positions + headers.window.file_position)
     columns |= _header_columns(scan.headers)
     columns["is_valid_crc"] = (
-        fixed_width_array(_valid_checksums(scan)) if check_crc else pa.nulls(rows, pa.bool_())
+        fixed_width_array(valid_checksums(scan)) if check_crc else pa.nulls(rows, pa.bool_())
     )
     return pa.RecordBatch.from_arrays(
         [_cast(columns[field.name], field.type) for field in _SCHEMA], schema=_SCHEMA
@@ -104,7 +102,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _header_columns(headers: BatchHeaders) -> dict[str, pa.Array]:
-    has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
+    has_no_base = has_horizon(headers)
     is_wrapper = ~headers.is_v2 & (headers.record_counts == UNKNOWN_RECORD_COUNT)
     types = headers.is_append_time.astype(np.int32)
     types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
@@ -121,17 +119,17 @@ def _header_columns(headers: BatchHeaders) -> dict[str, pa.Array]:
         ),
         "timestamp_type": fixed_width_array(types),
         "base_timestamp": _nullable(
-            headers.base_timestamps, has_horizon | (headers.base_timestamps == NO_TIMESTAMP)
+            headers.base_timestamps, has_no_base | (headers.base_timestamps == NO_TIMESTAMP)
         ),
         "max_timestamp": fixed_width_array(headers.max_timestamps, null=NO_TIMESTAMP),
-        "delete_horizon": _nullable(headers.base_timestamps, ~has_horizon),
+        "delete_horizon": _nullable(headers.base_timestamps, ~has_no_base),
         "partition_leader_epoch": fixed_width_array(
             headers.partition_leader_epochs, null=NO_PARTITION_LEADER_EPOCH
         ),
         "producer_id": fixed_width_array(headers.producer_ids, null=NO_PRODUCER_ID),
         "producer_epoch": fixed_width_array(headers.producer_epochs, null=NO_PRODUCER_EPOCH),
         "base_sequence": fixed_width_array(headers.base_sequences, null=NO_SEQUENCE),
-        "last_sequence": fixed_width_array(_last_sequences(headers), null=NO_SEQUENCE),
+        "last_sequence": fixed_width_array(last_sequences(headers), null=NO_SEQUENCE),
         "is_transactional": fixed_width_array(headers.is_transactional),
         "is_control": fixed_width_array(headers.is_control),
     }
@@ -141,22 +139,6 @@ def _nullable(values: npt.NDArray[np.int64], is_null: npt.NDArray[np.bool_]) -> 
     bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little"))
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.int64(), values.size, [bitmap, data])
-
-
-def _last_sequences(headers: BatchHeaders) -> npt.NDArray[np.int64]:
-    last = (headers.base_sequences + headers.last_offsets - headers.offsets) % _SEQUENCES
-    last[headers.base_sequences == NO_SEQUENCE] = NO_SEQUENCE
-    return last
-
-
-def _valid_checksums(scan: Window) -> npt.NDArray[np.bool_]:
-    valid = np.ones(len(scan.headers), dtype=np.bool_)
-    bad = find_bad_checksum(scan)
-    while bad is not None:
-        valid[bad.index] = False
-        is_after = np.arange(valid.size) > bad.index
-        bad = find_bad_checksum(scan, is_after)
-    return valid
 
 
 BATCHES = MetadataTable(
