@@ -72,72 +72,6 @@ class PlainBatches(NamedTuple):
     messages: PlainBatches | None = None
 
 
-class PlainBatchReader:
-    """Reads batches in groups that take a bounded memory. One thread."""
-
-    def __init__(self, max_record_bytes: int | None) -> None:
-        self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
-        self._max_record_bytes = max_record_bytes
-
-    def read(self, window: Window, batches: Int64Array) -> Iterator[PlainBatches]:
-        """Yield some batches of a window, in order."""
-        is_v2 = window.headers.is_v2[batches]
-        bounds = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), batches.size]
-        for start, end in itertools.pairwise(bounds):
-            rest = batches[start:end]
-            while rest.size:
-                group = self._next_group(window, rest)
-                yield group if is_v2[start] else _as_v2(window, group)
-                rest = rest[group.batches.size :]
-
-    def _next_group(self, window: Window, batches: Int64Array) -> PlainBatches:
-        """Return the first of some batches of one format family, decompressed."""
-        headers = window.headers.select(batches)
-        starts = headers.positions + np.where(headers.is_v2, RECORDS_OFFSET, 0)
-        ends = headers.positions + headers.sizes_bytes
-        # As in Kafka, which does not look at what follows the header of an empty batch.
-        ends = np.where((headers.record_counts == 0) & (headers.codec_ids == 0), starts, ends)
-        if not headers.codec_ids.any():
-            return PlainBatches(batches, headers, window.buffer, starts, ends)
-        stored = PlainBatches(batches, headers, window.buffer, starts, ends)
-        return self._decompressed(window, stored)
-
-    def _decompressed(self, window: Window, stored: PlainBatches) -> PlainBatches:
-        decompressor, headers = self._decompressor, stored.headers
-        decompressor.buffer.clear()
-        data = window.buffer.data
-        bounds = []
-        columns = (stored.starts, stored.ends, headers.magics, headers.codec_ids)
-        rows = zip(*(each.tolist() for each in columns), strict=True)
-        for place, (start, end, magic, codec_id) in enumerate(rows):
-            stream = data[start:end]
-            try:
-                codec = codec_of(codec_id, magic)
-                if codec and magic < MAGIC_VALUE_V2:
-                    stream = wrapped_stream(stream, magic)
-                bounds.append(decompressor.append(codec, stream, magic))
-                if codec:
-                    ensure_record_sizes(
-                        decompressor.buffer.view(*bounds[-1]),
-                        self._max_record_bytes,
-                        is_v2=magic == MAGIC_VALUE_V2,
-                        advice=_ADVICE,
-                    )
-            except (CorruptRecordError, InvalidRecordError) as error:
-                position = window.position_of(int(stored.batches[place]))
-                raise type(error)(error.reason, window.path, position) from error
-            if decompressor.buffer.length >= _GROUP_BYTES:
-                break
-        count = len(bounds)
-        view = decompressor.buffer.view(0, max(1, decompressor.buffer.length))
-        return PlainBatches(
-            stored.batches[:count],
-            headers.select(slice(count)),
-            np.frombuffer(view, dtype=np.uint8),
-            *np.array(bounds, dtype=np.int64).T.copy(),
-        )
-
-
 def _as_v2(window: Window, legacy: PlainBatches) -> PlainBatches:
     headers = legacy.headers
     sets = np.empty((len(headers), legacy_to_v2.SET_FIELDS), dtype=np.int64)
@@ -281,14 +215,69 @@ class KeyedRecordReader:
     """
 
     def __init__(self, max_record_bytes: int | None = None) -> None:
-        self._reader = PlainBatchReader(max_record_bytes)
+        self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
+        self._max_record_bytes = max_record_bytes
 
     def read(
         self, window: Window, batches: Int64Array, hash_key: HashKey, hashed: range
     ) -> Iterator[KeyedRecords]:
         """Yield the records of some batches of a window, in order."""
-        for group in self._reader.read(window, batches):
-            yield _keyed(window, group, hash_key, hashed)
+        is_v2 = window.headers.is_v2[batches]
+        bounds = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), batches.size]
+        for start, end in itertools.pairwise(bounds):
+            rest = batches[start:end]
+            while rest.size:
+                group = self._next_group(window, rest)
+                plain = group if is_v2[start] else _as_v2(window, group)
+                yield _keyed(window, plain, hash_key, hashed)
+                rest = rest[group.batches.size :]
+
+    def _next_group(self, window: Window, batches: Int64Array) -> PlainBatches:
+        """Return the first of some batches of one format family, decompressed."""
+        headers = window.headers.select(batches)
+        starts = headers.positions + np.where(headers.is_v2, RECORDS_OFFSET, 0)
+        ends = headers.positions + headers.sizes_bytes
+        # As in Kafka, which does not look at what follows the header of an empty batch.
+        ends = np.where((headers.record_counts == 0) & (headers.codec_ids == 0), starts, ends)
+        if not headers.codec_ids.any():
+            return PlainBatches(batches, headers, window.buffer, starts, ends)
+        stored = PlainBatches(batches, headers, window.buffer, starts, ends)
+        return self._decompressed(window, stored)
+
+    def _decompressed(self, window: Window, stored: PlainBatches) -> PlainBatches:
+        decompressor, headers = self._decompressor, stored.headers
+        decompressor.buffer.clear()
+        data = window.buffer.data
+        bounds = []
+        columns = (stored.starts, stored.ends, headers.magics, headers.codec_ids)
+        rows = zip(*(each.tolist() for each in columns), strict=True)
+        for place, (start, end, magic, codec_id) in enumerate(rows):
+            stream = data[start:end]
+            try:
+                codec = codec_of(codec_id, magic)
+                if codec and magic < MAGIC_VALUE_V2:
+                    stream = wrapped_stream(stream, magic)
+                bounds.append(decompressor.append(codec, stream, magic))
+                if codec:
+                    ensure_record_sizes(
+                        decompressor.buffer.view(*bounds[-1]),
+                        self._max_record_bytes,
+                        is_v2=magic == MAGIC_VALUE_V2,
+                        advice=_ADVICE,
+                    )
+            except (CorruptRecordError, InvalidRecordError) as error:
+                position = window.position_of(int(stored.batches[place]))
+                raise type(error)(error.reason, window.path, position) from error
+            if decompressor.buffer.length >= _GROUP_BYTES:
+                break
+        count = len(bounds)
+        view = decompressor.buffer.view(0, max(1, decompressor.buffer.length))
+        return PlainBatches(
+            stored.batches[:count],
+            headers.select(slice(count)),
+            np.frombuffer(view, dtype=np.uint8),
+            *np.array(bounds, dtype=np.int64).T.copy(),
+        )
 
 
 def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range) -> KeyedRecords:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from pylog.lazy_modules import LazyModule
 from pylog.model import Timestamp
@@ -123,24 +123,6 @@ _REPLACED = "\ufffd"
 """What a header's name has in the place of bytes that are not UTF-8."""
 
 
-class ContentTest(Protocol):
-    """Decides about one column of a record."""
-
-    @property
-    def column(self) -> str:
-        """The column, ``key``, ``value`` or ``headers``."""
-
-    @property
-    def required(self) -> tuple[tuple[Needle, ...], ...]:
-        """Groups of needles; a record that passes has one of each group in the column's bytes."""
-
-    def holds(self, value: object) -> bool:
-        """Whether a record with this in the column passes."""
-
-    def spans(self, text: str) -> Iterable[tuple[int, int]]:
-        """Yield what of a key or value is why it passes, from where to where."""
-
-
 @dataclass(frozen=True, slots=True)
 class Contains:
     """The key or the value has these bytes in it. Null never passes."""
@@ -238,6 +220,13 @@ class HasHeader:
         """Yield nothing: it is in neither key nor value."""
         return ()
 
+
+ContentTest: TypeAlias = "Contains | Matches | IsTombstone | HasHeader | json_paths.JsonPath"
+"""What decides about one column of a record, ``key``, ``value`` or ``headers``.
+
+``required`` are groups of needles: a record that passes has one of each group in the column's
+bytes. ``spans`` are those parts of a key or value that are why it passes.
+"""
 
 _MOST_KEYS_LOOKED_FOR = 16
 """More keys are compared with those of decoded records alone."""

@@ -195,27 +195,54 @@ class CompactionSummary:
 # For a dry run they are owned on an overlay (`pylog.files.overlay`), recovery included.
 
 
-def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
-    """Raise `ValueError` if a topic that is named is not compacted."""
-    for topic in topics:
-        if not configs[topic].is_compact:
-            policy = ",".join(sorted(configs[topic].cleanup_policy)) or "empty"
+class CompactedTopics(NamedTuple):
+    """What a compaction is told and has found out before it opens the log directory."""
+
+    path: str
+    configs: dict[str, LogConfig]  # of compacted topics
+    entries: dict[str, tuple[ConfigEntry, ...]]
+    cleaner_config: CleanerConfig
+    context: LogContext
+    now_ms: int
+
+
+def compacted_topics(
+    directory: str | os.PathLike[str],
+    topics: Iterable[str] | None,
+    server_properties: ServerProperties | None,
+    config: Mapping[str, str] | None,
+    now_ms: int | None,
+    context: LogContext | None,
+) -> CompactedTopics:
+    """Return what is to be compacted; see `compact` for the parameters and errors.
+
+    With a time given, all that is counted is counted to it. Producers expire by the clock while
+    logs are loaded: Kafka has one time for all, too.
+    """
+    path = writable_log_directory(directory, must_exist=True)
+    topics = topics if topics is None else list(topics)
+    known = known_topic_configs(
+        path, topics, cleanup=COMPACT, server_properties=server_properties, properties=config
+    )
+    for topic in topics or ():
+        if not known.configs[topic].is_compact:
+            policy = ",".join(sorted(known.configs[topic].cleanup_policy)) or "empty"
             msg = f"topic {topic} is not compacted: its cleanup.policy is {policy}"
             raise ValueError(msg)
-
-
-def only_compacted(configs: Mapping[str, LogConfig]) -> dict[str, LogConfig]:
-    """Return the configurations of compacted topics."""
-    return {topic: each for topic, each in configs.items() if each.is_compact}
-
-
-def context_at(context: LogContext | None, now_ms: int | None) -> LogContext:
-    """Return a run's surroundings; with a time given, all that is counted is counted to it.
-
-    Producers expire by the clock while logs are loaded: Kafka has one time for all, too.
-    """
     context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
-    return context if now_ms is None else dataclasses.replace(context, clock=StoppedClock(now_ms))
+    if now_ms is None:
+        now_ms = context.clock.milliseconds()
+    else:
+        context = dataclasses.replace(context, clock=StoppedClock(now_ms))
+    settings = CleanerConfig() if server_properties is None else server_properties.cleaner_config
+    return CompactedTopics(
+        path,
+        {topic: each for topic, each in known.configs.items() if each.is_compact},
+        known.entries,
+        dataclasses.replace(settings, threads=1),
+        context,
+        now_ms,
+    )
 
 
 def closed_partitions(path: str, opened: ChosenLogs) -> list[PartitionCompaction]:
@@ -452,20 +479,12 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     >>> pylog.compact("logs", topics=["accounts"], roll=True).totals.records
     1
     """
-    path = writable_log_directory(directory, must_exist=True)
-    topics = topics if topics is None else list(topics)
-    known = known_topic_configs(
-        path, topics, cleanup=COMPACT, server_properties=server_properties, properties=config
-    )
-    ensure_compacted(topics or (), known.configs)
-    context = context_at(context, now_ms)
-    now_ms = context.clock.milliseconds() if now_ms is None else now_ms
+    chosen = compacted_topics(directory, topics, server_properties, config, now_ms, context)
     reported = CompactionProgress(progress)
-    settings = CleanerConfig() if server_properties is None else server_properties.cleaner_config
     cleaner = Cleaner(
-        dataclasses.replace(settings, threads=1),
-        context.clock,
-        throttle=Throttler(settings.io_max_bytes_per_second).throttle,
+        chosen.cleaner_config,
+        chosen.context.clock,
+        throttle=Throttler(chosen.cleaner_config.io_max_bytes_per_second).throttle,
         progress=reported.report,
         # Nobody else reads them, so that the files of old segments need not wait.
         begin_segments=CountedSegments
@@ -473,10 +492,10 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         else partial(CleanedSegments, keeps_old_files=False),
     )
     with own_logs(
-        path,
-        only_compacted(known.configs),
+        chosen.path,
+        chosen.configs,
         server_properties,
-        context,
+        chosen.context,
         high_watermark=high_watermark,
         recover_as_broker=recover_as_broker,
         is_dry_run=dry_run,
@@ -485,13 +504,13 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
             cleaner,
             LogCleanerManager(lambda: opened.logs, opened.checkpoints, opened.failures),
             reported,
-            now_ms,
+            chosen.now_ms,
             is_only_due=once,
             is_dry_run=dry_run,
         )
-        done = closed_partitions(path, opened)
+        done = closed_partitions(chosen.path, opened)
         done += compaction.compact(list(opened.logs.values()), rolls=roll)
         done.sort(key=lambda each: each.topic_partition)
     if reported.stopped_by is not None:
         raise reported.stopped_by
-    return CompactionSummary(tuple(done), now_ms, dry_run, known.entries)
+    return CompactionSummary(tuple(done), chosen.now_ms, dry_run, chosen.entries)

@@ -10,7 +10,6 @@ moment, also after a crash, each group of segments is the old one or the new one
 
 from __future__ import annotations
 
-import dataclasses
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
@@ -19,22 +18,16 @@ from pylog.cleaner.large_cleaning import LargeCleaning
 from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.log_snapshot import LogSnapshot
 from pylog.cleaner.offset_map import OffsetMap
-from pylog.config import CleanerConfig
-from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.file_names import CLEANED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
-from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_segments import new_job_token, remove_staged_segments
 from pylog.writing.compaction import (
     CompactionSummary,
     PartitionCompaction,
     closed_partitions,
-    context_at,
-    ensure_compacted,
-    only_compacted,
+    compacted_topics,
 )
 from pylog.writing.owned_directory import own_logs
-from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os
@@ -104,25 +97,14 @@ class CompactionJob:
         high_watermark: str = "checkpoint",
         recover_as_broker: bool = False,
     ) -> None:
-        self.directory = writable_log_directory(directory, must_exist=True)
-        topics = topics if topics is None else list(topics)
-        self._known = known_topic_configs(
-            self.directory,
-            topics,
-            cleanup=COMPACT,
-            server_properties=server_properties,
-            properties=config,
-        )
-        ensure_compacted(topics or (), self._known.configs)
+        chosen = compacted_topics(directory, topics, server_properties, config, now_ms, context)
+        self.directory = chosen.path
+        self._configs, self._entries = chosen.configs, chosen.entries
+        self._cleaner_config = each = chosen.cleaner_config
+        OffsetMap(each.dedupe_buffer_size, each.dedupe_buffer_load_factor)  # has room
+        self._context, self._now_ms = chosen.context, chosen.now_ms
         self._server_properties = server_properties
-        self._context = context_at(context, now_ms)
         self._high_watermark, self._recover_as_broker = high_watermark, recover_as_broker
-        self._now_ms = self._context.clock.milliseconds() if now_ms is None else now_ms
-        settings = (
-            CleanerConfig() if server_properties is None else server_properties.cleaner_config
-        )
-        self._cleaner_config = dataclasses.replace(settings, threads=1)
-        OffsetMap(settings.dedupe_buffer_size, settings.dedupe_buffer_load_factor)  # has room
         self._is_once, self._is_dry_run = once, dry_run
         self._token = new_job_token()
         self._stack = ExitStack()
@@ -141,7 +123,7 @@ class CompactionJob:
             opened = stack.enter_context(
                 own_logs(
                     self.directory,
-                    only_compacted(self._known.configs),
+                    self._configs,
                     self._server_properties,
                     self._context,
                     high_watermark=self._high_watermark,
@@ -256,7 +238,7 @@ class CompactionJob:
             ),
             self._now_ms,
             self._is_dry_run,
-            self._known.entries,
+            self._entries,
         )
 
     def _ensure_all_there(self, staged: Mapping[TopicPartition, StagedCleaning]) -> None:

@@ -147,48 +147,43 @@ class SegmentAdoption:
 #
 # Which files those are, nobody knows but by what follows:
 #
-# * all files of a job that was committed or aborted are left over, unless a commit of it is to
-# be   completed: attempts that failed, or that were repeated, left them; * other jobs may be
-# staging at this moment, in processes nobody can ask. Those none of whose files   has been
-# changed for `DEAD_MS` are dead. A job that takes longer from the end of its first task to
-# its commit finds its files gone, and fails; nothing is lost in silence.
+# * all files of a job that was committed or aborted are left over, unless a commit of it is to be
+#   completed: attempts that failed, or that were repeated, left them;
+# * other jobs may be staging at this moment, in processes nobody can ask. Those none of whose files
+#   has been changed for `DEAD_MS` are dead. A job that takes longer from the end of its first task
+#   to its commit finds its files gone, and fails; nothing is lost in silence.
 
 
 DEAD_MS = 7 * 24 * 3_600_000
 
 
-class StagedLeftovers:
-    """Removes staged files of a log directory."""
+def sweep_job(directory: str, key: JobKey, context: LogContext) -> None:
+    """Remove all staged files of a job, unless a commit of it is to be completed."""
+    for path in _staged_by_job(directory).get(key.file_prefix, ()):
+        context.io.remove(path, missing_ok=True)
 
-    def __init__(self, directory: str, context: LogContext) -> None:
-        self._directory = directory
-        self._context = context
 
-    def _by_job(self) -> dict[str, list[str]]:
-        """Return the paths of all staged files, by the beginning of their names."""
-        manifest = read_manifest(self._directory)
-        needed = None if manifest is None else manifest.key.file_prefix
-        by_job: dict[str, list[str]] = {}
-        for entry in list_directory(self._directory):
-            prefix = job_prefix_of(entry.name)
-            if prefix is not None and prefix != needed:
-                by_job.setdefault(prefix, []).append(entry.path)
-        return by_job
+def sweep_dead_jobs(directory: str, context: LogContext) -> None:
+    """Remove the staged files of jobs that are dead, as of `sweep_job`."""
+    now_ms = context.clock.milliseconds()
+    for paths in _staged_by_job(directory).values():
+        if now_ms - max(map(_changed_ms, paths), default=now_ms) <= DEAD_MS:
+            continue
+        _LOGGER.warning("removing %d files of a dead job, such as %s", len(paths), paths[0])
+        for path in paths:
+            context.io.remove(path, missing_ok=True)
 
-    def sweep_job(self, key: JobKey) -> None:
-        """Remove all staged files of a job, unless a commit of it is to be completed."""
-        for path in self._by_job().get(key.file_prefix, ()):
-            self._context.io.remove(path, missing_ok=True)
 
-    def sweep_dead_jobs(self) -> None:
-        """Remove the staged files of jobs that are dead; see the module, and `sweep_job`."""
-        now_ms = self._context.clock.milliseconds()
-        for paths in self._by_job().values():
-            if now_ms - max(map(_changed_ms, paths), default=now_ms) <= DEAD_MS:
-                continue
-            _LOGGER.warning("removing %d files of a dead job, such as %s", len(paths), paths[0])
-            for path in paths:
-                self._context.io.remove(path, missing_ok=True)
+def _staged_by_job(directory: str) -> dict[str, list[str]]:
+    """Return the paths of all staged files, by the beginning of their names."""
+    manifest = read_manifest(directory)
+    needed = None if manifest is None else manifest.key.file_prefix
+    by_job: dict[str, list[str]] = {}
+    for entry in list_directory(directory):
+        prefix = job_prefix_of(entry.name)
+        if prefix is not None and prefix != needed:
+            by_job.setdefault(prefix, []).append(entry.path)
+    return by_job
 
 
 def _changed_ms(path: str) -> int:
@@ -220,7 +215,7 @@ def abort(
     local = writable_log_directory(directory)
     ensure_of_job(key, [each for each in staged if each is not None])
     if os.path.isdir(local):  # noqa: PTH112 - kept as text
-        StagedLeftovers(local, context or LogContext()).sweep_job(key)
+        sweep_job(local, key, context or LogContext())
 
 
 _FIRST_WAIT_SECONDS = 0.02
@@ -253,9 +248,8 @@ def commit(
         stack.push(manager.__exit__)  # it is open already
         context = context or LogContext()
         summary = JobCommit(job, directory, manager, context).commit(staged)
-        leftovers = StagedLeftovers(directory, context)
-        leftovers.sweep_job(job.key)
-        leftovers.sweep_dead_jobs()
+        sweep_job(directory, job.key, context)
+        sweep_dead_jobs(directory, context)
     return summary
 
 

@@ -17,10 +17,11 @@ from pylog.writing.owned_directory import HeldBack, on_overlay, own_log_director
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pylog.config.server_properties import ServerProperties
     from pylog.log.log_context import LogContext
+    from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.reading.removal_preview import Removal
 
@@ -98,38 +99,43 @@ def truncate_log(
     >>> moved.before, moved.after
     (2, 1)
     """
-    return _truncate_log(
+    owner = _owner(
         directory,
-        topic_partition,
-        offset,
-        takes_whole_batch=takes_whole_batch,
+        [topic_partition],
         server_properties=server_properties,
         recover_as_broker=recover_as_broker,
     )
+    with owner as manager:
+        return _truncate(manager, topic_partition, offset, takes_whole_batch=takes_whole_batch)
 
 
-def _truncate_log(  # noqa: PLR0913 - as `truncate_log`
+def _owner(
     directory: str | os.PathLike[str],
-    topic_partition: tuple[str, int],
-    offset: int,
+    partitions: Collection[tuple[str, int]],
     *,
-    takes_whole_batch: bool,
     server_properties: ServerProperties | None,
     recover_as_broker: bool,
+    high_watermark: str = "checkpoint",
     context: LogContext | None = None,
-) -> MovedOffset:
-    with own_log_directory(
+) -> LogManager:
+    return own_log_directory(
         directory,
         must_exist=True,
         server_properties=server_properties,
         context=context,
+        high_watermark=high_watermark,
         recover_as_broker=recover_as_broker,
-        before_changes=ensure_open(lambda each: each == topic_partition),
-    ) as manager:
-        log = manager.get_log(TopicPartition(*topic_partition))
-        before = log.log_end_offset
-        log.truncate_at_boundary(offset, takes_whole_batch=takes_whole_batch)
-        return MovedOffset(before, log.log_end_offset)
+        before_changes=ensure_open(partitions.__contains__),
+    )
+
+
+def _truncate(
+    manager: LogManager, topic_partition: tuple[str, int], offset: int, *, takes_whole_batch: bool
+) -> MovedOffset:
+    log = manager.get_log(TopicPartition(*topic_partition))
+    before = log.log_end_offset
+    log.truncate_at_boundary(offset, takes_whole_batch=takes_whole_batch)
+    return MovedOffset(before, log.log_end_offset)
 
 
 def delete_records(
@@ -186,39 +192,24 @@ def delete_records(
     >>> [(each.before, each.after) for each in moved.values()]
     [(0, 1)]
     """
-    return _delete_records_of(
+    owner = _owner(
         directory,
         offsets,
         server_properties=server_properties,
-        high_watermark=high_watermark,
         recover_as_broker=recover_as_broker,
+        high_watermark=high_watermark,
     )
+    with owner as manager:
+        return _delete(manager, offsets)
 
 
-def _delete_records_of(
-    directory: str | os.PathLike[str],
-    offsets: Mapping[PartitionT, int | None],
-    *,
-    server_properties: ServerProperties | None,
-    high_watermark: str,
-    recover_as_broker: bool,
-    context: LogContext | None = None,
+def _delete(
+    manager: LogManager, offsets: Mapping[PartitionT, int | None]
 ) -> dict[TopicPartition, MovedOffset]:
-    with own_log_directory(
-        directory,
-        must_exist=True,
-        server_properties=server_properties,
-        context=context,
-        high_watermark=high_watermark,
-        recover_as_broker=recover_as_broker,
-        before_changes=ensure_open(offsets.__contains__),
-    ) as manager:
-        logs = [
-            (manager.get_log(TopicPartition(*each)), offset) for each, offset in offsets.items()
-        ]
-        for log, offset in logs:
-            log.ensure_records_may_be_deleted(offset)
-        return {log.topic_partition: _delete_records(log, offset) for log, offset in logs}
+    logs = [(manager.get_log(TopicPartition(*each)), offset) for each, offset in offsets.items()]
+    for log, offset in logs:
+        log.ensure_records_may_be_deleted(offset)
+    return {log.topic_partition: _delete_records(log, offset) for log, offset in logs}
 
 
 def _delete_records(log: UnifiedLog, offset: int | None) -> MovedOffset:
@@ -250,15 +241,15 @@ def plan_truncation(
     """
     path = writable_log_directory(directory, must_exist=True)
     with on_overlay(path, None) as (path_there, context):
-        moved = _truncate_log(
+        owner = _owner(
             path_there,
-            topic_partition,
-            offset,
-            takes_whole_batch=takes_whole_batch,
+            [topic_partition],
             server_properties=server_properties,
             recover_as_broker=recover_as_broker,
             context=context,
         )
+        with owner as manager:
+            moved = _truncate(manager, topic_partition, offset, takes_whole_batch=takes_whole_batch)
     view = open_directory(path)[topic_partition]
     return moved._replace(removal=removal_from_end(view, moved.after, moved.before))
 
@@ -285,14 +276,16 @@ def plan_record_deletion(
     """
     path = writable_log_directory(directory, must_exist=True)
     with on_overlay(path, None) as (path_there, context):
-        plan = _delete_records_of(
+        owner = _owner(
             path_there,
             offsets,
             server_properties=server_properties,
-            high_watermark=high_watermark,
             recover_as_broker=recover_as_broker,
+            high_watermark=high_watermark,
             context=context,
         )
+        with owner as manager:
+            plan = _delete(manager, offsets)
     views = open_directory(path)
     return {
         each: moved._replace(removal=removal_from_start(views[each], moved.before, moved.after))

@@ -29,9 +29,8 @@ from pylog.errors import (
     LogStorageError,
     SegmentVanishedError,
     UnknownTopicConfigError,
-    UnknownTopicOrPartitionError,
 )
-from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA, nearest_topic
+from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import NOT_LOADED, partition_directories
@@ -41,6 +40,7 @@ from pylog.locations import without_overlay
 from pylog.model import INTERNAL_TOPICS
 from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 from pylog.reading.log_directory import open_directory
+from pylog.writing.topics import no_such_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -457,7 +457,7 @@ def known_topic_configs(
     chosen = sorted(directories) if topics is None else sorted(set(topics))
     for topic in chosen:
         if topic not in directories:
-            raise _no_such_topic(topic, directories)
+            raise no_such_topic(topic, directories)
     given = dict(properties or {})
     LogConfig.from_properties(given)  # wrong ones are refused whatever else is found
     stored = TopicConfigs(None if server_properties is None else server_properties.log_config)
@@ -496,9 +496,3 @@ def _ensure_known(found: Mapping[str, FoundTopicConfig], *, has_given: bool) -> 
     more = len(reasons) - _SHOWN_REASONS
     shown = "; ".join(reasons[:_SHOWN_REASONS]) + (f"; and {more} more" if more > 0 else "")
     raise UnknownTopicConfigError(list(gaps), shown or None)
-
-
-def _no_such_topic(topic: str, found: Iterable[str]) -> UnknownTopicOrPartitionError:
-    near = nearest_topic(topic, found)
-    hint = "" if near is None else f"; did you mean {near!r}?"
-    return UnknownTopicOrPartitionError(f"no topic {topic!r} in this log directory{hint}")

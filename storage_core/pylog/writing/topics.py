@@ -27,7 +27,7 @@ from pylog.model import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pylog.errors import LogStorageError
     from pylog.log import log_manager  # imports Arrow and Numba
@@ -68,6 +68,13 @@ def ensure_no_similar_topic(topic: str, known: Collection[str], advice: str) -> 
         raise UnknownTopicOrPartitionError(msg)
 
 
+def no_such_topic(topic: str, known: Iterable[str]) -> UnknownTopicOrPartitionError:
+    """Return the error for a topic that is not there, which names the nearest."""
+    near = nearest_topic(topic, known)
+    hint = "" if near is None else f"; did you mean {near!r}?"
+    return UnknownTopicOrPartitionError(f"no topic {topic!r} in this log directory{hint}")
+
+
 def closed_logs_of_topic(manager: LogManager, topic: str) -> dict[int, LogStorageError]:
     """Return why logs of a topic were left closed, by partition."""
     return {
@@ -97,10 +104,7 @@ def existing_logs(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
     """Return the logs of a topic by partition, sorted."""
     logs = logs_of_topic(manager, topic)
     if not logs:
-        near = nearest_topic(topic, {topic_partition.topic for topic_partition in manager.logs})
-        hint = "" if near is None else f"; did you mean {near!r}?"
-        msg = f"no topic {topic!r} in this log directory{hint}"
-        raise UnknownTopicOrPartitionError(msg)
+        raise no_such_topic(topic, {topic_partition.topic for topic_partition in manager.logs})
     return logs
 
 
