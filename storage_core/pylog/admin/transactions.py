@@ -162,7 +162,6 @@ class CoordinatedTransaction(NamedTuple):
     producer_id: int
     producer_epoch: int
     state: str  # kafka's name of the transaction's state, such as ``Ongoing``
-    timeout_ms: int  # after which the coordinator aborts a transaction
     started_ms: int | None  # when it began; None if none has
     updated_ms: int  # when this was written
     partitions: frozenset[tuple[str, int]]  # what it covers, while it is under way
@@ -247,7 +246,6 @@ def _coordinated(name: str, fields: dict[str, Any]) -> CoordinatedTransaction:
         fields["producerId"],
         fields["producerEpoch"],
         TRANSACTION_STATES[status] if is_known else f"unknown ({status})",
-        fields["transactionTimeoutMs"],
         started if started >= 0 else None,
         fields["transactionLastUpdateTimestampMs"],
         frozenset(

@@ -58,7 +58,6 @@ class CleanerProgress(NamedTuple):
 
     phase: str
     bytes_done: int
-    bytes_total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +86,10 @@ class CleaningRound:
         self.check()
         self.throttle(size_bytes)
 
-    def report(self, phase: str, bytes_done: int, bytes_total: int) -> None:
+    def report(self, phase: str, bytes_done: int) -> None:
         """Tell how far a phase is."""
         if self.progress is not None:
-            self.progress(CleanerProgress(phase, bytes_done, bytes_total))
+            self.progress(CleanerProgress(phase, bytes_done))
 
 
 # The aborted transactions that a cleaning needs to know of.
@@ -142,18 +141,17 @@ class OffsetMapBuilding:
         self._transactions.add_aborted_transactions(
             collect_aborted_entries(cleaning.log, segments[0], end)
         )
-        total = sum(segment.size_bytes for segment in segments)
         ends = [*(segment.base_offset for segment in segments[1:]), end]
         for segment, segment_end in zip(segments, ends, strict=True):
             cleaning.check()
-            is_put = self._add_segment(segment, total)
+            is_put = self._add_segment(segment)
             segment.release()  # it cannot become the active one: nobody truncates meanwhile
             if not is_put:
                 return
             # In a gap before the next segment no record will ever be.
             self._map.latest_offset = segment_end - 1
 
-    def _add_segment(self, segment: LogSegment, total_bytes: int) -> bool:
+    def _add_segment(self, segment: LogSegment) -> bool:
         cleaning = self._round
         position = segment.offset_index.lookup(self._start).position
         for window in checked_windows(segment, position, cleaning.window_bytes):
@@ -161,7 +159,7 @@ class OffsetMapBuilding:
             if not self._add_window(window):
                 return False
             cleaning.stats.map_bytes_read += window.size_bytes
-            cleaning.report("map", cleaning.stats.map_bytes_read, total_bytes)
+            cleaning.report("map", cleaning.stats.map_bytes_read)
         return True
 
     def _add_window(self, window: Window) -> bool:
@@ -215,12 +213,10 @@ class GroupCleaning:
         cleaning: CleaningRound,
         transactions: CleanedTransactionMetadata,
         legacy_horizon_ms: int,
-        total_bytes: int,
     ) -> None:
         self._round = cleaning
         self._transactions = transactions
         self._legacy_horizon_ms = legacy_horizon_ms
-        self._total_bytes = total_bytes
         config = cleaning.log.config
         self._rebuilder = BatchRebuilder(cleaning.now_ms, config.delete_retention_ms)
 
@@ -256,7 +252,7 @@ class GroupCleaning:
             cleaning.before_window(window.size_bytes)
             self._copy_window(window, cleaned, rules, keeps_legacy_tombstones=keeps_tombstones)
             cleaning.stats.bytes_read += window.size_bytes
-            cleaning.report("copy", cleaning.stats.bytes_read, self._total_bytes)
+            cleaning.report("copy", cleaning.stats.bytes_read)
 
     def _copy_window(
         self,
@@ -399,9 +395,8 @@ class Cleaner:
     ) -> None:
         log, config = cleaning.log, cleaning.log.config
         segments = log.local_log.segments.values(-1, next_dirty_offset)
-        total_bytes = sum(segment.size_bytes for segment in segments)
         transactions = CleanedTransactionMetadata()
-        group_cleaning = GroupCleaning(cleaning, transactions, horizon_ms, total_bytes)
+        group_cleaning = GroupCleaning(cleaning, transactions, horizon_ms)
         groups = group_segments_by_size(
             segments, config.segment_bytes, config.segment_index_bytes, cleaning.end_offset
         )

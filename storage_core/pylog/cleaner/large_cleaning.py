@@ -115,7 +115,7 @@ class GroupTask:
             begin_segments=CountedSegments if task.is_dry_run else CleanedSegments,
         )
         transactions = copy.deepcopy(self.transactions)
-        group = GroupCleaning(cleaning, transactions, self.horizon_ms, self.size_bytes)
+        group = GroupCleaning(cleaning, transactions, self.horizon_ms)
         chosen = set(self.base_offsets)
         try:
             group.clean([each for each in log.segments if each.base_offset in chosen])

@@ -101,12 +101,15 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         size = source.size()
         # A walk over damage alone would find nothing before it that is sound.
         start = segment.last_indexed_position(source, size, is_sound=skips_damage)
-        whole_end = _sound_end if skips_damage else _whole_end
-        batches = whole_end(source, start.position, size, start.lowest_offset)
+        find_end = _sound_end if skips_damage else find_whole_batches
+        batches = find_end(source, start.position, size, lowest_offset=start.lowest_offset)
         batches = _with_tail_defect(source, segment, batches, size)
         if not skips_damage or batches.defect is None:
             return batches
-        end = _after_all_damage(source, segment, batches, size).end_position
+        found = batches
+        while found.defect is not None:
+            found = _after_damage(source, segment, found, size)
+        end = found.end_position
         return WholeBatches(end, _last_as_read(source, segment, start, end), None)
 
 
@@ -153,14 +156,6 @@ def holds_batch(source: ByteSource, batch: PositionedHeader, end: int) -> bool:
         return False
 
 
-def _after_all_damage(
-    source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
-) -> WholeBatches:
-    while batches.defect is not None:
-        batches = _after_damage(source, segment, batches, size)
-    return batches
-
-
 def _with_tail_defect(
     source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:
@@ -177,11 +172,7 @@ def _next_offset(batches: WholeBatches, segment: LogSegmentView) -> int:
     return segment.base_offset if batches.last is None else batches.last.header.next_offset
 
 
-def _whole_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
-    return find_whole_batches(source, start, size, lowest_offset=lowest_offset)
-
-
-def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
+def _sound_end(source: ByteSource, start: int, size: int, *, lowest_offset: int) -> WholeBatches:
     """Return the end of whole batches; the first wrong checksum is its defect."""
     batches = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
     last = None
@@ -245,7 +236,7 @@ def _after_damage(
     )
     if position == size:
         return WholeBatches(size, batches.last, None)
-    following = _sound_end(source, position, size, lowest)
+    following = _sound_end(source, position, size, lowest_offset=lowest)
     if following.last is None:
         following = following._replace(last=batches.last)
     return _with_tail_defect(source, segment, following, size)
