@@ -21,6 +21,10 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 _IMPOSSIBLE: _Bounds = (1, 0)
 
 
+MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+"""What ``5 < offset`` says of the offset."""
+
+
 class Comparison(NamedTuple):
     """``column operator value``; operators are ``= > >= < <= in``, of which the last has a list.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from pylog.pushdown.comparison import Comparison, to_record_filter
+from pylog.pushdown.comparison import MIRRORED, Comparison, to_record_filter
 from pylog.reading.scan import covered_views
 from pylog.tables.tables import rows_of_logs
 
@@ -127,9 +127,6 @@ def columns_in(tree: Node) -> set[str]:
 
 
 _OPERATORS = {"equal": "=", "greater_equal": ">=", "greater": ">", "less_equal": "<=", "less": "<"}
-_TURNED = {"=": "=", ">=": "<=", ">": "<", "<=": ">=", "<": ">"}
-"""What ``5 < offset`` says of the offset."""
-
 _EXACT_UNITS = ("s", "ms", "us")
 
 
@@ -175,7 +172,7 @@ def _comparison(node: Node, schema: pa.Schema) -> Comparison | None:
         case Call(function, (Column(name, True), Literal(literal)), _) if function in _OPERATORS:
             return _with_one(name, _OPERATORS[function], literal, schema)
         case Call(function, (Literal(literal), Column(name, True)), _) if function in _OPERATORS:
-            return _with_one(name, _TURNED[_OPERATORS[function]], literal, schema)
+            return _with_one(name, MIRRORED[_OPERATORS[function]], literal, schema)
     return None
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 import pyarrow as pa
 
-from pylog.pushdown.comparison import Comparison, utc_time
+from pylog.pushdown.comparison import MIRRORED, Comparison, utc_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +34,6 @@ _OPERATORS = {
     "Lt": "<",
     "LtEq": "<=",
 }
-_MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _BETWEEN = {
     "Both": (">=", "<="),
     "Left": (">=", "<"),
@@ -106,7 +105,7 @@ def _pairs_of(node: Any) -> Iterator[tuple[str, str, object]]:  # noqa: ANN401 -
                 yield column, _OPERATORS[op], _value(value)
         case {"BinaryExpr": {"left": value, "op": str(op), "right": {"Column": str(column)}}}:
             if op in _OPERATORS:
-                yield column, _MIRRORED[_OPERATORS[op]], _value(value)
+                yield column, MIRRORED[_OPERATORS[op]], _value(value)
         case {
             "Function": {
                 "input": [{"Column": str(column)}, low, high],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from pylog.columnar.arrow_schema import PLACE_COLUMNS, place_rows, record_schema, schema_like
 from pylog.locations import in_store
@@ -19,8 +21,8 @@ from pylog.reading.reader import ReadMemory, TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
 from pylog.reading.record_stream import (
     RECORD_COLUMNS,
-    RecordStream,
     check_limit,
+    consumer_records,
     limited,
     limited_count,
 )
@@ -32,12 +34,14 @@ from pylog.text.names import names_nearest_keyword
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import NoReturn
 
-    import pyarrow as pa
+    import pandas as pd
 
     from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
+    from pylog.reading.record_stream import ConsumerRecord
     from pylog.reading.scan_task import ScanTask
 
 
@@ -78,7 +82,15 @@ def views_to_read(
     return views
 
 
-class Scan(RecordStream):
+_NOT_A_SEQUENCE = (
+    "a scan is not a sequence of records; use scan.to_batches() or scan.to_reader() to iterate "
+    "over them in record batches, scan.records() one by one, scan.count() for how many there are, "
+    "scan.last(n) for the last of each partition, and scan.to_table() or scan.to_pandas() for all "
+    "of them in memory"
+)
+
+
+class Scan:
     """A planned read. What it covers is fixed at the first use; make a new one to see more.
 
     `scan` makes it. It gives any number of readers; each is for one thread, and has threads of its
@@ -127,6 +139,27 @@ class Scan(RecordStream):
 
     def _repr_html_(self) -> str:
         return scan_html(self.partitions, self._tasks, ", ".join(self._choices()))
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(_NOT_A_SEQUENCE)
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(_NOT_A_SEQUENCE)
+
+    def __getitem__(self, item: object) -> NoReturn:
+        raise TypeError(_NOT_A_SEQUENCE)
+
+    def __bool__(self) -> bool:
+        """Return True: whether there are records is known only after a read."""
+        return True
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a PyCapsule of a new Arrow stream of the records, as of `to_reader`."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """Return a PyCapsule of `schema`; nothing is read. See the Arrow PyCapsule interface."""
+        return self.schema.__arrow_c_schema__()
 
     def _choices(self) -> list[str]:
         return scan_choices(self.schema.names, self._wanted, self._options.mode, self.limit)
@@ -234,6 +267,46 @@ class Scan(RecordStream):
         self.plan()
         return limited(self._all_batches(), self.limit)
 
+    def records(self) -> Iterator[ConsumerRecord]:
+        """Yield the records one by one, for plain Python; memory stays bounded.
+
+        They have all fields, whatever the columns of this scan. What damage leaves out is listed in
+        `damage` (modes DROPMALFORMED and PERMISSIVE).
+
+        Raises
+        ------
+        LogStorageError
+            As for `to_batches`, but any timestamp can be expressed.
+
+        Examples
+        --------
+        >>> for record in pylog.scan("kafka/intact", topics="orders", limit=2).records():
+        ...     print(record.topic, record.partition, record.offset)
+        orders 0 0
+        orders 0 1
+        """
+        whole = self.narrowed()
+        whole.schema = record_schema(RECORD_COLUMNS, timestamp_unit="ms")
+        return consumer_records(whole.to_batches())
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """Return all records in memory."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - of pyarrow
+        """Return all records as a pandas DataFrame (pandas must be installed).
+
+        Parameters
+        ----------
+        **options
+            Those of ``pyarrow.Table.to_pandas``, such as ``types_mapper=pandas.ArrowDtype``.
+        """
+        return self.to_table().to_pandas(**options)
+
     def _all_batches(self) -> Iterator[pa.RecordBatch]:
         size_bytes = sum(task.size_bytes for task in self.plan())
         if self._options.threads > 1 and size_bytes > parts.FIRST_PART_BYTES:
@@ -284,11 +357,6 @@ class Scan(RecordStream):
             scanned=self.scanned,
             memory=memory,
         )
-
-    def _of_whole_records(self) -> Scan:
-        whole = self.narrowed()
-        whole.schema = record_schema(RECORD_COLUMNS, timestamp_unit="ms")
-        return whole
 
     def count(self) -> int:
         """Return how many records there are, from batch headers alone wherever possible.

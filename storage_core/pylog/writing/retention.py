@@ -245,7 +245,6 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     configs = known.configs
     if now_ms is None:
         now_ms = (SystemClock() if context is None else context.clock).milliseconds()
-    report = progress or _say_nothing
     with own_logs(
         path,
         configs,
@@ -266,7 +265,7 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
         done += _applied(
             list(owned.logs.values()),
             now_ms,
-            report,
+            progress,
             counts_in=open_directory(path) if dry_run else None,
         )
         done.sort(key=lambda each: each.topic_partition)
@@ -274,7 +273,11 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
 
 
 def _applied(
-    logs: list[UnifiedLog], now_ms: int, progress: Progress, *, counts_in: LogDirectory | None
+    logs: list[UnifiedLog],
+    now_ms: int,
+    progress: Progress | None,
+    *,
+    counts_in: LogDirectory | None,
 ) -> Iterator[PartitionRetention]:
     """Remove; count the records that go in a directory in which they are left, if there is one."""
     total = sum(log.size_bytes for log in logs)
@@ -305,8 +308,5 @@ def _applied(
             future=future,
             held_back=HeldBack.of(log, offsets),
         )
-        progress(done, total)
-
-
-def _say_nothing(_done_bytes: int, _total_bytes: int) -> None:
-    pass
+        if progress is not None:
+            progress(done, total)
