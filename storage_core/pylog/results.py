@@ -72,7 +72,7 @@ _PUBLIC = LazyNames(
         ),
         "pylog.server.broker_server": ("BrokerServer",),
         "pylog.statistics.stats": ("LogStatistics",),
-        "pylog.statistics.time_steps": ("TimeSteps",),
+        "pylog.statistics.batches": ("TimeSteps",),
         "pylog.statistics.timeline": (
             "OffsetRange",
             "PartitionTimeline",

@@ -43,8 +43,8 @@ from pylog.record_export import ExportedFile as ExportedFile
 from pylog.record_search import Search as Search
 from pylog.record_search import SearchSummary as SearchSummary
 from pylog.server.broker_server import BrokerServer as BrokerServer
+from pylog.statistics.batches import TimeSteps as TimeSteps
 from pylog.statistics.stats import LogStatistics as LogStatistics
-from pylog.statistics.time_steps import TimeSteps as TimeSteps
 from pylog.statistics.timeline import OffsetRange as OffsetRange
 from pylog.statistics.timeline import PartitionTimeline as PartitionTimeline
 from pylog.statistics.timeline import Timeline as Timeline

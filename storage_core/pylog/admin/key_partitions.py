@@ -54,13 +54,9 @@ def _fnv1a(key: bytes, count: int) -> int:
     return min(value, (1 << 32) - value) % count  # of a signed number, the absolute value
 
 
-def _integer(key: bytes, count: int) -> int:
-    return IntegerKeyPartitioner(count).partition(key)
-
-
 _PARTITIONERS: dict[str, Callable[[bytes, int], int]] = {
     "default": partition_of_key,
-    "integer_key": _integer,
+    "integer_key": lambda key, count: IntegerKeyPartitioner(count).partition(key),
     "murmur2": partition_of_key,
     "murmur2_random": partition_of_key,
     "consistent": _crc32,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pylog.files.partition_metadata import PartitionMetadata
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_directory import LogDirectory
@@ -311,7 +310,7 @@ class _LocalTopics:
 
     def _topic_id(self, views: Sequence[LogView]) -> str | None:
         for view in views:
-            metadata = self._attempts.read(partial(_metadata, view))
+            metadata = self._attempts.read(partial(getattr, view, "metadata"))
             if metadata is not None:
                 return format_uuid(metadata.topic_id)
         return None
@@ -329,10 +328,6 @@ class _LocalTopics:
             if stored is not None:
                 return stored
         return None
-
-
-def _metadata(view: LogView) -> PartitionMetadata | None:
-    return view.metadata
 
 
 def _described_partition(

@@ -341,7 +341,8 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
 
     total = sum(view.size_bytes for view in views)
     done = 0
-    workers = max(1, min(_MAX_THREADS, len(views), _threads(threads)))
+    count = thread_count(threads, default=usable_processors())
+    workers = max(1, min(_MAX_THREADS, len(views), count))
     pool = ThreadPoolExecutor(workers, "pylog-transactions")
     try:
         for view, found in zip(views, pool.map(of_partition, views), strict=True):
@@ -373,10 +374,6 @@ class _Found(NamedTuple):
     counts: Counter[str]
     listed: list[ListedTransaction]
     error: LogStorageError | None = None
-
-
-def _threads(threads: int | None) -> int:
-    return thread_count(threads, default=usable_processors())
 
 
 def _views(

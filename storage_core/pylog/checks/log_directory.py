@@ -133,7 +133,8 @@ def check_log_directory(
     found = [find_partition_directory_name(entry.name) for entry in entries]
     named = [each for each in found if each is not None]
     loaded = {each.topic_partition for each in named if each.state in _LOADED}
-    absent = [each for each in _recorded(path) if each not in loaded and (node, each) not in held]
+    recorded = {each for name in _RECORDED for each in _offsets_in(path, name)}
+    absent = [each for each in recorded if each not in loaded and (node, each) not in held]
     findings += _absent_partitions(path, node, absent, is_clean=is_clean)
     logs = {each.path for each in known}
     others = [each for each in entries if each.path not in logs]
@@ -204,10 +205,6 @@ def _offsets_in(path: str, name: str) -> Mapping[TopicPartition, int]:
     with suppress(CorruptCheckpointError, LogDirectoryError):
         return known_offset_checkpoint(join(path, name))
     return {}
-
-
-def _recorded(path: str) -> set[TopicPartition]:
-    return {each for name in _RECORDED for each in _offsets_in(path, name)}
 
 
 def _recorded_offsets(path: str, topic_partition: TopicPartition) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -139,10 +140,6 @@ def check_partition(
     raise AssertionError  # the last look returns or raises
 
 
-def _is_error(finding: Finding) -> bool:
-    return finding.severity is Severity.ERROR
-
-
 def _is_wrong(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
@@ -229,7 +226,9 @@ class _Check:
             about_segments += self._about_segment(segment_walk)
             self._ends.append(OffsetPosition(segment_walk.next_offset, segment_walk.end_position))
             end_offset = max(end_offset, segment_walk.next_offset)
-        damaged = sorted([*damage.ranges, *self._walk.refused.ranges], key=_place)
+        damaged = sorted(
+            [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
+        )
         about_damage = list(damage_findings(view, damaged))
         is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
         start = None
@@ -253,7 +252,7 @@ class _Check:
         )
         if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)
-        is_said = any(map(_is_error, findings))
+        is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
             findings.insert(0, start.loss())
         return PartitionCheck(
@@ -328,10 +327,6 @@ class _Check:
     def _damaged_in(self, path: str) -> Sequence[DamagedRange]:
         ranges = [*self._walk.damage.ranges, *self._walk.refused.ranges]
         return [each for each in ranges if each.path == path]
-
-
-def _place(damaged: DamagedRange) -> tuple[str, int]:
-    return damaged.path, damaged.position
 
 
 # Directories that are not live: a broker loads them like live ones before it looks at their names.

@@ -159,7 +159,9 @@ class FollowedPartition:
             now = self._as_seen(self._listed(starts))
         elif mark is None or mark != known_mark:
             identity = directory_identity(self.directory.path)
-            now = self._listed_again(seen, starts, is_same_directory=identity == self._identity)
+            is_same = identity == self._identity
+            view = self._carried_on(self._listed(starts), seen, is_same_directory=is_same)
+            now = self._or_rewritten(view, seen)
             self._identity = identity
         else:
             now = self._with_same_files(seen, starts)
@@ -174,14 +176,6 @@ class FollowedPartition:
                 return seen._replace(rewritten_below=None)
             return self._as_seen(view.with_log_start_offsets(starts))
         return self._or_rewritten(self._grown(view.with_log_start_offsets(starts), seen), seen)
-
-    def _listed_again(
-        self, seen: FollowedLog, starts: LogStartOffsets, *, is_same_directory: bool
-    ) -> FollowedLog:
-        listed = self._listed(starts)
-        return self._or_rewritten(
-            self._carried_on(listed, seen, is_same_directory=is_same_directory), seen
-        )
 
     def _or_rewritten(self, view: LogView | None, seen: FollowedLog) -> FollowedLog:
         """Return what is known of ``view`` or, if it is None, of a log that is another one now."""

@@ -87,7 +87,8 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
         following = view.next_base_offset(index)
         if following is not None and following <= view.log_start_offset:
             continue
-        if _is_earlier(view, index, timestamp):
+        entry = _entry_of_last_offset(view, index)
+        if entry is not None and entry.timestamp < timestamp:  # as all its records are
             passed_over.append(index)
             continue
         for each in (*_not_borne_out(view, passed_over), index):
@@ -108,12 +109,6 @@ def _find_in_segment(view: LogView, index: int, timestamp: int) -> TimestampOffs
             if record.offset >= view.log_start_offset:
                 return record
     return None
-
-
-def _is_earlier(view: LogView, index: int, timestamp: int) -> bool:
-    """Whether the time index of a rolled segment says that all its records are earlier."""
-    entry = _entry_of_last_offset(view, index)
-    return entry is not None and entry.timestamp < timestamp
 
 
 def _entry_of_last_offset(view: LogView, index: int) -> TimestampOffset | None:

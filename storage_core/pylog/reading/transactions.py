@@ -422,7 +422,8 @@ class AbortWatch:
                 f"committed at offset {offset}, and its records were taken for aborted"
             )
         if reason is not None:
-            raise CorruptIndexError(f"{reason}; {_WAY_OUT}", _index_path(path))
+            index = path.replace(LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
+            raise CorruptIndexError(f"{reason}; {_WAY_OUT}", index)
 
     def _is_waiting(self) -> bool:
         """Whether a marker could still contradict, gaps considered."""
@@ -439,7 +440,3 @@ class AbortWatch:
                 )
                 for window in windows:
                     yield window, segment_slice.path
-
-
-def _index_path(log_path: str) -> str:
-    return log_path.replace(LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylog.statistics.time_steps import TimeSteps, without_strays
+from pylog.statistics.batches import TimeSteps, without_strays
 from pylog.text.charts import (
     NONE,
     Bar,

@@ -19,9 +19,9 @@ from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import SharedProgress
+from pylog.statistics.batches import TimeSteps, without_strays
 from pylog.statistics.page import statistics_page
 from pylog.statistics.partition import PartitionWork, TopicCounts, shared_budget
-from pylog.statistics.time_steps import TimeSteps, without_strays
 from pylog.statistics.topic import TopicRows, TopicSample, TopicStatistics
 from pylog.text.instants import likely_unit
 from pylog.text.names import json_name, names_nearest_keyword

@@ -98,11 +98,10 @@ class CompactionJob:
         recover_as_broker: bool = False,
     ) -> None:
         chosen = compacted_topics(directory, topics, server_properties, config, now_ms, context)
+        self._chosen = chosen
         self.directory = chosen.path
-        self._configs, self._entries = chosen.configs, chosen.entries
-        self._cleaner_config = each = chosen.cleaner_config
-        OffsetMap(each.dedupe_buffer_size, each.dedupe_buffer_load_factor)  # has room
-        self._context, self._now_ms = chosen.context, chosen.now_ms
+        settings = chosen.cleaner_config
+        OffsetMap(settings.dedupe_buffer_size, settings.dedupe_buffer_load_factor)  # has room
         self._server_properties = server_properties
         self._high_watermark, self._recover_as_broker = high_watermark, recover_as_broker
         self._is_once, self._is_dry_run = once, dry_run
@@ -123,9 +122,9 @@ class CompactionJob:
             opened = stack.enter_context(
                 own_logs(
                     self.directory,
-                    self._configs,
+                    self._chosen.configs,
                     self._server_properties,
-                    self._context,
+                    self._chosen.context,
                     high_watermark=self._high_watermark,
                     recover_as_broker=self._recover_as_broker,
                     is_dry_run=self._is_dry_run,
@@ -143,7 +142,7 @@ class CompactionJob:
     ) -> None:
         with self._stack:
             if not self._is_dry_run and not isinstance(error, KafkaStorageError):
-                remove_staged_segments(self.directory, self._context.io)
+                remove_staged_segments(self.directory, self._chosen.context.io)
 
     def _plan(self, opened: ChosenLogs) -> None:
         self._logs, self._closed = opened.logs, closed_partitions(self.directory, opened)
@@ -163,19 +162,20 @@ class CompactionJob:
 
     def _task(self, log: UnifiedLog) -> CleaningTask | None:
         """Return what there is to do for a log; None if nothing."""
-        candidate = self._manager.candidate(log, self._now_ms)
-        self._held_back[log.topic_partition] = self._manager.held_back_offsets(log, self._now_ms)
+        now_ms = self._chosen.now_ms
+        candidate = self._manager.candidate(log, now_ms)
+        self._held_back[log.topic_partition] = self._manager.held_back_offsets(log, now_ms)
         each = candidate.log_to_clean
         self._clean_up_to[log.topic_partition] = each.first_dirty_offset
         if each.cleanable_bytes == 0 or (self._is_once and not candidate.is_due):
-            why = self._manager.why_not_cleaned(candidate, self._now_ms)
+            why = self._manager.why_not_cleaned(candidate, now_ms)
             self._not_cleaned[log.topic_partition] = why
             return None
         self._incomplete.add(log.topic_partition)
         return CleaningTask(
             snapshot=LogSnapshot.of(each),
-            config=self._cleaner_config,
-            now_ms=self._now_ms,
+            config=self._chosen.cleaner_config,
+            now_ms=now_ms,
             job_token=self._token,
             is_dry_run=self._is_dry_run,
             size_bytes=each.cleanable_bytes + each.total_bytes,
@@ -236,9 +236,9 @@ class CompactionJob:
                     key=lambda each: each.topic_partition,
                 )
             ),
-            self._now_ms,
+            self._chosen.now_ms,
             self._is_dry_run,
-            self._entries,
+            self._chosen.entries,
         )
 
     def _ensure_all_there(self, staged: Mapping[TopicPartition, StagedCleaning]) -> None:
@@ -255,7 +255,7 @@ class CompactionJob:
                     segment.ensure_there()
 
     def _replace(self, log: UnifiedLog, group: StagedGroup) -> None:
-        io = self._context.io
+        io = self._chosen.context.io
         new: list[LogSegment] = []
         for staged in group.new:
             target = SegmentTarget(log.directory, staged.target.base_offset, CLEANED_FILE_SUFFIX)
@@ -264,7 +264,7 @@ class CompactionJob:
                     io.replace(staged.target.path(suffix), target.path(suffix))
                 else:
                     io.remove(target.path(suffix), missing_ok=True)
-            new.append(self._context.open_segment(target, log.config))
+            new.append(self._chosen.context.open_segment(target, log.config))
         bases = {base_offset for base_offset, _ in group.old}
         old = [segment for segment in log.segments if segment.base_offset in bases]
         log.replace_segments(new, old, is_async=False)

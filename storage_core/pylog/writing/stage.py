@@ -497,7 +497,8 @@ class JobStage:
     def append(self, batch: pa.RecordBatch) -> None:
         """Take rows; columns and types as of `pylog.write_topic`, by their usual names."""
         first_row = self.row_count
-        columns = find_columns(batch.schema, _names_in(batch.schema))
+        partition = "partition" if "partition" in batch.schema.names else None
+        columns = find_columns(batch.schema, ColumnNames(None, "value", None, None, partition))
         parts = {name: batch.column(found) for name, found in columns.items()}
         named = _named_partitions(parts.pop("partition", None), first_row)
         parts.setdefault("key", pa.nulls(batch.num_rows, pa.binary()))
@@ -579,11 +580,6 @@ class JobStage:
         self._files.sync()
         rules = tuple(topic.rules for topic in self._topics.values())
         self._staged = StagedRecords(self.job.key, self.attempt, tuple(files), rules)
-
-
-def _names_in(schema: pa.Schema) -> ColumnNames:
-    partition = "partition" if "partition" in schema.names else None
-    return ColumnNames("key" if "key" in schema.names else None, "value", None, None, partition)
 
 
 def _topic_column(batch: pa.RecordBatch) -> pa.Array:

@@ -75,7 +75,9 @@ class ClusterConfigs:
         self._node_id = node_id
         self._topics: Mapping[str, TopicImage] = {each.name: each for each in metadata.image.topics}
         self._deleted = {each.topic_id for each in metadata.image.deleted}
-        own = _ALL_BROKERS if node_id is None else _broker(node_id)
+        own = _ALL_BROKERS
+        if node_id is not None:
+            own = ConfigResource(ConfigResourceType.BROKER, str(node_id))
         self._brokers = (own, _ALL_BROKERS)
         self.of_brokers = {
             ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: self._of_broker(_ALL_BROKERS),
@@ -260,10 +262,6 @@ def _ensure_same_node(
             f"{ours}: these are not its metadata"
         )
         raise LogDirectoryError(reason, metadata)
-
-
-def _broker(node_id: int) -> ConfigResource:
-    return ConfigResource(ConfigResourceType.BROKER, str(node_id))
 
 
 _POLICY = "cleanup.policy"

@@ -218,7 +218,9 @@ def _open_topic(
     if topic_id is not None and topic_id_of(logs) != topic_id:
         msg = f"topic {topic!r} has id {topic_id_of(logs)}, not {topic_id}"
         raise ValueError(msg)
-    if config is not None and _config(config) != manager.config_of(topic):
+    if config is not None and not isinstance(config, LogConfig):
+        config = LogConfig.from_properties(config)
+    if config is not None and config != manager.config_of(topic):
         msg = f"topic {topic!r} already exists with another configuration"
         raise ValueError(msg)
     if partitions is not None:
@@ -237,10 +239,6 @@ def _open_topic(
         for number in missing:
             add_partition(manager, topic, number)
     return logs_of_topic(manager, topic)
-
-
-def _config(config: LogConfig | Mapping[str, str]) -> LogConfig:
-    return config if isinstance(config, LogConfig) else LogConfig.from_properties(config)
 
 
 def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.statistics.time_steps import TimeSteps, without_strays
+from pylog.statistics.batches import TimeSteps, without_strays
 
 HOUR_MS = 3_600_000
 
