@@ -1,4 +1,4 @@
-"""Tables of few rows about a log: its ends, segments, transactions, producers and leader epochs.
+"""Tables of a log and its side files: ends, segments, indexes, transactions, producers, findings.
 
 Each text below is a table as the documentation has it: what it is about, then its columns by name,
 type and meaning. Its schema is made of these.
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from pylog.checks.findings import FINDINGS
 from pylog.checks.indexes import read_offset_index, read_time_index
@@ -19,7 +22,8 @@ from pylog.checks.log_directory import (
     node_findings,
 )
 from pylog.checks.partition import check_partition, not_live_directories
-from pylog.columnar.rows import TableText, none_if
+from pylog.columnar.arrow_schema import fixed_width_array, string_array
+from pylog.columnar.rows import TIMESTAMP, TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
 from pylog.errors import (
     CorruptCheckpointError,
@@ -46,13 +50,13 @@ from pylog.reading.log_view import first_timestamp
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.tables.metadata_table import table_of_rows
+from pylog.tables.metadata_table import MetadataTable, table_of_rows
 from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
+    import numpy.typing as npt
 
     from pylog.checks.findings import Finding
     from pylog.checks.indexes import IndexColumns
@@ -381,10 +385,10 @@ PRODUCERS = table_of_rows("producers", _PRODUCERS, _producers)
 LEADER_EPOCHS = table_of_rows("leader_epochs", _LEADER_EPOCHS, _leader_epochs)
 
 
-_TEXT = TableText.of_partitions(FINDINGS)
+_FINDINGS = TableText.of_partitions(FINDINGS)
 
 
-def _rows(
+def _findings(
     view: LogView, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> Iterator[tuple[object, ...]]:
     """Yield the findings about one partition: its ``.log`` files, indexes, then all else."""
@@ -413,9 +417,104 @@ def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
         (*view.topic_partition, *finding.row()) for view, finding in node_findings(directory, nodes)
     ]
     if rows:
-        yield from arrow_table(rows, _TEXT.schema).to_batches()
+        yield from arrow_table(rows, _FINDINGS.schema).to_batches()
 
 
 FINDINGS_TABLE = table_of_rows(
-    "findings", _TEXT, _rows, _directory_batches, max_decompressed_bytes=""
+    "findings", _FINDINGS, _findings, _directory_batches, max_decompressed_bytes=""
 )
+
+
+_INDEX_ENTRIES = TableText.of_partitions("""\
+What the offset, time and transaction indexes say, a row an entry.
+
+index              string       offset, time or transaction
+file               string       name of the file
+entry              int64        place in the file, from 0
+offset             int64        offset, time: the offset indexed
+position           int64        offset: byte of the ``.log`` file
+timestamp          timestamp    time: the largest one up to that offset
+producer_id        int64        transaction: of an aborted transaction
+first_offset       int64        transaction: its first offset
+last_offset        int64        transaction: that of its ABORT marker
+last_stable_offset int64        transaction: right after the abort
+defect             string       what is wrong with the file, in a row of its own after the entries
+                                that can be read; all but the file's name is null there
+
+As stored: nothing here is checked against the log. Slots of a preallocated file are not entries.
+""")
+_INDEX_SCHEMA = _INDEX_ENTRIES.schema
+
+_TRANSACTION_COLUMNS = ("producer_id", "first_offset", "last_offset", "last_stable_offset")
+
+
+def _index_entries(view: LogView) -> Iterator[pa.RecordBatch]:
+    """Yield the entries by segment, kind of index and place in the file, a record batch a file."""
+    for segment in view.segments:
+        path, base_offset = segment.file_path(INDEX_FILE_SUFFIX), segment.base_offset
+        offset_index = read_offset_index(path, base_offset)
+        columns = {"offset": offset_index.offsets, "position": offset_index.values}
+        yield _index_batch(view, "offset", path, _index_arrays(columns))
+        yield from _index_defect(view, "offset", path, offset_index)
+        path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
+        time_index = read_time_index(path, base_offset)
+        stamps = fixed_width_array(time_index.values, null=NO_TIMESTAMP).view(TIMESTAMP)
+        arrays = {**_index_arrays({"offset": time_index.offsets}), "timestamp": stamps}
+        yield _index_batch(view, "time", path, arrays)
+        yield from _index_defect(view, "time", path, time_index)
+        if segment.has_transaction_index:
+            path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
+            yield _index_batch(view, "transaction", path, _transaction_entries(path))
+
+
+def _transaction_entries(path: str) -> dict[str, pa.Array]:
+    try:
+        entries = read_transaction_index(path)
+    except (CorruptIndexError, UnreadableFileError) as error:
+        # A row and not an error: readers do without a transaction index that is damaged.
+        return _defect_arrays(error.reason)
+    return _index_arrays(
+        {
+            name: np.array([getattr(entry, name) for entry in entries], dtype=np.int64)
+            for name in _TRANSACTION_COLUMNS
+        }
+    )
+
+
+def _index_defect(
+    view: LogView, index: str, path: str, columns: IndexColumns
+) -> Iterator[pa.RecordBatch]:
+    if columns.defect is not None:
+        yield _index_batch(view, index, path, _defect_arrays(columns.defect))
+
+
+def _defect_arrays(defect: str) -> dict[str, pa.Array]:
+    return {"entry": pa.nulls(1, pa.int64()), "defect": string_array([defect])}
+
+
+def _index_arrays(columns: dict[str, npt.NDArray[np.int64]]) -> dict[str, pa.Array]:
+    arrays = {name: fixed_width_array(values) for name, values in columns.items()}
+    entries = min(map(len, arrays.values()))
+    return {"entry": fixed_width_array(np.arange(entries, dtype=np.int64)), **arrays}
+
+
+def _index_batch(
+    view: LogView, index: str, path: str, arrays: dict[str, pa.Array]
+) -> pa.RecordBatch:
+    rows = len(arrays["entry"])
+    constants = {"topic": view.topic, "index": index, "file": name_of(path)}
+    columns = {
+        **arrays,
+        **{name: pa.repeat(string_array([text])[0], rows) for name, text in constants.items()},
+        "partition": fixed_width_array(np.full(rows, view.partition, dtype=np.int32)),
+    }
+    return pa.RecordBatch.from_arrays(
+        [
+            columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+            for field in _INDEX_SCHEMA
+        ],
+        schema=_INDEX_SCHEMA,
+    )
+
+
+INDEX_ENTRIES = MetadataTable("index_entries", _INDEX_SCHEMA, _index_entries, text=_INDEX_ENTRIES)

@@ -18,10 +18,10 @@ from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables import unknown_table
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
-from pylog.tables.index_entries import INDEX_ENTRIES
 from pylog.tables.latest import LATEST
 from pylog.tables.log_tables import (
     FINDINGS_TABLE,
+    INDEX_ENTRIES,
     LEADER_EPOCHS,
     PARTITIONS,
     PRODUCERS,
