@@ -198,11 +198,10 @@ def check_read_schema(options: ReadOptions, schema: StructType) -> None:
     """Raise ``ValueError`` unless records fit into ``schema``, and the options make that one."""
     check_schema(schema, record_columns(options))
     if options.columns not in (None, tuple(schema.fieldNames())):
-        msg = (
+        raise ValueError(
             f"option columns says {', '.join(options.columns or ())} and the schema "
             f"{', '.join(schema.fieldNames())}; give one of them"
         )
-        raise ValueError(msg)
     if options.mode is ReadMode.PERMISSIVE:
         check_damaged_rows_fit(schema)
 

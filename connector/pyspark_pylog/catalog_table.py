@@ -79,11 +79,10 @@ def ensure_no_secrets(written: Mapping[str, str]) -> None:
     if any(str(path) != "".join(path) for path in parse_paths(written)):
         hidden.append("path")
     if hidden:
-        msg = (
+        raise ValueError(
             f"option {hidden[0]} {why}; let the environment of Spark's Python workers give it, or "
             "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (…)"
         )
-        raise ValueError(msg)
 
 
 def with_options(schema: StructType, written: Mapping[str, str]) -> StructType:
@@ -106,5 +105,4 @@ def options_to_read(given: Mapping[str, str], schema: StructType) -> dict[str, s
         options = None
     if isinstance(options, dict) and all(isinstance(each, str) for each in options.values()):
         return {**options, **lower}
-    msg = f"the table's options are not kept in its schema. {HOW_TO_CREATE}"
-    raise ValueError(msg)
+    raise ValueError(f"the table's options are not kept in its schema. {HOW_TO_CREATE}")

@@ -89,8 +89,7 @@ def place_of_write_added(place: str = "") -> Iterator[None]:
     except _OF_WRITES as error:
         raise type(error)(f"{where}: {error}{_advice_on_write(error)}") from error
     except ValueError as error:
-        msg = f"{where}: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"{where}: {error}") from error
 
 
 def _advice_on_write(error: Exception) -> str:

@@ -129,15 +129,13 @@ def parse_json(text: str, example: str, *, is_secret: bool = False) -> Any:  # n
         return json.loads(text, object_pairs_hook=_object_without_repetition)
     except (ValueError, RecursionError) as error:
         given = "not JSON" if is_secret else repr(text)
-        msg = f"is {given}, expected JSON like {example}: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"is {given}, expected JSON like {example}: {error}") from error
 
 
 def _object_without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for place, (name, _) in enumerate(pairs):
         if name in dict(pairs[:place]):
-            msg = f"{name!r} is named twice"
-            raise ValueError(msg)
+            raise ValueError(f"{name!r} is named twice")
     return dict(pairs)
 
 
@@ -176,8 +174,7 @@ def _offset(value: object) -> int:
         value = _OFFSET_WORDS.get(value.strip().lower(), value)
     if type(value) is int and -2 <= value < _END_OF_INT64:
         return value
-    msg = f"holds {value!r}, expected an offset, -2 (earliest) or -1 (latest)"
-    raise ValueError(msg)
+    raise ValueError(f"holds {value!r}, expected an offset, -2 (earliest) or -1 (latest)")
 
 
 def ensure_without(refused: str, given: Any) -> None:  # noqa: ANN401 - what `offsets` returns
@@ -225,12 +222,10 @@ def _by_partition(text: str, example: str, convert: Callable[[object], int]) -> 
             continue
         for partition, value in of_topic.items():
             if not _DIGITS.fullmatch(partition):
-                msg = f"names partition {partition!r} of topic {topic!r}: not a number"
-                raise ValueError(msg)
+                raise ValueError(f"names partition {partition!r} of topic {topic!r}: not a number")
             each = TopicPartition(topic, int(partition))
             if each in found:
-                msg = f"names partition {int(partition)} of topic {topic!r} twice"
-                raise ValueError(msg)
+                raise ValueError(f"names partition {int(partition)} of topic {topic!r} twice")
             found[each] = convert(value)
     return found
 
@@ -254,8 +249,7 @@ def record_filter(text: str) -> RecordFilter:
     except (ValueError, AttributeError, TypeError) as error:
         raise _expected(text, "what pyspark_pylog.table makes") from error
     if unknown := stored.keys() - kinds:
-        msg = f"has unknown fields {', '.join(sorted(unknown))}"
-        raise ValueError(msg)
+        raise ValueError(f"has unknown fields {', '.join(sorted(unknown))}")
     return RecordFilter(**stored)
 
 
@@ -266,8 +260,7 @@ def _key(text: str) -> bytes:
 def _check_types(given: Iterable[object], kind: type) -> None:
     for each in given:
         if type(each) is not kind:  # True is not a number
-            msg = f"{each!r} is not of type {kind.__name__}"
-            raise ValueError(msg)
+            raise ValueError(f"{each!r} is not of type {kind.__name__}")
 
 
 def format_record_filter(where: RecordFilter) -> str:

@@ -235,22 +235,19 @@ class ReadOptions:
 
     def _check_combinations(self) -> None:
         if self.client_isolation not in (None, self.isolation):
-            msg = f"options isolationLevel and {CLIENT_ISOLATION} contradict each other"
-            raise ValueError(msg)
+            raise ValueError(f"options isolationLevel and {CLIENT_ISOLATION} contradict each other")
         low, high = self.min_offsets_per_trigger, self.max_offsets_per_trigger
         if low and high and low > high:
-            msg = (
+            raise ValueError(
                 f"option minOffsetsPerTrigger ({low}) is more than option "
                 f"maxOffsetsPerTrigger ({high})"
             )
-            raise ValueError(msg)
         refused = [(LATEST, "starting", self.starting_offsets)] if not self.is_stream else []
         for word, side, offsets in [*refused, (EARLIEST, "ending", self.ending_offsets)]:
             try:
                 values.ensure_without(word, offsets)
             except ValueError as error:
-                msg = f"option {side}Offsets {error} option {side}Timestamp"
-                raise ValueError(msg) from error
+                raise ValueError(f"option {side}Offsets {error} option {side}Timestamp") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,11 +282,10 @@ class WriteOptions:
                 and row.field in ("job_id", "job_fingerprint")
                 and row.name.lower() in lower
             ):
-                msg = (
+                raise ValueError(
                     f"option {row.name} is for batch writes; leave it out: a micro-batch is known "
                     "by its query's id and its number, which the checkpoint keeps"
                 )
-                raise ValueError(msg)
         properties = {name: value.strip() for name, value in _below(_TOPIC_PREFIX, lower)}
         pylog.LogConfig.from_properties(properties)  # raises for what is not a property of topics
         return cls(
@@ -329,8 +325,7 @@ def _parsed(rows: Iterable[_Row], lower: Mapping[str, str]) -> dict[str, Any]:
             try:
                 found[row.field] = row.kind(lower[row.name.lower()])
             except ValueError as error:
-                msg = f"option {row.name} {error}"
-                raise ValueError(msg) from error
+                raise ValueError(f"option {row.name} {error}") from error
     return found
 
 
@@ -358,8 +353,7 @@ def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
     listed = [lower["path"]] if "path" in lower else []
     listed += _parsed([_Row("paths", "paths", values.locations, Of.ALL)], lower).get("paths", [])
     if not listed:
-        msg = f'no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
-        raise ValueError(msg)
+        raise ValueError(f'no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}')
     parameters = dict(_below(_STORAGE_PREFIX, lower))
     return tuple(location(absolute_location(text), storage_options=parameters) for text in listed)
 
@@ -367,15 +361,13 @@ def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
 def _directory(lower: Mapping[str, str], *, is_stream: bool) -> str:
     if "path" not in lower:
         call = "start" if is_stream else "save"
-        msg = f'no path: say {call}("/path/to/kafka-logs"). {_INSERT_INTO_VIEW}'
-        raise ValueError(msg)
+        raise ValueError(f'no path: say {call}("/path/to/kafka-logs"). {_INSERT_INTO_VIEW}')
     directory = absolute_location(lower["path"])
     if "://" in directory:
-        msg = (
+        raise ValueError(
             f"path {str(directory)!r} is in an object store; a topic is written to a directory "
             "that the driver and all executors have mounted"
         )
-        raise ValueError(msg)
     return directory
 
 
@@ -414,8 +406,7 @@ def _check_names_of_write(lower: Iterable[str], *, is_stream: bool) -> list[str]
             continue
         near = difflib.get_close_matches(name, _REFUSED_OF_CLIENT, n=1, cutoff=0.9)
         if near:
-            msg = f"option {name!r} is not supported: {_REFUSED_OF_CLIENT[near[0]]}"
-            raise ValueError(msg)
+            raise ValueError(f"option {name!r} is not supported: {_REFUSED_OF_CLIENT[near[0]]}")
         if name in ignored or name.startswith(CLIENT_PREFIX):
             without_effect.append(ignored.get(name, name))
         elif name in of_reads or name.startswith(_STORAGE_PREFIX):
@@ -439,27 +430,23 @@ def _check_takers(lower: Mapping[str, str], *, is_stream: bool) -> None:
         msg = f"option table: no table {table!r}{hint} The tables are: {', '.join(known)}"
         raise ValueError(msg)
     if "checkkeys" in lower and table != "cleaning":
-        msg = f"option checkKeys is for table 'cleaning', and what is read is {table!r}"
-        raise ValueError(msg)
+        raise ValueError(f"option checkKeys is for table 'cleaning', and what is read is {table!r}")
     chosen = [name for name in _WAYS_TO_CHOOSE if name.lower() in lower]
     if len(chosen) > 1:
-        msg = f"give only one of the options {' and '.join(chosen)}"
-        raise ValueError(msg)
+        raise ValueError(f"give only one of the options {' and '.join(chosen)}")
     # Of records all are taken: those for streams alone are without effect in a batch.
     taker = Of.STREAM if is_stream else Of.RECORDS if table == RECORDS else Of.TABLE
     if table == OF_KEYS:
         taker |= Of.LATEST
     refused = [row.name for row in _READ if row.name.lower() in lower and not taker & row.of]
     if refused and is_stream:
-        msg = (
+        raise ValueError(
             f"option {refused[0]} is for spark.read: a stream has no end; to stop at what is there "
             "now, start the query with trigger(availableNow=True)"
         )
-        raise ValueError(msg)
     if refused:
         about = "the last records of keys" if table == OF_KEYS else "whole logs"
-        msg = (
+        raise ValueError(
             f"table {table!r} is about {about} and takes no option {', '.join(refused)}; "
             "choose logs by subscribe, assign or subscribePattern, and rows by WHERE"
         )
-        raise ValueError(msg)

@@ -105,11 +105,10 @@ def check_damaged_rows_fit(schema: StructType) -> None:
     """Raise `ValueError` if a row that stands for damage does not fit into ``schema``."""
     for field in schema.fields:
         if not field.nullable and field.name not in _KNOWN_OF_DAMAGE:
-            msg = (
+            raise ValueError(
                 f"the schema declares {field.name!r} NOT NULL, but mode PERMISSIVE gives a row of "
                 "nulls for each damaged range"
             )
-            raise ValueError(msg)
 
 
 def selection(names: Sequence[str], columns: Mapping[str, DataType]) -> StructType:
@@ -117,8 +116,7 @@ def selection(names: Sequence[str], columns: Mapping[str, DataType]) -> StructTy
     for place, name in enumerate(names):
         _check_exists(name, "option columns", columns)
         if name in names[:place]:
-            msg = f"option columns names {name!r} twice"
-            raise ValueError(msg)
+            raise ValueError(f"option columns names {name!r} twice")
     return StructType([StructField(name, columns[name]) for name in names])
 
 
@@ -133,28 +131,24 @@ def check_schema(
     """
     names = schema.fieldNames()
     if not names:
-        msg = "the schema has no column"
-        raise ValueError(msg)
+        raise ValueError("the schema has no column")
     for place, field in enumerate(schema.fields):
         _check_exists(field.name, "the schema", columns)
         if field.name in names[:place]:
-            msg = f"the schema names {field.name!r} twice"
-            raise ValueError(msg)
+            raise ValueError(f"the schema names {field.name!r} twice")
         expected = columns[field.name]
         if field.dataType.simpleString() != expected.simpleString():
-            msg = (
+            raise ValueError(
                 f"the schema gives column {field.name!r} the type {field.dataType.simpleString()}, "
                 f"it is {expected.simpleString()}"
             )
-            raise ValueError(msg)
         if not field.nullable and field.name in may_be_null:
             msg = f"the schema declares {field.name!r} NOT NULL, but records may have none"
             raise ValueError(msg)
         if _holds_not_null(field.dataType):
-            msg = (
+            raise ValueError(
                 f"the schema declares something inside column {field.name!r} NOT NULL; leave it out"
             )
-            raise ValueError(msg)
 
 
 def _holds_not_null(data_type: DataType) -> bool:
@@ -273,26 +267,23 @@ def columns_to_write(schema: StructType, *, has_topic: bool) -> tuple[str, ...]:
     chosen = [field for field in schema.fields if field.name in wanted]
     if "value" not in names:
         hint = nearest_name_hint("value", names)
-        msg = (
+        raise ValueError(
             f"the DataFrame has no column 'value'{hint} Select one, for example "
             "to_json(struct(*)) AS value"
         )
-        raise ValueError(msg)
     if "topic" not in names and not has_topic:
-        msg = (
+        raise ValueError(
             "nothing says which topic the rows go to: give option topic, for example "
             '.option("topic", "orders"), or a column named topic'
         )
-        raise ValueError(msg)
     for field in chosen:
         column = _WRITTEN[field.name]
         if names.count(field.name) > 1:
             msg = f"the DataFrame has more than one column {field.name!r}: select or rename one"
             raise ValueError(msg)
         if not column.is_possible(field.dataType):
-            msg = (
+            raise ValueError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}, expected "
                 f"{column.expected}: write {column.remedy}"
             )
-            raise ValueError(msg)
     return tuple(field.name for field in chosen)

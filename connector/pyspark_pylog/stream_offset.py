@@ -57,11 +57,10 @@ class StreamOffset:
         ours = given.get(OURS, {})
         version = ours.get("version", VERSION)
         if type(version) is not int or not 1 <= version <= VERSION:
-            msg = (
+            raise ValueError(
                 f"the checkpoint holds an offset of version {version!r}, and this pylog knows "
                 f"versions up to {VERSION}: run the query with the pylog that wrote it"
             )
-            raise ValueError(msg)
         topic_ids = ours.get("topicIds", {})
         if not isinstance(topic_ids, Mapping):
             raise _not_an_offset(given)

@@ -50,11 +50,10 @@ class PylogTableReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         check_table_schema(options.table, schema)
         if options.columns not in (None, tuple(schema.fieldNames())):
-            msg = (
+            raise ValueError(
                 f"option columns says {', '.join(options.columns or ())} and the schema "
                 f"{', '.join(schema.fieldNames())}; give one of them"
             )
-            raise ValueError(msg)
         self._options = options
         self._schema = arrow_table_schema(options.table, schema)
 

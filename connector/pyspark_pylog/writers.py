@@ -193,11 +193,10 @@ def _micro_batch() -> tuple[str, int]:
     query_id = None if context is None else context.getLocalProperty(_QUERY_ID)
     batch_id = None if context is None else context.getLocalProperty(_BATCH_ID)
     if query_id is None or batch_id is None:
-        msg = (
+        raise RuntimeError(
             f"this task has no local properties {_QUERY_ID} and {_BATCH_ID}, so a micro-batch that "
             "is run again would not be recognised; streams are written in micro-batches alone"
         )
-        raise RuntimeError(msg)
     return query_id, int(batch_id)
 
 

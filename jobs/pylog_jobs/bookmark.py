@@ -99,17 +99,14 @@ class Bookmark:
             content = json.loads(text)
             return cls._parsed(content)
         except (*_MALFORMED, zlib.error) as error:
-            msg = f"the bookmark in the ledger is malformed: {error}"
-            raise BookmarkError(msg) from error
+            raise BookmarkError(f"the bookmark in the ledger is malformed: {error}") from error
 
     @classmethod
     def _parsed(cls, content: Any) -> Bookmark:  # noqa: ANN401 - any JSON
         if not isinstance(content, dict) or content.get("version") != _VERSION:
-            msg = f"expected an object of version {_VERSION}"
-            raise ValueError(msg)
+            raise ValueError(f"expected an object of version {_VERSION}")
         if set(content) - {"replaces", "types"} != _FIELDS or content["kind"] not in KINDS:
-            msg = f"its keys are {', '.join(sorted(map(str, content)))}"
-            raise ValueError(msg)
+            raise ValueError(f"its keys are {', '.join(sorted(map(str, content)))}")
         digests = base64.b64decode(content["digests"], validate=True)
         count, rest = divmod(len(digests), DIGEST_BYTES)
         inflater = zlib.decompressobj()
@@ -117,8 +114,7 @@ class Bookmark:
             base64.b64decode(content["positions"], validate=True), 8 * count + 1
         )
         if rest or count > MOST_REMEMBERED or len(steps) != 8 * count:
-            msg = f"{len(digests)} bytes of digests, {len(steps)} bytes of positions"
-            raise ValueError(msg)
+            raise ValueError(f"{len(digests)} bytes of digests, {len(steps)} bytes of positions")
         return cls(
             content["column"],
             content["kind"],
@@ -134,8 +130,7 @@ class Bookmark:
 
 def _integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        msg = f"{value!r} is not an integer of 64 bits"
-        raise ValueError(msg)
+        raise ValueError(f"{value!r} is not an integer of 64 bits")
     return value
 
 

@@ -48,15 +48,13 @@ class RowChecks:
                 *(sf.expr(text).alias("condition") for text in self._checks.conditions or ["true"])
             )
         except PySparkException as error:
-            msg = f"[checks]: {describe(error)}"
-            raise UsageError(msg) from error
+            raise UsageError(f"[checks]: {describe(error)}") from error
         for text, found in zip(self._checks.conditions, types.schema, strict=False):
             if not isinstance(found.dataType, BooleanType):
-                msg = (
+                raise UsageError(
                     f"[checks]: conditions: {text!r} has type "
                     f"{found.dataType.simpleString().upper()}, expected BOOLEAN"
                 )
-                raise UsageError(msg)
         return checked.select(*columns) if self._checks.unique else checked
 
     def _metrics(self) -> list[Column]:
@@ -76,8 +74,7 @@ class RowChecks:
         """Raise `CheckFailedError` that names all checks which so many staged rows fail."""
         failures = [*self._failures_of_count(rows), *self._failures_of_metrics(rows)]
         if failures:
-            msg = f"[checks]: {'; '.join(failures)}; nothing is written"
-            raise CheckFailedError(msg)
+            raise CheckFailedError(f"[checks]: {'; '.join(failures)}; nothing is written")
 
     def _failures_of_count(self, rows: int) -> list[str]:
         least, most = self._checks.min_rows, self._checks.max_rows

@@ -98,11 +98,9 @@ def _properties(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            msg = f"--config {text!r} is not of the form key=value"
-            raise ValueError(msg)
+            raise ValueError(f"--config {text!r} is not of the form key=value")
         if name.strip() in properties:
-            msg = f"--config names {name.strip()} twice"
-            raise ValueError(msg)
+            raise ValueError(f"--config names {name.strip()} twice")
         properties[name.strip()] = value.strip()
     return properties
 
@@ -111,8 +109,7 @@ def _milliseconds(text: str) -> int:
     try:
         return pylog.jobs.parse_cleanup_time(text, int(time.time() * 1000))
     except ValueError as error:
-        msg = f"--now {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"--now {error}") from error
 
 
 def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told

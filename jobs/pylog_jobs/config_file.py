@@ -144,8 +144,7 @@ class ConfigTable:
         """Return which of the keys is there, None if none is; an error if several are."""
         given = [key for key in keys if key in self]
         if len(given) > 1:
-            msg = f"{self._place}: give only one of {' and '.join(given)}"
-            raise UsageError(msg)
+            raise UsageError(f"{self._place}: give only one of {' and '.join(given)}")
         return given[0] if given else None
 
     def checked(self, call: Callable[[], _T], key: str | None = None) -> _T:
@@ -154,8 +153,7 @@ class ConfigTable:
             return call()
         except ValueError as error:
             place = self._place if key is None else f"{self._place}: {key}"
-            msg = f"{place}: {error}"
-            raise UsageError(msg) from error
+            raise UsageError(f"{place}: {error}") from error
 
     def _flattened(
         self, key: str, values: Mapping[str, object], prefix: str
@@ -221,8 +219,7 @@ class ConfigFile:
             return self.secrets.resolve(text)
         except ValueError as error:
             table, *key = keys
-            msg = f"{self.path}: [{table}]: {'.'.join(key)}: {error}"
-            raise UsageError(msg) from error
+            raise UsageError(f"{self.path}: [{table}]: {'.'.join(key)}: {error}") from error
 
 
 def replace_placeholders(text: str, parameters: Mapping[str, str]) -> str:
@@ -266,8 +263,7 @@ def _toml(path: str) -> dict[str, Any]:
         with Path(path).open("rb") as file:
             return tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path} is not TOML: {error}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{path} is not TOML: {error}") from error
 
 
 def config_key(read: Callable[[ConfigTable, str], object], default: object = None) -> Any:  # noqa: ANN401 - as of `dataclasses.field`

@@ -94,11 +94,10 @@ class PartitionColumn(NamedTuple):
         if text.strip() in _BY_NAME:
             return cls(text.strip(), _BY_NAME[text.strip()])
         if not (match := _NAMED.fullmatch(text)):
-            msg = (
+            raise UsageError(
                 f"--partition-by is {text!r}, expected {', '.join(_BY_NAME)} or NAME=EXPRESSION, "
                 "such as hour=date_format(timestamp, 'yyyy-MM-dd-HH')"
             )
-            raise UsageError(msg)
         if match[1].lower() in (*map(str.lower, _COLUMNS), "batch", "run"):
             msg = f"--partition-by {text!r}: {match[1]} is a column already; give another name"
             raise UsageError(msg)
@@ -138,8 +137,7 @@ class ExportParameters:
         partitions, damaged = self._read_partitions()
         if not partitions.num_rows:
             chosen_from = ", ".join(map(str, self.paths))
-            msg = f"there is nothing to export: no topic of {chosen_from} was chosen"
-            raise UsageError(msg)
+            raise UsageError(f"there is nothing to export: no topic of {chosen_from} was chosen")
         ranges, unreadable = find_ranges(
             partitions,
             {} if last is None else last.partitions,
@@ -160,11 +158,10 @@ class ExportParameters:
             ]
         for option, before, now in compared:
             if before != now:
-                msg = (
+                raise UsageError(
                     f"the runs in {self.output.name} were made with --{option} {before or 'none'}; "
                     "continue with that, or export to another output"
                 )
-                raise UsageError(msg)
 
     def _read_partitions(self) -> tuple[pa.Table, list[DamagedPartition]]:
         """Return table ``partitions``, and what can have no row in it.
@@ -261,11 +258,9 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
     paths = tuple(pylog.jobs.absolute_location(each) for each in arguments.paths)
     is_of_lines = arguments.format in (CSV, JSONL)
     if arguments.compression and is_of_lines:
-        msg = f"--compression is for Parquet files, and --format is {arguments.format}"
-        raise UsageError(msg)
+        raise UsageError(f"--compression is for Parquet files, and --format is {arguments.format}")
     if arguments.values and not is_of_lines:
-        msg = f"--values is for csv and jsonl, and --format is {arguments.format}"
-        raise UsageError(msg)
+        raise UsageError(f"--values is for csv and jsonl, and --format is {arguments.format}")
     given = arguments.partition_by or DEFAULT_PARTITION_BY
     columns = () if list(given) == ["none"] else tuple(map(PartitionColumn.parse, given))
     if len({each.name for each in columns}) < len(columns):
@@ -273,11 +268,10 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
         raise UsageError(msg)
     hidden = [each.name for each in columns if each.name.startswith("_")]
     if hidden and arguments.format not in (DELTA, ICEBERG):
-        msg = (
+        raise UsageError(
             f"--partition-by names a column {hidden[0]}, and PyArrow passes over directories whose "
             "names begin with an underscore; give another name"
         )
-        raise UsageError(msg)
     outputs: dict[str, Callable[[str], Output]] = {DELTA: DeltaOutput, ICEBERG: IcebergOutput}
     open_output = outputs.get(arguments.format, ExportOutput)
     parameters = ExportParameters(
@@ -552,11 +546,10 @@ def output_schema(spark: SparkSession, parameters: ExportParameters) -> pa.Schem
             raise UsageError(msg) from error
         kind = field.dataType.simpleString()
         if kind not in _TYPES:
-            msg = (
+            raise UsageError(
                 f"{about} has type {kind.upper()}, expected one of {', '.join(_TYPES).upper()}; "
                 f"write CAST({column.expression} AS STRING)"
             )
-            raise UsageError(msg)
         if column.name not in schema.names:
             schema = schema.append(pa.field(column.name, _TYPES[kind]))
     return schema

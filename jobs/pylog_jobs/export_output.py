@@ -118,8 +118,7 @@ class ExportRun:
         """Return what ``text`` says; ``ValueError``, ``KeyError`` or ``TypeError`` if nonsense."""
         values: dict[str, Any] = json.loads(text)
         if values["version"] != _VERSION:
-            msg = f"version is {values['version']!r}, expected {_VERSION}"
-            raise ValueError(msg)
+            raise ValueError(f"version is {values['version']!r}, expected {_VERSION}")
         return cls(
             number=int(values["run"]),
             isolation=str(values["isolation"]),
@@ -166,24 +165,21 @@ class ExportOutput:
 
     def __init__(self, path: str) -> None:
         if "://" in path:
-            msg = (
+            raise UsageError(
                 f"the output {path!r} is a URI; a run is published by the rename of a directory, "
                 "so it has to be a directory of a file system that driver and executors share; "
                 "--format delta and iceberg need no rename"
             )
-            raise UsageError(msg)
         self.path = Path(path).absolute()
         self.name = str(self.path)
         if self.path.exists() and not self.path.is_dir():
-            msg = f"the output {self.path} is not a directory"
-            raise UsageError(msg)
+            raise UsageError(f"the output {self.path} is not a directory")
         foreign = sorted(name for name in self._names() if not _is_ours(name))
         if foreign:
-            msg = (
+            raise UsageError(
                 f"the output {self.path} holds {foreign[0]!r}, which no export put there; name a "
                 "directory that is empty, or does not exist"
             )
-            raise UsageError(msg)
 
     @contextmanager
     def owned(self) -> Iterator[None]:
@@ -211,14 +207,12 @@ class ExportOutput:
         try:
             run = ExportRun.from_json(manifest.read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            msg = (
+            raise UsageError(
                 f"{manifest} does not say up to where the run exported ({error}); restore it, or "
                 f"remove {manifest.parent} to export its offsets again"
-            )
-            raise UsageError(msg) from error
+            ) from error
         if run.number != max(numbers):
-            msg = f"{manifest} is of run {run.number}, expected run {max(numbers)}"
-            raise UsageError(msg)
+            raise UsageError(f"{manifest} is of run {run.number}, expected run {max(numbers)}")
         return run
 
     def remove_leftovers(self) -> list[str]:
@@ -265,12 +259,11 @@ class ExportOutput:
             found = path.stat().st_size if path.is_file() else None
             if found != each.bytes:
                 what = "does not see it" if found is None else f"sees {found}"
-                msg = (
+                raise JobFailedError(
                     f"a task wrote {each.bytes} bytes to {path}, and the driver {what}; the "
                     "output has to be on a file system that driver and executors share. Nothing "
                     "was published"
                 )
-                raise JobFailedError(msg)
 
     def _names(self) -> list[str]:
         return [each.name for each in self.path.iterdir()] if self.path.is_dir() else []
@@ -352,20 +345,18 @@ def find_ranges(
         if before is not None:
             missing = max(0, start - before.next_offset)
             if end < before.next_offset:
-                msg = (
+                raise JobFailedError(
                     f"partition {name} ends at offset {end}, and was exported up to offset "
                     f"{before.next_offset}: it was truncated, or is another log; export to another "
                     "output"
                 )
-                raise JobFailedError(msg)
             start = max(start, before.next_offset)
         if missing and fails_on_data_loss:
-            msg = (
+            raise JobFailedError(
                 f"partition {name}: offsets {start - missing} to {start - 1} were deleted before "
                 "they were exported; export more often or keep records longer (retention.ms), and "
                 "go on without them by --allow-data-loss"
             )
-            raise JobFailedError(msg)
         ranges.append(
             PartitionRange(
                 row["topic"], row["partition"], start, max(start, end), missing, row["topic_id"]
@@ -380,12 +371,11 @@ def _ensure_same_topic(
     if before is None or None in (before.topic_id, row["topic_id"]):
         return
     if before.topic_id != row["topic_id"]:
-        msg = (
+        raise JobFailedError(
             f"partition {name} is of a topic with id {row['topic_id']}, and was exported from one "
             f"with id {before.topic_id}: the topic was deleted and created again; export to "
             "another output"
         )
-        raise JobFailedError(msg)
 
 
 def read_options(ranges: Sequence[PartitionRange]) -> dict[str, str]:

@@ -96,23 +96,21 @@ class _Table(Output):
             has = found.field(field.name) if field.name in found.names else None
             if has is None or not _is_like(has.type, field.type):
                 kind = "no such column" if has is None else str(has.type)
-                msg = (
+                raise UsageError(
                     f"{self.name}: column {field.name} has type {field.type} here, and the table "
                     f"has {kind}; export to another table"
                 )
-                raise UsageError(msg)
         for field in found:
             if field.name not in wanted.names and not field.nullable:
                 msg = f"{self.name}: column {field.name} of the table must not be null, and no "
                 msg += "record has it; export to another table"
                 raise UsageError(msg)
         if list(partition_by) != list(found_by):
-            msg = (
+            raise UsageError(
                 f"{self.name} is partitioned by {', '.join(found_by) or 'nothing'}, and the rows "
                 f"by {', '.join(partition_by) or 'nothing'}; continue with --partition-by of the "
                 "table, or export to another one"
             )
-            raise UsageError(msg)
 
 
 def _is_like(one: pa.DataType, other: pa.DataType) -> bool:
@@ -170,11 +168,10 @@ class DeltaOutput(_Table):
         for name, value in metadata.configuration.items():
             is_mapped = name == "delta.columnMapping.mode" and value != "none"
             if is_mapped or name.startswith("delta.constraints."):
-                msg = (
+                raise UsageError(
                     f"{self.name} has table property {name}={value}, which an export does not "
                     "keep; export to another table"
                 )
-                raise UsageError(msg)
         self._ensure_fits(
             schema, partition_by, pa.schema(found.to_arrow()), metadata.partition_columns
         )
@@ -198,8 +195,7 @@ class DeltaOutput(_Table):
 
         table = self._table
         if table is None:
-            msg = f"{self.name} was not prepared"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"{self.name} was not prepared")
         now_ms = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [
             AddAction(
@@ -225,8 +221,7 @@ class DeltaOutput(_Table):
                 ),
             )
         except CommitFailedError as error:
-            msg = f"{self.name}: {_OTHER_RUN} ({error})"
-            raise JobFailedError(msg) from error
+            raise JobFailedError(f"{self.name}: {_OTHER_RUN} ({error})") from error
         if self._path is not None:
             log = self._path / "_delta_log"
             sync(log / f"{table.version():020}.json")
@@ -336,14 +331,12 @@ class IcebergOutput(_Table):
         try:
             self._catalog: Catalog = catalog.load_catalog(of_catalog)
         except (ValueError, exceptions.NotInstalledError) as error:
-            msg = (
+            raise UsageError(
                 f"pyiceberg has no catalog {of_catalog!r} ({error}); describe it in "
                 f"~/.pyiceberg.yaml, or by PYICEBERG_CATALOG__{of_catalog.upper()}__URI"
-            )
-            raise UsageError(msg) from error
+            ) from error
         except Exception as error:  # of whatever client the catalog has
-            msg = f"catalog {of_catalog!r} does not answer: {error}"
-            raise JobFailedError(msg) from error
+            raise JobFailedError(f"catalog {of_catalog!r} does not answer: {error}") from error
         self._table: Table | None = None
 
     def last_run(self) -> ExportRun | None:
@@ -357,22 +350,20 @@ class IcebergOutput(_Table):
             text = _state_of(self._table)
             return None if text is None else ExportRun.from_json(text)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            msg = (
+            raise UsageError(
                 f"{self.name}: property {_PROPERTY} does not say up to where a run exported "
                 f"({error}); export to another table"
-            )
-            raise UsageError(msg) from error
+            ) from error
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> None:
         """Create the table, or make sure that it takes such rows."""
         if self._table is None:
             self._table = self._create(schema, partition_by)
         if self._table.format_version < _FORMAT_VERSION:
-            msg = (
+            raise UsageError(
                 f"{self.name} has format version {self._table.format_version}, expected "
                 f"{_FORMAT_VERSION} or later; upgrade it, or export to another table"
             )
-            raise UsageError(msg)
         found = self._table.schema()
         names = [
             found.find_field(field.source_id).name
@@ -430,8 +421,7 @@ class IcebergOutput(_Table):
                 if json.loads(_state_of(self._loaded()) or "{}").get("folder") == state["folder"]:
                     break  # the answer to a commit was lost
                 if (-1 if found is None else found.number) != run.number - 1:
-                    msg = f"{self.name}: {_OTHER_RUN}"
-                    raise JobFailedError(msg) from error
+                    raise JobFailedError(f"{self.name}: {_OTHER_RUN}") from error
                 if attempt == _COMMITS - 1:
                     msg = f"{self.name}: others commit to it all the time; run again ({error})"
                     raise JobFailedError(msg) from error
@@ -440,8 +430,7 @@ class IcebergOutput(_Table):
 
     def _loaded(self) -> Table:
         if self._table is None:
-            msg = f"{self.name} was not prepared"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"{self.name} was not prepared")
         return self._table
 
 

@@ -122,11 +122,10 @@ def last_run(config: IngestConfig, *, is_full: bool) -> LastRun:
     if is_full:
         return LastRun(newest.batch_id)
     if newest.fingerprint != config.target.fingerprint or newest.bookmark is None:
-        msg = (
+        raise UsageError(
             f"[incremental]: job {config.target.job_id!r} has read up to its bookmark from another "
             "source, query or column, or to another topic; give another job_id, or --full"
         )
-        raise UsageError(msg)
     try:
         return LastRun(newest.batch_id, Bookmark.from_text(newest.bookmark))
     except BookmarkError as error:
@@ -176,11 +175,10 @@ class _NextRows:
         whole = self._read(None, None) if last is None else self._read(last.kind, None)
         self._kind = _kind_of(whole, str(incremental.column))
         if last is not None and last.kind != self._kind:
-            msg = (
+            raise UsageError(
                 f"[incremental]: {incremental.column} has type {self._kind}, and the bookmark is "
                 f"of type {last.kind}; give another job_id, or --full"
             )
-            raise UsageError(msg)
 
     def _read(self, kind: str | None, limits: tuple[int | None, int | None] | None) -> DataFrame:
         texts = [self._source.sql or "", *self._source.options.values()]
@@ -324,11 +322,10 @@ class _NextRows:
         ):
             return last.identity
         was = ", ".join(each for each in last.identity if each != WHOLE_ROW)
-        msg = (
+        raise UsageError(
             "[incremental]: rows within the lag are known by their columns "
             f"{was}, and now by others; {_HOW_TO_FORGET}"
         )
-        raise UsageError(msg)
 
     def _types(self, rows: DataFrame, identity: tuple[str, ...]) -> tuple[str, ...]:
         """Return the types that digests are of: of another one, the same value is another text."""
@@ -338,8 +335,7 @@ class _NextRows:
         try:
             schema = rows.select(*_identifying(identity)).schema
         except PySparkException as error:
-            msg = f"[incremental]: key: {describe(error)}"
-            raise UsageError(msg) from error
+            raise UsageError(f"[incremental]: key: {describe(error)}") from error
         found = tuple(
             INTEGER if isinstance(each.dataType, _INTEGERS) else each.dataType.simpleString()
             for each in schema
@@ -352,11 +348,10 @@ class _NextRows:
             for name, was, now in zip(names, last.types, found, strict=True)
             if was != now
         )
-        msg = (
+        raise UsageError(
             f"[incremental]: {changed}, so that rows within the lag would be taken for new ones; "
             f"{_HOW_TO_FORGET}"
         )
-        raise UsageError(msg)
 
     def _without_remembered(self, rows: DataFrame, last: Bookmark) -> DataFrame:
         size = len(last.positions)
@@ -375,11 +370,10 @@ class _NextRows:
             expected = (
                 "a number of ids" if self._kind == INTEGER else 'a duration such as "2 hours"'
             )
-            msg = (
+            raise UsageError(
                 f"[incremental]: {self._incremental.column} has type {self._kind}, so that lag is "
                 f"expected to be {expected}"
             )
-            raise UsageError(msg)
         if self._kind == A_DATE:
             return -(-lag // _DAY_US)  # of a part of a day the whole one
         return lag
@@ -407,8 +401,7 @@ class _NextRows:
         try:
             return parse_position(self._kind, text)
         except ValueError as error:
-            msg = f"[incremental]: {key} is {text!r}, expected {error}"
-            raise UsageError(msg) from error
+            raise UsageError(f"[incremental]: {key} is {text!r}, expected {error}") from error
 
 
 def _without_session_zone(source: Source) -> Source:
@@ -436,15 +429,13 @@ def _kind_of(frame: DataFrame, column: str) -> str:
     try:
         found = frame.select(sf.expr(column)).schema[0].dataType
     except PySparkException as error:
-        msg = f"[incremental]: column = {column!r}: {describe(error)}"
-        raise UsageError(msg) from error
+        raise UsageError(f"[incremental]: column = {column!r}: {describe(error)}") from error
     kind = _kind_of_type(found)
     if kind is None:
-        msg = (
+        raise UsageError(
             f"[incremental]: {column} has type {found.simpleString().upper()}, expected TIMESTAMP, "
             "TIMESTAMP_NTZ, DATE or an integer; cast it in [source] sql"
         )
-        raise UsageError(msg)
     return kind
 
 
@@ -467,19 +458,15 @@ def parse_position(kind: str, text: str) -> int:
         try:
             return int(text)
         except ValueError:
-            msg = "a whole number"
-            raise ValueError(msg) from None
+            raise ValueError("a whole number") from None
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
-        msg = "an ISO date or time, such as 2026-11-22T03:00Z"
-        raise ValueError(msg) from None
+        raise ValueError("an ISO date or time, such as 2026-11-22T03:00Z") from None
     if kind == TIMESTAMP and instant.tzinfo is None and len(text) > len("2026-11-22"):
-        msg = "a zone with the time, such as 2026-11-22T03:00Z"
-        raise ValueError(msg)
+        raise ValueError("a zone with the time, such as 2026-11-22T03:00Z")
     if kind != TIMESTAMP and instant.tzinfo is not None:
-        msg = "no zone, as the column has none"
-        raise ValueError(msg)
+        raise ValueError("no zone, as the column has none")
     instant = instant if instant.tzinfo is not None else instant.replace(tzinfo=dt.UTC)
     position = (instant - _EPOCH) // dt.timedelta(microseconds=1)
     return position // _DAY_US if kind == A_DATE else position
@@ -493,8 +480,7 @@ def position_text(kind: str, position: int) -> str:
     try:
         instant = _EPOCH + dt.timedelta(microseconds=day_us)
     except OverflowError:
-        msg = f"[incremental]: {position} is outside of the years 1 to 9999"
-        raise UsageError(msg) from None
+        raise UsageError(f"[incremental]: {position} is outside of the years 1 to 9999") from None
     if kind == A_DATE:
         return instant.date().isoformat()
     if kind == TIMESTAMP:
@@ -530,8 +516,7 @@ def _with_digest(rows: DataFrame, identity: tuple[str, ...]) -> DataFrame:
     try:
         return rows.withColumn(DIGEST, digest)
     except PySparkException as error:
-        msg = f"[incremental]: key: {describe(error)}"
-        raise UsageError(msg) from error
+        raise UsageError(f"[incremental]: key: {describe(error)}") from error
 
 
 def _next_versions(
@@ -577,8 +562,7 @@ def _added_of_delta(rows: DataFrame) -> DataFrame:
 
 def _only_path(source: Source) -> str:
     if len(source.path) != 1:
-        msg = "[incremental]: give one path in [source]: versions are of one table"
-        raise UsageError(msg)
+        raise UsageError("[incremental]: give one path in [source]: versions are of one table")
     return source.path[0]
 
 
@@ -587,11 +571,10 @@ def _newest_of_delta(spark: SparkSession, source: Source) -> int | None:
     try:
         [row] = spark.sql(f"DESCRIBE HISTORY delta.`{escaped}` LIMIT 1").collect()
     except ParseException as error:
-        msg = (
+        raise UsageError(
             "[source]: Spark does not know Delta's statements: set spark.sql.extensions to "
             f"io.delta.sql.DeltaSparkSessionExtension, and {how_to_install(spark, source, '')}"
-        )
-        raise UsageError(msg) from error
+        ) from error
     except PySparkException as error:
         raise MissingInputError(f"[source]: {describe(error)}") from error
     return int(row["version"])

@@ -113,22 +113,19 @@ def _check_backfill(configs: list[IngestConfig]) -> None:
     for config in configs:
         job_id = config.target.job_id
         if job_id in windows:
-            msg = (
+            raise UsageError(
                 f"[target]: job_id is {job_id!r} for the window {windows[job_id]} and for "
                 f"{config.window}; write {{start}} in it, or {{hour}}, or give longer windows"
             )
-            raise UsageError(msg)
         windows[job_id] = config.window
 
 
 def _check_against_ledger(config: IngestConfig, *, is_full: bool) -> None:
     """Raise if the job was something else when the log directory took it."""
     if is_full and config.incremental is None:
-        msg = "--full belongs to an ingest with [incremental]"
-        raise UsageError(msg)
+        raise UsageError("--full belongs to an ingest with [incremental]")
     if is_full and config.target.topic is None:
-        msg = "--full needs a topic in [target], whose records it replaces"
-        raise UsageError(msg)
+        raise UsageError("--full needs a topic in [target], whose records it replaces")
     if config.incremental is not None:
         last_run(config, is_full=is_full)
     elif config.target.job_id is not None:

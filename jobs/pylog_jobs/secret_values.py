@@ -62,12 +62,11 @@ class SecretValues:
     def _value(self, reference: str, kind: str, name: str) -> str:
         value = _of_environment(name) if kind == "env" else _of_file(name)
         if len(value) < LEAST_CHARACTERS:
-            msg = (
+            raise ValueError(
                 f"{reference} has {len(value)} characters; a secret has at least "
                 f"{LEAST_CHARACTERS}, since shorter ones cannot be kept out of logs. Give "
                 "what is no secret by --param"
             )
-            raise ValueError(msg)
         # An error's text may end with it, and is stripped.
         for shown in {value, value.strip(), *value.splitlines(), json.dumps(value)[1:-1]}:
             if len(shown) >= LEAST_CHARACTERS:
@@ -103,8 +102,7 @@ def has_reference(value: object) -> bool:
 def _of_environment(name: str) -> str:
     value = os.environ.get(name)
     if value is None:
-        msg = f"environment variable {name} is not set"
-        raise ValueError(msg)
+        raise ValueError(f"environment variable {name} is not set")
     return value
 
 
@@ -113,16 +111,13 @@ def _of_file(name: str) -> str:
         with Path(name).open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
     except OSError as error:
-        msg = f"cannot read the secret in {name}: {error.strerror}"
-        raise ValueError(msg) from error
+        raise ValueError(f"cannot read the secret in {name}: {error.strerror}") from error
     if len(data) > _MOST_BYTES:
-        msg = f"{name} has more than {_MOST_BYTES} bytes, which is no secret"
-        raise ValueError(msg)
+        raise ValueError(f"{name} has more than {_MOST_BYTES} bytes, which is no secret")
     try:
         return data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
-        msg = f"the secret in {name} is not UTF-8 (byte {error.start})"
-        raise ValueError(msg) from error
+        raise ValueError(f"the secret in {name} is not UTF-8 (byte {error.start})") from error
 
 
 def options_without_credentials(options: Mapping[str, str]) -> dict[str, str]:

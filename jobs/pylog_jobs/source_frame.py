@@ -86,14 +86,12 @@ def _read(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
     if len(paths) > 1 and not is_stream:
         frame = reader.load(list(paths))  # type: ignore[arg-type]  # of a batch reader
     elif len(paths) > 1:
-        msg = f"[source]: path is a list of {len(paths)}, and a stream reads one"
-        raise UsageError(msg)
+        raise UsageError(f"[source]: path is a list of {len(paths)}, and a stream reads one")
     else:
         frame = reader.load(paths[0]) if paths else reader.load()
     is_of_files = paths and source.format.lower() in _FORMATS_OF_FILES
     if is_of_files and not is_stream and not frame.inputFiles():
-        msg = f"[source]: there are no files in {', '.join(paths)}"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"[source]: there are no files in {', '.join(paths)}")
     if source.sql is None:
         return frame
     return query_over(spark, frame, source.sql)

@@ -105,11 +105,10 @@ class WorkerPythonCheck:
         if defect is None:
             return
         if not is_classic(self._spark):
-            msg = (
+            raise WorkerPythonError(
                 f"the Python of the Spark Connect server {defect}; install pyspark-pylog there, in "
                 f"the Python that the server's environment variable {_VARIABLE} names"
-            )
-            raise WorkerPythonError(msg) from error
+            ) from error
         workers = self._spark.sparkContext.pythonExec
         if shutil.which(workers) != sys.executable:
             raise WorkerPythonError(_what_to_set(workers, defect)) from error

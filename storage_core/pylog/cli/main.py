@@ -227,8 +227,7 @@ class _WarningsOnStderr(logging.Handler):
 
 def _invoke(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
-        msg = "standard output is closed"
-        raise ValueError(msg)
+        raise ValueError("standard output is closed")
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
         return _complete(instruction)
@@ -245,8 +244,7 @@ def _complete(instruction: str) -> int:
     add_completion_class(WholeFishComplete)
     if shell_complete(program, {}, PROGRAM, COMPLETION_VARIABLE, instruction):
         known = "bash_source, zsh_source or fish_source"
-        msg = f"{COMPLETION_VARIABLE} is {instruction!r}, expected {known}"
-        raise click.UsageError(msg)
+        raise click.UsageError(f"{COMPLETION_VARIABLE} is {instruction!r}, expected {known}")
     return exit_status.SOUND
 
 

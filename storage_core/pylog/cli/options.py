@@ -407,8 +407,7 @@ def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
     """Return the names that were given, unless a pattern was, too."""
     if topics and pattern is not None:
-        msg = "give either --topic or --pattern, not both"
-        raise click.UsageError(msg)
+        raise click.UsageError("give either --topic or --pattern, not both")
     names = []
     for text in topics:
         given = [name for name in text.split(",") if name]
@@ -418,8 +417,7 @@ def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
         names += given
     for name in names:
         if _SIGNS_OF_A_PATTERN.intersection(name):
-            msg = f"{name!r} is not a topic name{_hint_at_patterns()}"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"{name!r} is not a topic name{_hint_at_patterns()}")
     return names
 
 

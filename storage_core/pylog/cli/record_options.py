@@ -182,8 +182,7 @@ def _position(
     which: str, offset: int | None, timestamp: int | None, default: str
 ) -> str | int | pylog.Timestamp:
     if offset is not None and timestamp is not None:
-        msg = f"give either --{which}-offset or --{which}-timestamp, not both"
-        raise click.UsageError(msg)
+        raise click.UsageError(f"give either --{which}-offset or --{which}-timestamp, not both")
     if timestamp is not None:
         return pylog.Timestamp(timestamp, if_missing="latest")
     return default if offset is None else offset

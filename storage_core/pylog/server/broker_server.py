@@ -339,11 +339,10 @@ def serve(  # noqa: PLR0913 - keyword-only options
         msg = f"high_watermark {high_watermark!r} is not one of {', '.join(HIGH_WATERMARKS)}"
         raise ValueError(msg)
     if host not in _LOOPBACK and not allow_remote:
-        msg = (
+        raise ValueError(
             f"host {host!r} may let other machines read all records: allow it with allow_remote "
             "(pylog serve: --allow-remote)"
         )
-        raise ValueError(msg)
     served = ServedLogs(
         paths=paths,
         choice=TopicChoice.of(topics=topics, assign=None, pattern=pattern),
@@ -373,6 +372,5 @@ def parse_listener(text: str) -> tuple[str, int]:
     """Return host and port of ``host:port``; ``ValueError`` if it is not of that form."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
-        msg = f"{text!r} is not a listener; {_EXPECTED_LISTENER}"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a listener; {_EXPECTED_LISTENER}")
     return host.strip("[]"), int(port)

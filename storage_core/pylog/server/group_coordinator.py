@@ -193,11 +193,10 @@ class GroupCoordinator:
     def handle_find_coordinator(self, request: Request, context: RequestContext) -> Response:
         """Answer FindCoordinator: it is here."""
         if len(request["coordinatorKeys"]) > self._config.max_coordinator_keys:
-            reason = (
+            raise RequestParseError(
                 f"asked for the coordinators of {len(request['coordinatorKeys'])} groups, at most "
                 f"{self._config.max_coordinator_keys} are answered at once"
             )
-            raise RequestParseError(reason)
         if context.version < _FIND_SEVERAL:
             return self._found(request["key"], request["keyType"], context)
         return {

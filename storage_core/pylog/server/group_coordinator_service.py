@@ -150,8 +150,7 @@ class GroupCoordinatorService:
     def coordinator(self) -> GroupCoordinator:
         """The coordinator, once the service has been started."""
         if self._coordinator is None:
-            msg = "the service has not been started"
-            raise RuntimeError(msg)
+            raise RuntimeError("the service has not been started")
         return self._coordinator
 
     def start(self) -> None:

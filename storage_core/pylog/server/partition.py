@@ -262,8 +262,7 @@ class Partition:
     def known(self) -> LogOffsets:
         """The offsets; `load` must have been called."""
         if self.offsets is None:
-            msg = f"{self.topic_partition} has not been loaded"
-            raise AssertionError(msg)
+            raise AssertionError(f"{self.topic_partition} has not been loaded")
         if self.unreadable is not None:
             raise self.unreadable
         return self.offsets

@@ -170,13 +170,11 @@ def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHea
         client_id = _read(_HEADERS["ClientId"], readable, 0)["clientId"]
         api = apis.get(key)
         if api is None:
-            reason = f"API key {key} is not one of this server"
-            raise RequestParseError(reason)
+            raise RequestParseError(f"API key {key} is not one of this server")
         if version in api.request.flexible_versions:
             _read(_HEADERS["Tags"], readable, 0)
     except InvalidRecordError as error:
-        reason = f"request header cannot be read: {error.reason}"
-        raise RequestParseError(reason) from error
+        raise RequestParseError(f"request header cannot be read: {error.reason}") from error
     return RequestHeader(key, version, first["correlationId"], client_id), api
 
 
@@ -189,11 +187,10 @@ def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:
         The version is none of the API's, or the request breaks the format.
     """
     if version not in api.versions:
-        reason = (
+        raise RequestParseError(
             f"{api.name} has no version {version}, expected {api.versions.start} to "
             f"{api.versions.stop - 1}"
         )
-        raise RequestParseError(reason)
     try:
         # Like a broker, and unlike the rest of pylog, it takes bytes after the message: librdkafka
         # sends some after a Metadata request for all topics.

@@ -44,8 +44,7 @@ def refusals() -> dict[Api, Handler]:
 
 def _produce(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
     if request["acks"] == _NO_ACKS:
-        reason = f"a producer with acks=0 is refused: {_MESSAGE}"
-        raise RequestParseError(reason)
+        raise RequestParseError(f"a producer with acks=0 is refused: {_MESSAGE}")
     return {
         "responses": [
             {

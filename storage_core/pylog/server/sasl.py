@@ -245,8 +245,7 @@ class SaslSession:
         if self._mechanism is not None and self._mechanism.is_complete:
             return await self._apis.handle(frame, client)
         if self._has_failed or len(frame) > _MOST_TOKEN_BYTES:
-            reason = "a request of a client that has not authenticated"
-            raise RequestParseError(reason)
+            raise RequestParseError("a request of a client that has not authenticated")
         if self._is_raw:
             return [bytearray(self._respond(frame))]
         readable = Readable(frame)
@@ -285,8 +284,7 @@ class SaslSession:
 
     def _respond(self, token: bytes) -> bytes:
         if self._mechanism is None:
-            reason = "a SaslAuthenticate request before a SaslHandshake"
-            raise RequestParseError(reason)
+            raise RequestParseError("a SaslAuthenticate request before a SaslHandshake")
         try:
             return self._mechanism.respond(token)
         except AuthenticationFailedError as error:

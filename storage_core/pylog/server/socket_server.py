@@ -194,8 +194,7 @@ class _TlsChannel:
                     piece.file.read_at, position, min(_COPIED_BYTES, end - position)
                 )
                 if not data:
-                    reason = f"{piece.file.path}: the file ends at byte {position}"
-                    raise LogStorageError(reason)
+                    raise LogStorageError(f"{piece.file.path}: the file ends at byte {position}")
                 await self._write(data, self._limits.idle_seconds)
                 position += len(data)
 

@@ -90,8 +90,7 @@ class BackgroundWork:
     @staticmethod
     def _opened(stream: IO[bytes] | None) -> IO[bytes]:
         if stream is None:  # it has been asked for as a pipe
-            msg = "the other process has no pipe"
-            raise OSError(msg)
+            raise OSError("the other process has no pipe")
         return stream
 
 

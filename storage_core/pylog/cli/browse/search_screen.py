@@ -77,18 +77,15 @@ def parse_search(
     try:
         parameters = search.make_context("search", [".", *words]).params
     except click.exceptions.Exit:
-        msg = "pylog search --help lists the options"
-        raise click.UsageError(msg) from None
+        raise click.UsageError("pylog search --help lists the options") from None
     for name, option in _OF_OUTPUT.items():
         if parameters.pop(name):
-            msg = f"{option} is for output, and not for the browser"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"{option} is for output, and not for the browser")
     typed = _taken(ChosenRecords, parameters)
     if typed.paths != (".",):
-        msg = (
+        raise click.UsageError(
             f"{shlex.join(map(str, typed.paths[1:]))} belongs to no option; quote text with blanks"
         )
-        raise click.UsageError(msg)
     way = _taken(WayOfReading, parameters)
     limit = parameters.pop("limit") or MOST_MATCHES
     if not (typed.topics or typed.pattern or typed.partitions):

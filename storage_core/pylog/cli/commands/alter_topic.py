@@ -58,8 +58,7 @@ def alter_topic(
     property, not more partitions than before, or the directory is locked or cannot be written.
     """
     if not config and not deleted and partitions is None:
-        msg = "give --config, --delete-config or --partitions"
-        raise click.UsageError(msg)
+        raise click.UsageError("give --config, --delete-config or --partitions")
     with pylog.logs.own_log_directory(
         directory,
         must_exist=True,

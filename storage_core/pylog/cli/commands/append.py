@@ -136,11 +136,9 @@ def append(
     usage, a record that the topic refuses, or a directory that is locked or cannot be written.
     """
     if topic is None and line_format == "text":
-        msg = "--format text needs --topic"
-        raise click.UsageError(msg)
+        raise click.UsageError("--format text needs --topic")
     if values is not None and line_format == "text":
-        msg = "--values is for --format jsonl; text has always text"
-        raise click.UsageError(msg)
+        raise click.UsageError("--values is for --format jsonl; text has always text")
     appender: LineAppender | None = None
     is_interrupted = False
     try:
@@ -257,8 +255,7 @@ class LineSource:
         if self._is_own:
             self._descriptor = os.open(path, os.O_RDONLY)
         elif sys.stdin is None:
-            msg = "standard input is closed"
-            raise ValueError(msg)
+            raise ValueError("standard input is closed")
         else:
             self._descriptor = sys.stdin.fileno()
         status = os.fstat(self._descriptor)

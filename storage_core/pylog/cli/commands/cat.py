@@ -148,8 +148,7 @@ def cat(
     lines = _format(output_format, values, format_text)
     where = _filter(keys, min_timestamp, max_timestamp)
     if reverse and not merge:
-        msg = "--reverse is for --merge"
-        raise click.UsageError(msg)
+        raise click.UsageError("--reverse is for --merge")
     if follow:
         if merge or last is not None or chosen.end != "latest":
             msg = "--follow has no end: leave out --merge, --last, --end-offset, --end-timestamp"
@@ -193,18 +192,15 @@ def _format(
     """Return the format of the lines that the options ask for."""
     if format_text is not None:
         if output_format is not None or values is not None:
-            msg = "-f is a format of its own; leave --format and --values out"
-            raise click.UsageError(msg)
+            raise click.UsageError("-f is a format of its own; leave --format and --values out")
         return lines_of_format(format_text)
     if output_format == "text":
         if values is not None:
-            msg = "--values is for --format jsonl; text has always text"
-            raise click.UsageError(msg)
+            raise click.UsageError("--values is for --format jsonl; text has always text")
         return pylog.jobs.LineFormat.text()
     traits = OutputTraits.of(sys.stdout)
     if output_format == _FOR_PEOPLE and values is not None:
-        msg = "--values is for --format jsonl; pretty has text where it can"
-        raise click.UsageError(msg)
+        raise click.UsageError("--values is for --format jsonl; pretty has text where it can")
     if output_format is None and values is None and traits.is_terminal:
         output_format = _FOR_PEOPLE
     if output_format == _FOR_PEOPLE:

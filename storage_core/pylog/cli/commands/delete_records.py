@@ -105,11 +105,9 @@ def _only_offset(
 ) -> dict[pylog.TopicPartition, int | None]:
     """Return what the options say of one partition."""
     if topic is None or partition is None:
-        msg = "give --topic and --partition, or --offset-json-file"
-        raise click.UsageError(msg)
+        raise click.UsageError("give --topic and --partition, or --offset-json-file")
     if (offset is None) is not everything:
-        msg = "give either --offset or --all"
-        raise click.UsageError(msg)
+        raise click.UsageError("give either --offset or --all")
     return {pylog.TopicPartition(topic, partition): offset}
 
 

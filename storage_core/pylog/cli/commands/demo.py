@@ -32,13 +32,11 @@ def demo(directory: str) -> int:
     Exit status: 0 unpacked, 2 wrong usage, DIR is not empty, or it cannot be written.
     """
     if "://" in directory:
-        msg = f"{directory}: only a local directory can be written to"
-        raise ValueError(msg)
+        raise ValueError(f"{directory}: only a local directory can be written to")
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
-        msg = f"{target}: the directory is not empty: name one that does not exist"
-        raise ValueError(msg)
+        raise ValueError(f"{target}: the directory is not empty: name one that does not exist")
     try:
         with tarfile.open(ARCHIVE) as archive:
             # It is our own. Pythons before 3.11.4 know no filter by name.

@@ -126,8 +126,7 @@ def doctor(
     """
     least = pylog.results.Severity(severity)
     if repair_to is not None and len(paths) > 1:
-        msg = "--repair-to takes one PATH: the copy is one log directory"
-        raise click.UsageError(msg)
+        raise click.UsageError("--repair-to takes one PATH: the copy is one log directory")
     if html is not None:
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None

@@ -194,13 +194,11 @@ def dump(
     log, 2 wrong usage or nothing that can be read.
     """
     if values is not None and not as_json:
-        msg = "--values is for --json; the text has what Kafka's tool prints"
-        raise click.UsageError(msg)
+        raise click.UsageError("--values is for --json; the text has what Kafka's tool prints")
     _ensure_known_classes(key_decoder_class, value_decoder_class)
     if offset is not None:
         if of_library["start_offset"] is not None or of_library["end_offset"] is not None:
-            msg = "give either --offset, or --start-offset and --end-offset"
-            raise click.UsageError(msg)
+            raise click.UsageError("give either --offset, or --start-offset and --end-offset")
         of_library |= {"start_offset": offset, "end_offset": offset + 1}
     # The first decoder that was asked for, in the order of the tool.
     asked = {name: of_library.pop(f"{name.replace('-', '_')}_decoder") for name in _DECODERS}
@@ -221,16 +219,14 @@ def _named(paths: tuple[str, ...], files: tuple[str, ...]) -> list[str]:
     """Return the paths, those first that are arguments."""
     named = [*paths, *(name for text in files for name in text.split(",") if name)]
     if not named:
-        msg = "give a PATH, or --files"
-        raise click.UsageError(msg)
+        raise click.UsageError("give a PATH, or --files")
     return named
 
 
 def _ensure_known_classes(*names: str | None) -> None:
     for name in names:
         if name is not None and name.rpartition(".")[2] != _STRING_DECODER:
-            msg = f"decoder class {name!r}: classes of Java cannot be loaded here"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"decoder class {name!r}: classes of Java cannot be loaded here")
 
 
 def _print(dumped: pylog.results.Dump) -> None:

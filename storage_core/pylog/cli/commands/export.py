@@ -103,14 +103,11 @@ def export(
     """
     is_lines = to.endswith(".jsonl")
     if is_lines and columns is not None:
-        msg = "--columns is not for .jsonl, whose lines have all of them"
-        raise click.UsageError(msg)
+        raise click.UsageError("--columns is not for .jsonl, whose lines have all of them")
     if values is not None and not to.endswith((".csv", ".jsonl")):
-        msg = "--values is for .csv and .jsonl"
-        raise click.UsageError(msg)
+        raise click.UsageError("--values is for .csv and .jsonl")
     if compression is not None and not to.endswith((".parquet", ".arrow")):
-        msg = "--compression is for .parquet and .arrow"
-        raise click.UsageError(msg)
+        raise click.UsageError("--compression is for .parquet and .arrow")
     names: tuple[str, ...] = _COLUMNS
     if is_lines:
         names = pylog.jobs.LineFormat.json().columns

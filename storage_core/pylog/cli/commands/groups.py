@@ -108,8 +108,7 @@ def groups(
     understood, 2 wrong usage or a path that cannot be read.
     """
     if sum((shows_members, as_csv, as_json)) > 1:
-        msg = "give one of --members, --csv and --json"
-        raise click.UsageError(msg)
+        raise click.UsageError("give one of --members, --csv and --json")
     with progress.ProgressBar("reading groups", None) as bar:
         listing = pylog.groups(
             *paths,

@@ -170,8 +170,7 @@ def search(
     was not searched, 2 wrong usage or a path that cannot be read.
     """
     if format_text is not None and (as_json or only_count):
-        msg = "-f is neither for --json nor for --count"
-        raise click.UsageError(msg)
+        raise click.UsageError("-f is neither for --json nor for --count")
     tests["key"] = tests["key"] or None
     if tests["partitioner"] is not None and (tests["key"] is None or chosen.partitions):
         msg = "--partitioner says which partition a --key is in: give --key, and no --partition"
@@ -181,12 +180,11 @@ def search(
         raise click.UsageError(msg)
     ways = {"ignore_case", "invert", "trust_batch_timestamps"}
     if all(each in (None, (), False) for name, each in tests.items() if name not in ways):
-        msg = (
+        raise click.UsageError(
             "give what to search for: --key, --value-contains, --value-regex, --key-contains, "
             "--key-regex, --header, --json-path, --tombstones, --min-timestamp or --max-timestamp; "
             "pylog cat prints all records"
         )
-        raise click.UsageError(msg)
     lines = _format(format_text, tests, only_count=only_count, as_json=as_json)
     patterns = [name for name in ("value_regex", "key_regex") if tests[name]]
     with (
@@ -323,9 +321,8 @@ class StalledPattern:
 
     def _give_up(self, number: int, frame: FrameType | None) -> NoReturn:
         names = " or ".join(f"--{each.replace('_', '-')}" for each in self._patterns)
-        msg = (
+        raise TimeoutError(
             f"{names} has been at the same records for {MOST_SECONDS:.0f} s of processor time, so "
             "the pattern backtracks: have no repetition inside of another one ((a+)+), or search "
             "for plain text by --value-contains"
         )
-        raise TimeoutError(msg)

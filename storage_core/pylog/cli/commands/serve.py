@@ -190,8 +190,7 @@ def serve(
 def _tls(certificate: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
     if certificate is None:
         if key is not None or client_ca is not None:
-            msg = "--tls-key and --tls-client-ca need --tls-certificate"
-            raise click.UsageError(msg)
+            raise click.UsageError("--tls-key and --tls-client-ca need --tls-certificate")
         return None
     context: ssl.SSLContext = pylog.jobs.tls_context(certificate, key, client_ca)
     return context

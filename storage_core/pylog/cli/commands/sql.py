@@ -42,8 +42,7 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
     """Return what was given for the query, unless it is the path of a command without one."""
     if os.path.isdir(query):  # noqa: PTH112 - text
         example = "'SELECT count(*) FROM records'"
-        msg = f"give a query after the path: pylog sql {query} {example}"
-        raise click.UsageError(msg)
+        raise click.UsageError(f"give a query after the path: pylog sql {query} {example}")
     return query
 
 
@@ -129,11 +128,9 @@ def sql(
     refuses, or a path that cannot be read.
     """
     if as_csv and as_json:
-        msg = "give either --csv or --json, not both"
-        raise click.UsageError(msg)
+        raise click.UsageError("give either --csv or --json, not both")
     if not query.strip():
-        msg = "the query is empty"
-        raise click.UsageError(msg)
+        raise click.UsageError("the query is empty")
     try:
         database_of = pylog.duckdb.LogDatabase
     except ModuleNotFoundError as error:

@@ -126,12 +126,10 @@ def stats(
     damaged or cannot be read, 2 wrong usage or a path that holds no log.
     """
     if sample and full:
-        msg = "give either --sample or --full, not both"
-        raise click.UsageError(msg)
+        raise click.UsageError("give either --sample or --full, not both")
     names = options.names_in(topics, None)
     if timeline is not None and (len(paths) != 1 or len(names) != 1):
-        msg = "--timeline shows one topic of one PATH: name it with --topic"
-        raise click.UsageError(msg)
+        raise click.UsageError("--timeline shows one topic of one PATH: name it with --topic")
     for file in (html, timeline):
         if file is not None:
             ensure_can_be_written(file)
