@@ -19,7 +19,7 @@ from pyspark_pylog.explanation import lines_of_read
 from pyspark_pylog.option_values import format_record_filter
 from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS, ReadOptions
 from pyspark_pylog.spark_workarounds import classic_plan, connect_plan
-from pyspark_pylog.spark_workarounds.worker_python import WorkerPythonCheck, is_classic
+from pyspark_pylog.spark_workarounds.worker_python import is_classic, worker_python_checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +160,7 @@ class PylogTable:
         reader = self._spark.read.format("pylog").options(**self._options, **pushed)
         if schema is not None:
             reader = reader.schema(schema)
-        with WorkerPythonCheck(self._spark):
+        with worker_python_checked(self._spark):
             frame = reader.load(self._path if isinstance(self._path, str) else list(self._path))
             if schema is None and not is_classic(self._spark):
                 frame.schema  # noqa: B018 - a client of Connect asks the server only now

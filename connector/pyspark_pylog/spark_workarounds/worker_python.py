@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
@@ -21,7 +22,7 @@ from pyspark_pylog.data_source import PylogDataSource
 from pyspark_pylog.errors import WorkerPythonError
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Iterator
 
 _VARIABLE = "PYSPARK_PYTHON"
 _NOT_FOUND = "[DATA_SOURCE_NOT_FOUND]"
@@ -85,33 +86,26 @@ def register_if_unknown(spark: SparkSession) -> None:
         spark.dataSource.register(PylogDataSource)
 
 
-class WorkerPythonCheck:
-    """A context in which to load: an error of a wrong worker Python says what to set."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-
-    def __enter__(self) -> None:
-        if is_classic(self._spark):
-            register_if_unknown(self._spark)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        defect = None if error is None else _defect_of(str(error))
+@contextmanager
+def worker_python_checked(spark: SparkSession) -> Iterator[None]:
+    """Have an error of a wrong worker Python, while something is loaded, say what to set."""
+    if is_classic(spark):
+        register_if_unknown(spark)
+    try:
+        yield
+    except Exception as error:
+        defect = _defect_of(str(error))
         if defect is None:
-            return
-        if not is_classic(self._spark):
+            raise
+        if not is_classic(spark):
             raise WorkerPythonError(
                 f"the Python of the Spark Connect server {defect}; install pyspark-pylog there, in "
                 f"the Python that the server's environment variable {_VARIABLE} names"
             ) from error
-        workers = self._spark.sparkContext.pythonExec
-        if shutil.which(workers) != sys.executable:
-            raise WorkerPythonError(_what_to_set(workers, defect)) from error
+        workers = spark.sparkContext.pythonExec
+        if shutil.which(workers) == sys.executable:
+            raise
+        raise WorkerPythonError(_what_to_set(workers, defect)) from error
 
 
 def _defect_of(text: str) -> str | None:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     import os
     import ssl
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
 
     from pylog.config.server_properties import ServerProperties
     from pylog.server.protocol import Api, Handler
@@ -229,12 +228,7 @@ class BrokerServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 

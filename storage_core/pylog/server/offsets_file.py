@@ -53,7 +53,6 @@ from pylog.record.record_batch_builder import RecordBatchBuilder
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
-    from types import TracebackType
 
     from pylog.files.writable_file import WritableFile
 
@@ -120,12 +119,7 @@ class OffsetsFile:
         self._read()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for file in (self._file, self._lock):
             if file is not None:
                 file.close()

@@ -12,7 +12,7 @@ import pytest
 import pyspark_pylog
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.errors import WorkerPythonError
-from pyspark_pylog.spark_workarounds.worker_python import WorkerPythonCheck
+from pyspark_pylog.spark_workarounds.worker_python import worker_python_checked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,7 +156,7 @@ TO_SET = (
 )
 def test_an_error_of_a_wrong_python_says_what_to_set(error: str, reason: str) -> None:
     spark: Any = Session(workers="/no/python")
-    with pytest.raises(WorkerPythonError) as caught, WorkerPythonCheck(spark):
+    with pytest.raises(WorkerPythonError) as caught, worker_python_checked(spark):
         raise RuntimeError(error)
     assert str(caught.value) == f"Spark's Python workers run '/no/python', which {reason}{TO_SET}"
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -170,7 +170,7 @@ def test_the_python_that_a_bare_name_stands_for_is_told(
     spark: Any = Session(workers="python3")
     with (
         pytest.raises(WorkerPythonError, match=rf"run 'python3' \({python}\), which has no module"),
-        WorkerPythonCheck(spark),
+        worker_python_checked(spark),
     ):
         raise RuntimeError("ModuleNotFoundError: No module named 'pylog'")
 
@@ -185,7 +185,7 @@ def test_the_python_that_a_bare_name_stands_for_is_told(
 )
 def test_other_errors_stay_what_they_are(workers: str, error: str) -> None:
     spark: Any = Session(workers=workers)
-    with pytest.raises(RuntimeError, match=error) as caught, WorkerPythonCheck(spark):
+    with pytest.raises(RuntimeError, match=error) as caught, worker_python_checked(spark):
         raise RuntimeError(error)
     assert type(caught.value) is RuntimeError
 
@@ -198,6 +198,6 @@ def test_a_server_of_connect_without_pylog_is_told_of() -> None:
             match=r"the Python of the Spark Connect server has no package pyspark-pylog; install "
             r"pyspark-pylog there, in the Python that the server's environment variable PYSPARK_PY",
         ),
-        WorkerPythonCheck(spark),
+        worker_python_checked(spark),
     ):
         raise RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: pylog.")

@@ -19,7 +19,6 @@ from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from pylog.jobs import LineAppender
     from pylog.results import PartitionSummary
@@ -266,12 +265,7 @@ class LineSource:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._is_own:
             os.close(self._descriptor)
 

@@ -26,7 +26,7 @@ from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import FrameType, TracebackType
+    from types import FrameType
 
     from pylog.cli.progress import ProgressBar
     from pylog.cli.record_options import ChosenRecords, WayOfReading
@@ -298,12 +298,7 @@ class StalledPattern:
             self.note_progress()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._is_watched:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, self._before)
