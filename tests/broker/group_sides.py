@@ -12,7 +12,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any, Self
 
-from pylog.server.group_messages import GROUP_APIS
+from pylog.server.messages import APIS
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Side:
         """Send a request of a client whose answer is asked for later."""
         if client not in self._connections:
             self._connections[client] = RawClient(self._address)
-        self._connections[client].send(GROUP_APIS[name], version, request)
+        self._connections[client].send(APIS[name], version, request)
 
     def receive(self, client: str) -> dict[str, Any]:
         """Return, and keep for comparison, the answer that a client gets."""

@@ -21,7 +21,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from pylog.server.group_messages import GROUP_APIS
+from pylog.server.messages import APIS
 from tests.broker.streams_messages import STREAMS_APIS
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, is_version_3
 from tests.support.kafka_broker_tools import run_tool, tool_table
@@ -211,7 +211,7 @@ class History:
                 "generationIdOrMemberEpoch": joined["memberEpoch"],
                 "topics": [{"name": topic, "partitions": [{**offset, "committedMetadata": ""}]}],
             }
-            client.ask(GROUP_APIS["OffsetCommit"], 9, commit)
+            client.ask(APIS["OffsetCommit"], 9, commit)
             client.ask(heartbeat, 0, {**member, "memberEpoch": -1})
 
     def _ask_coordinator(
@@ -350,12 +350,10 @@ def committed(broker: KafkaBroker, groups: list[dict[str, Any]]) -> Offsets:
 def of_streams_groups(broker: KafkaBroker) -> tuple[dict[str, str], Offsets]:
     """Return the states of the streams groups, and what is committed, as the broker says."""
     with RawClient(broker.bootstrap_servers) as client:
-        listed = client.ask(
-            GROUP_APIS["ListGroups"], 5, {"statesFilter": [], "typesFilter": ["streams"]}
-        )
+        listed = client.ask(APIS["ListGroups"], 5, {"statesFilter": [], "typesFilter": ["streams"]})
         states = {each["groupId"]: each["groupState"] for each in listed["groups"]}
         asked = [{"groupId": each, "topics": None} for each in states]
-        answer = client.ask(GROUP_APIS["OffsetFetch"], 8, {"groups": asked})
+        answer = client.ask(APIS["OffsetFetch"], 8, {"groups": asked})
     return states, {
         (group["groupId"], topic["name"], each["partitionIndex"]): (each["committedOffset"],)
         for group in answer["groups"]

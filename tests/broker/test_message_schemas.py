@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.server.group_messages import GROUP_APIS
 from pylog.server.messages import APIS
 from tests.support.java_source import java_command
 from tests.support.short_lived_java import SHORT_LIVED
@@ -24,9 +23,7 @@ pytestmark = pytest.mark.broker
 SOURCE = Path(__file__).parent / "java" / "MessageSchemas.java"
 VERSION = "4.4.0"
 MESSAGES = {
-    message.name: message
-    for api in (*APIS.values(), *GROUP_APIS.values())
-    for message in (api.request, api.response)
+    message.name: message for api in APIS.values() for message in (api.request, api.response)
 }
 _SECONDS = 120
 _TYPES = {"bool": "BOOLEAN"}

@@ -13,7 +13,7 @@ import pytest
 
 import pylog
 from pylog.results import Severity
-from pylog.server.group_messages import GROUP_APIS
+from pylog.server.messages import APIS
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.broker.streams_messages import STREAMS_APIS
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
@@ -166,14 +166,12 @@ def test_a_streams_group_is_in_the_state_that_a_broker_names(
         **{each: [] for each in ("activeTasks", "standbyTasks", "warmupTasks")},
     }
     with RawClient(broker.bootstrap_servers) as client:
-        client.ask(GROUP_APIS["FindCoordinator"], 4, {"keyType": 0, "coordinatorKeys": ["app"]})
+        client.ask(APIS["FindCoordinator"], 4, {"keyType": 0, "coordinatorKeys": ["app"]})
         deadline = time.monotonic() + SECONDS
         while client.ask(STREAMS_APIS["StreamsGroupHeartbeat"], 0, join)["errorCode"]:
             assert time.monotonic() < deadline
             time.sleep(0.2)
-        listed = client.ask(
-            GROUP_APIS["ListGroups"], 5, {"statesFilter": [], "typesFilter": ["streams"]}
-        )
+        listed = client.ask(APIS["ListGroups"], 5, {"statesFilter": [], "typesFilter": ["streams"]})
     [theirs] = listed["groups"]
     [ours] = [each for each in pylog.groups(broker.log_dir).groups if each.group_id == "app"]
     assert (ours.kind, ours.state) == ("streams", theirs["groupState"])

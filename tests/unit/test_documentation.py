@@ -11,7 +11,6 @@ import pytest
 import pylog
 import pyspark_pylog
 from pylog.cli.main import COMMANDS, load_command
-from pylog.server.group_messages import GROUP_APIS
 from pylog.server.messages import APIS
 from pylog.server.refusals import refusals
 from pyspark_pylog.options import READ_OPTIONS, WRITE_OPTIONS
@@ -199,7 +198,7 @@ def test_the_requests_that_the_server_answers_are_listed_with_their_versions() -
     )
     declared = {
         api.name: "-".join(map(str, sorted({api.versions[0], api.versions[-1]})))
-        for api in (*APIS.values(), *GROUP_APIS.values())
+        for api in APIS.values()
     }
     assert answered | refused == declared
     read_only = {api.name for api in refusals()} - {"DescribeAcls", "DescribeClientQuotas"}

@@ -18,7 +18,6 @@ from pylog.server.config_helper import ConfigHelper
 from pylog.server.group_config import INITIAL_REBALANCE_DELAY_MS, GroupCoordinatorConfig
 from pylog.server.group_coordinator_service import GroupCoordinatorService, GroupOptions
 from pylog.server.kafka_apis import KafkaApis
-from pylog.server.log_dirs import LogDirs
 from pylog.server.messages import APIS
 from pylog.server.metadata_cache import MetadataCache, find_identity
 from pylog.server.metrics import Metrics, MetricsEndpoint
@@ -99,7 +98,6 @@ class BrokerServer:
         self._configs = ConfigHelper(
             self._replicas, self._metadata, served.paths, server_properties
         )
-        self._log_dirs = LogDirs(self._replicas)
         self._lookups = OffsetLookups(self._replicas)
         self.cluster_id = self._metadata.identity.cluster_id
         self._listener = listener
@@ -144,7 +142,7 @@ class BrokerServer:
             APIS["DescribeCluster"]: metadata.handle_describe_cluster,
             APIS["DescribeConfigs"]: self._configs.handle_describe_configs,
             APIS["ListConfigResources"]: self._configs.handle_list_config_resources,
-            APIS["DescribeLogDirs"]: self._log_dirs.handle_describe_log_dirs,
+            APIS["DescribeLogDirs"]: metadata.handle_describe_log_dirs,
         }
 
     def _run(self) -> None:
@@ -158,11 +156,10 @@ class BrokerServer:
     async def _serve(self) -> None:
         groups = GroupCoordinatorService(
             self._served_paths,
-            self._replicas,
-            self._metadata.node,
+            self._metadata,
             self._group_options,
-            server_properties=self._server_properties,
-            metrics=self.metrics,
+            self._server_properties,
+            self.metrics,
         )
         try:
             groups.start()

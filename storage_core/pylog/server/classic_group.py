@@ -21,7 +21,7 @@ import logging
 import uuid
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylog.errors import InvalidRecordError
 from pylog.internal_topics.consumer_offsets import CONSUMER_PROTOCOL_TYPE, read_subscription
@@ -31,11 +31,9 @@ from pylog.server.protocol import Errors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.server.coordinator_timer import CoordinatorTimer
-    from pylog.server.group_config import GroupCoordinatorConfig
-    from pylog.server.protocol import RequestContext
+    from pylog.server.group_config import CoordinatorTimer, GroupCoordinatorConfig
+    from pylog.server.protocol import RequestContext, Response
 
-    Response = dict[str, Any]
     Respond = Callable[[Response], None]
 
 _LOGGER = logging.getLogger(__name__)
@@ -120,11 +118,6 @@ class ClassicGroup:
 
     Invariant: whoever waits for an answer to JoinGroup gets it by the end of a rebalance, to
     SyncGroup by the leader's assignment or the next rebalance, at the latest when a timer says so.
-
-    Parameters
-    ----------
-    protocol_type, generation_id
-        What an earlier coordinator has left of the group.
     """
 
     kind = "classic"

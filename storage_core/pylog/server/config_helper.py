@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylog.admin import topics  # imports Arrow
     from pylog.config.config_property import PropertyKind
     from pylog.server.metadata_cache import MetadataCache
-    from pylog.server.protocol import RequestContext
+    from pylog.server.protocol import Request, RequestContext, Response
     from pylog.server.replica_manager import ReplicaManager
 else:
     topics = LazyModule("pylog.admin.topics")
@@ -60,9 +60,7 @@ class ConfigHelper:
                 self._topics = {each.topic: each.configs or {} for each in described.topics}
             return self._topics
 
-    async def handle_describe_configs(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+    async def handle_describe_configs(self, request: Request, context: RequestContext) -> Response:
         """Answer DescribeConfigs."""
         return await self._replicas.in_thread(
             lambda: {
@@ -75,7 +73,7 @@ class ConfigHelper:
             }
         )
 
-    def _described(self, resource: dict[str, Any], *, with_synonyms: bool) -> dict[str, Any]:
+    def _described(self, resource: dict[str, Any], *, with_synonyms: bool) -> Response:
         kind, name = resource["resourceType"], resource["resourceName"]
         answer: dict[str, Any] = {"resourceType": kind, "resourceName": name, "configs": []}
         if kind == _TOPIC and name not in self._replicas.topics:
@@ -131,9 +129,7 @@ class ConfigHelper:
             )
         return configs
 
-    def handle_list_config_resources(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+    def handle_list_config_resources(self, request: Request, context: RequestContext) -> Response:
         """Answer ListConfigResources: topics and the broker; version 0 asks for none of them."""
         if context.version == 0:
             return {"configResources": []}
@@ -155,7 +151,7 @@ def _name_of(resource: dict[str, Any]) -> tuple[int, str]:
     return resource["resourceType"], resource["resourceName"]
 
 
-def _asked_before(resource: dict[str, Any]) -> dict[str, Any]:
+def _asked_before(resource: dict[str, Any]) -> Response:
     return {
         "resourceType": resource["resourceType"],
         "resourceName": resource["resourceName"],

@@ -25,7 +25,7 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylog.lazy_modules import LazyModule
 from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from pylog.server.assignors import Assignment
-    from pylog.server.coordinator_timer import CoordinatorTimer
-    from pylog.server.group_config import CoordinatorMetadataImage, GroupCoordinatorConfig
-    from pylog.server.protocol import RequestContext
-
-    Response = dict[str, Any]
+    from pylog.server.group_config import (
+        CoordinatorMetadataImage,
+        CoordinatorTimer,
+        GroupCoordinatorConfig,
+    )
+    from pylog.server.protocol import RequestContext, Response
 else:
     pa = LazyModule("pyarrow")
     pc = LazyModule("pyarrow.compute")
@@ -51,7 +52,6 @@ else:
 _LOGGER = logging.getLogger(__name__)
 
 JOIN_EPOCH = 0
-LEAVE_EPOCH = -1
 LEAVE_STATIC_EPOCH = -2
 _FIRST_EPOCH = 1
 """Of a new group; its first assignment is of the next one."""
@@ -135,11 +135,6 @@ class ConsumerGroup:
     """A group of the consumer protocol. One thread, that of the event loop.
 
     Invariant: no partition is assigned to, or still owned by, two members.
-
-    Parameters
-    ----------
-    epoch
-        What an earlier coordinator has left of the group.
     """
 
     kind = "consumer"

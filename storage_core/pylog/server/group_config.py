@@ -1,6 +1,6 @@
-"""How the group coordinator is configured, and how it refuses a request.
+"""What groups are given: limits and times, a timer, the topics; and how a request is refused.
 
-Source: GroupCoordinatorConfig, OffsetConfig (Kafka 4.4).
+Source: GroupCoordinatorConfig, OffsetConfig, CoordinatorTimer (Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Hashable
 
     from pylog.server.protocol import Errors
 
@@ -27,40 +27,23 @@ class GroupCoordinatorConfig:
     Differs from Kafka, where a group may have any number of members and metadata of any size, there
     may be any number of groups, the first rebalance waits 3 s for others to join, and members of
     the consumer protocol send a heartbeat every 5 s.
-
-    Attributes
-    ----------
-    group_initial_rebalance_delay_ms
-        How long the first member of a classic group waits for others.
-    group_new_member_join_timeout_ms
-        After how long a new member is removed that waits for a rebalance.
-    max_groups
-        Of all kinds, with those that have only committed offsets.
-    max_group_id_length
-        In characters.
-    max_member_metadata_bytes
-        What the members of all groups subscribe to and are assigned.
-    max_offsets_bytes
-        What all groups have committed.
-    max_coordinator_keys
-        For how many groups one request may ask for the coordinator.
     """
 
-    group_initial_rebalance_delay_ms: int = INITIAL_REBALANCE_DELAY_MS
+    group_initial_rebalance_delay_ms: int = INITIAL_REBALANCE_DELAY_MS  # of classic groups
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
-    group_new_member_join_timeout_ms: int = 300_000
+    group_new_member_join_timeout_ms: int = 300_000  # of one that waits for a rebalance
     group_max_size: int = 1_000
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 1_000
     consumer_metadata_refresh_interval_ms: int = 1_000
     consumer_regex_refresh_interval_ms: int = 10_000
     offset_metadata_max_bytes: int = 4_096
-    max_groups: int = 10_000
-    max_group_id_length: int = 1_000
-    max_member_metadata_bytes: int = 32 << 20
-    max_offsets_bytes: int = 64 << 20
-    max_coordinator_keys: int = 10_000
+    max_groups: int = 10_000  # of all kinds, with those that have only committed offsets
+    max_group_id_length: int = 1_000  # in characters
+    max_member_metadata_bytes: int = 32 << 20  # what all members subscribe to and are assigned
+    max_offsets_bytes: int = 64 << 20  # what all groups have committed
+    max_coordinator_keys: int = 10_000  # of one request
 
 
 class GroupError(Exception):
@@ -70,6 +53,19 @@ class GroupError(Exception):
         super().__init__(error, message)
         self.error = error
         self.message = message
+
+
+class CoordinatorTimer(Protocol):
+    """Calls back in the thread of the coordinator."""
+
+    def schedule(self, key: Hashable, delay_ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in ``delay_ms``, in place of what was scheduled under ``key``."""
+
+    def cancel(self, key: Hashable) -> None:
+        """Forget what is scheduled under ``key``, if anything is."""
+
+    def milliseconds(self) -> int:
+        """Return the time of a clock that never jumps."""
 
 
 class CoordinatorMetadataImage(Protocol):

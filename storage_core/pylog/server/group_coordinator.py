@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylog.files.partition_metadata import ZERO_UUID
 from pylog.internal_topics.group_state import CONSUMER, SHARE, StoredOffset
@@ -29,7 +29,7 @@ from pylog.server.consumer_group import (
     ensure_valid_heartbeat,
 )
 from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
-from pylog.server.group_messages import GROUP_APIS
+from pylog.server.messages import APIS
 from pylog.server.offsets_file import CommitKey
 from pylog.server.protocol import Errors, RequestParseError, first_times
 
@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 
     from pylog.admin.consumer_groups import GroupListing
     from pylog.scheduling.clock import Clock
-    from pylog.server.coordinator_timer import CoordinatorTimer
-    from pylog.server.group_config import CoordinatorMetadataImage
+    from pylog.server.group_config import CoordinatorMetadataImage, CoordinatorTimer
     from pylog.server.offset_metadata_manager import OffsetMetadataManager
-    from pylog.server.protocol import Api, Handler, RequestContext
+    from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
 
     Group = ClassicGroup | ConsumerGroup
-    Request = dict[str, Any]
-    Response = dict[str, Any]
 
 _LOGGER = logging.getLogger(__name__)
 _NO_OFFSET = {"committedOffset": -1, "committedLeaderEpoch": -1, "metadata": ""}
@@ -74,21 +71,8 @@ _DESCRIBE_WITH_ERROR = 6
 class GroupCoordinator:
     """Groups, their members, and what they commit. One thread, that of the event loop.
 
-    Parameters
-    ----------
-    image
-        The topics that are served.
-    timer
-        Ends sessions and rebalances.
-    offsets
-        What is committed.
-    node
-        Returns the broker that clients are told to find the coordinator at: ``nodeId``, ``host``
-        and ``port``.
-    config
-        Limits and times.
-    clock
-        The time of commits.
+    ``node`` returns the broker that clients find the coordinator at; ``clock`` has the time of
+    commits.
     """
 
     def __init__(
@@ -111,19 +95,19 @@ class GroupCoordinator:
     def handlers(self) -> dict[Api, Handler]:
         """Return what answers each API."""
         return {
-            GROUP_APIS["FindCoordinator"]: self.handle_find_coordinator,
-            GROUP_APIS["JoinGroup"]: self.handle_join_group,
-            GROUP_APIS["SyncGroup"]: self.handle_sync_group,
-            GROUP_APIS["Heartbeat"]: self.handle_heartbeat,
-            GROUP_APIS["LeaveGroup"]: self.handle_leave_group,
-            GROUP_APIS["ConsumerGroupHeartbeat"]: self.handle_consumer_group_heartbeat,
-            GROUP_APIS["OffsetCommit"]: self.handle_offset_commit,
-            GROUP_APIS["OffsetFetch"]: self.handle_offset_fetch,
-            GROUP_APIS["OffsetDelete"]: self.handle_offset_delete,
-            GROUP_APIS["ListGroups"]: self.handle_list_groups,
-            GROUP_APIS["DescribeGroups"]: self.handle_describe_groups,
-            GROUP_APIS["ConsumerGroupDescribe"]: self.handle_consumer_group_describe,
-            GROUP_APIS["DeleteGroups"]: self.handle_delete_groups,
+            APIS["FindCoordinator"]: self.handle_find_coordinator,
+            APIS["JoinGroup"]: self.handle_join_group,
+            APIS["SyncGroup"]: self.handle_sync_group,
+            APIS["Heartbeat"]: self.handle_heartbeat,
+            APIS["LeaveGroup"]: self.handle_leave_group,
+            APIS["ConsumerGroupHeartbeat"]: self.handle_consumer_group_heartbeat,
+            APIS["OffsetCommit"]: self.handle_offset_commit,
+            APIS["OffsetFetch"]: self.handle_offset_fetch,
+            APIS["OffsetDelete"]: self.handle_offset_delete,
+            APIS["ListGroups"]: self.handle_list_groups,
+            APIS["DescribeGroups"]: self.handle_describe_groups,
+            APIS["ConsumerGroupDescribe"]: self.handle_consumer_group_describe,
+            APIS["DeleteGroups"]: self.handle_delete_groups,
         }
 
     @property

@@ -22,22 +22,20 @@ from pylog.errors import (
 )
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
-from pylog.server.coordinator_timer import EventLoopTimer
 from pylog.server.group_config import GroupCoordinatorConfig
 from pylog.server.group_coordinator import GroupCoordinator
-from pylog.server.metrics import Metrics
 from pylog.server.offset_metadata_manager import OffsetMetadataManager
 from pylog.server.offsets_file import OffsetsFile
 
 if TYPE_CHECKING:
-    import uuid
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from pylog.admin import consumer_groups
     from pylog.admin.consumer_groups import GroupListing
     from pylog.config.server_properties import ServerProperties
-    from pylog.server.protocol import Api, Handler, RequestContext
-    from pylog.server.replica_manager import ReplicaManager
+    from pylog.server.metadata_cache import MetadataCache
+    from pylog.server.metrics import Metrics
+    from pylog.server.protocol import Api, Handler, Request, RequestContext
 else:
     # It brings Arrow along, which a server of other topics does without.
     consumer_groups = LazyModule("pylog.admin.consumer_groups")
@@ -49,20 +47,10 @@ _OFFSETS_DIRECTORY = "__consumer_offsets-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions:
-    """How groups are served.
+    """How groups are served."""
 
-    Attributes
-    ----------
-    offsets
-        The file for what is committed; None to forget it when the server ends.
-    at_ms
-        The groups of the directory are served as they were at this instant, in ms; None for now.
-    config
-        Limits and times.
-    """
-
-    offsets: str | os.PathLike[str] | None = None
-    at_ms: int | None = None
+    offsets: str | os.PathLike[str] | None = None  # the file of what is committed; None: in memory
+    at_ms: int | None = None  # groups are served as they were at this instant; None for now
     config: GroupCoordinatorConfig = field(default_factory=GroupCoordinatorConfig)
 
     def ensure_outside(self, directories: Iterable[str | os.PathLike[str]]) -> None:
@@ -79,67 +67,58 @@ class GroupOptions:
                 raise InvalidConfigurationError(reason, self.offsets)
 
 
-class ServedTopics:
-    """The topics that clients see, as the coordinator asks for them."""
+class EventLoopTimer:
+    """The timer of an event loop."""
 
-    def __init__(self, replicas: ReplicaManager) -> None:
-        self._replicas = replicas
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._handles: dict[Hashable, asyncio.TimerHandle] = {}
 
-    def topic_names(self) -> list[str]:
-        """Return the names of all topics that clients may read."""
-        return list(self._replicas.topics)
+    def schedule(self, key: Hashable, delay_ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in ``delay_ms``, in place of what was scheduled under ``key``."""
+        self.cancel(key)
 
-    def topic_id(self, name: str) -> uuid.UUID | None:
-        """Return a topic's id; None if there is no such topic."""
-        topic = self._replicas.topics.get(name)
-        return None if topic is None else topic.topic_id
+        def run() -> None:
+            del self._handles[key]
+            callback()
 
-    def topic_name(self, topic_id: uuid.UUID) -> str | None:
-        """Return a topic's name; None if there is no such topic."""
-        topic = self._replicas.topics_by_id.get(topic_id)
-        return None if topic is None else topic.name
+        self._handles[key] = self._loop.call_later(delay_ms / 1000, run)
 
-    def partition_count(self, name: str) -> int:
-        """Return the number after a topic's highest partition; 0 if there is no such topic."""
-        topic = self._replicas.topics.get(name)
-        return 0 if topic is None else max(topic.partitions) + 1
+    def cancel(self, key: Hashable) -> None:
+        """Forget what is scheduled under ``key``, if anything is."""
+        handle = self._handles.pop(key, None)
+        if handle is not None:
+            handle.cancel()
+
+    def milliseconds(self) -> int:
+        """Return the time of a clock that never jumps."""
+        return int(self._loop.time() * 1000)
+
+    def close(self) -> None:
+        """Forget everything."""
+        for key in list(self._handles):
+            self.cancel(key)
 
 
 class GroupCoordinatorService:
     """Starts and ends a `GroupCoordinator`. One thread, that of the event loop.
 
-    Parameters
-    ----------
-    paths
-        The log directories that are served.
-    replicas
-        Their partitions.
-    node
-        See `GroupCoordinator`.
-    options
-        See `GroupOptions`.
-    server_properties
-        See `pylog.groups`.
-    metrics
-        Gets the number of groups with members from time to time.
+    ``metrics`` gets the number of groups with members from time to time.
     """
 
     def __init__(
         self,
         paths: Sequence[str | os.PathLike[str]],
-        replicas: ReplicaManager,
-        node: Callable[[RequestContext], dict[str, Any]],
+        metadata: MetadataCache,
         options: GroupOptions,
-        *,
-        server_properties: ServerProperties | None = None,
-        metrics: Metrics | None = None,
+        server_properties: ServerProperties | None,
+        metrics: Metrics,
     ) -> None:
         self._paths = paths
         self._options = options
         self._server_properties = server_properties
-        self._metrics = metrics or Metrics()
-        self._topics = ServedTopics(replicas)
-        self._node = node
+        self._metrics = metrics
+        self._metadata = metadata
         self._file: OffsetsFile | None = None
         self._timer: EventLoopTimer | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -154,23 +133,17 @@ class GroupCoordinatorService:
         return self._coordinator
 
     def start(self) -> None:
-        """Open the file of offsets, and begin to read the groups of the directory.
-
-        Raises
-        ------
-        LogStorageError
-            The file cannot be used, or another server has it.
-        """
+        """Open the file of offsets, and begin to read the groups of the directory."""
         loop = asyncio.get_running_loop()
         if self._options.offsets is not None:
             self._file = OffsetsFile(self._options.offsets)
             self._file.__enter__()
         self._timer = EventLoopTimer(loop)
         self._coordinator = GroupCoordinator(
-            self._topics,
+            self._metadata,
             self._timer,
             OffsetMetadataManager(self._file),
-            self._node,
+            self._metadata.node,
             self._options.config,
         )
         self._loading = loop.create_task(self._load())
@@ -181,7 +154,7 @@ class GroupCoordinatorService:
         return {api: self._waiting(each) for api, each in self.coordinator.handlers().items()}
 
     def _waiting(self, handler: Handler) -> Handler:
-        async def handle(request: dict[str, Any], context: RequestContext) -> Any:  # noqa: ANN401 - as the handler
+        async def handle(request: Request, context: RequestContext) -> Any:  # noqa: ANN401 - as the handler
             await self._is_loaded.wait()
             answer = handler(request, context)
             return await answer if inspect.isawaitable(answer) else answer

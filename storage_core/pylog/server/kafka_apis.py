@@ -4,7 +4,8 @@ What a broker closes the connection for is a `RequestParseError`: a frame that b
 API or a version that was not advertised. A handler that fails unexpectedly closes it, too, and the
 log has the traceback.
 
-Source: KafkaApis, RequestContext.parseRequest, SocketServer.processCompletedReceives (Kafka 4.4).
+Source: KafkaApis, ApiVersionManager, RequestContext.parseRequest,
+SocketServer.processCompletedReceives (Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import inspect
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.internal_topics.message_reader import Readable
-from pylog.server.api_version_manager import ApiVersionManager
 from pylog.server.messages import APIS
 from pylog.server.protocol import (
     Errors,
@@ -24,10 +24,12 @@ from pylog.server.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pylog.internal_topics.message_writer import FileRange
-    from pylog.server.protocol import Api, Handler
+    from pylog.server.protocol import Api, Handler, Request, Response
+
+_PRODUCE = 0
 
 
 class Client(NamedTuple):
@@ -42,14 +44,8 @@ class Client(NamedTuple):
 class KafkaApis:
     """Reads requests, calls the handlers of their APIs and writes the responses.
 
-    Parameters
-    ----------
-    handlers
-        What answers each API. Those that none answers are not advertised. A handler gets a request
-        with all fields of its schema, which it must not change, and returns the response; it may be
-        a coroutine.
-    cluster_id
-        See `ApiVersionManager`.
+    APIs without a handler are not advertised. A handler gets a request with all fields of its
+    schema, which it must not change, and returns the response; it may be a coroutine.
     """
 
     def __init__(self, handlers: Mapping[Api, Handler], cluster_id: str) -> None:
@@ -61,13 +57,7 @@ class KafkaApis:
         self._apis = {api.key: api for api in self._handlers}
 
     async def handle(self, frame: bytes, client: Client) -> list[bytearray | FileRange]:
-        """Return the pieces of the response to a request.
-
-        Raises
-        ------
-        RequestParseError
-            The connection is to be closed.
-        """
+        """Return the pieces of the response; at a `RequestParseError` the connection is closed."""
         readable = Readable(frame)
         header, api = read_header(readable, self._apis)
         if api is APIS["ApiVersions"] and header.version not in api.versions:
@@ -79,3 +69,34 @@ class KafkaApis:
         answer = self._handlers[api](request, context)
         response = await answer if inspect.isawaitable(answer) else answer
         return response_pieces(api, header.version, header.correlation_id, response)
+
+
+class ApiVersionManager:
+    """Answers ApiVersions; a client that expects another cluster is told so (KIP-1242)."""
+
+    def __init__(self, apis: Iterable[Api], cluster_id: str) -> None:
+        self._keys = sorted(
+            (
+                {"apiKey": api.key, "minVersion": _lowest(api), "maxVersion": api.versions.stop - 1}
+                for api in apis
+            ),
+            key=lambda each: each["apiKey"],
+        )
+        self._cluster_id = cluster_id
+
+    def response(self, error: Errors = Errors.NONE) -> Response:
+        """Return the response, with an error for a version that does not exist."""
+        return {"errorCode": error, "apiKeys": self._keys}
+
+    def handle_api_versions(self, request: Request, context: RequestContext) -> Response:
+        """Answer ApiVersions."""
+        expected = request["clusterId"]
+        if context.version >= 5 and expected not in (None, self._cluster_id):
+            return {"errorCode": Errors.REBOOTSTRAP_REQUIRED, "apiKeys": []}
+        return self.response()
+
+
+def _lowest(api: Api) -> int:
+    # librdkafka does not fetch unless Produce is there from version 0, which brokers, too,
+    # advertise without having it (KAFKA-18659).
+    return 0 if api.key == _PRODUCE else api.versions.start

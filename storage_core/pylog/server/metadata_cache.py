@@ -7,18 +7,21 @@ The cluster's id is that of the directory behind ``pylog-serve-``, so that nothi
 for the cluster that wrote the directory.
 
 Source: KRaftMetadataCache, KafkaApis.handleTopicMetadataRequest,
-DescribeTopicPartitionsRequestHandler (Kafka 4.4); KIP-966.
+DescribeTopicPartitionsRequestHandler, ReplicaManager.describeLogDirs (Kafka 4.4); KIP-113, KIP-827,
+KIP-966.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.errors import LogStorageError
 from pylog.files.file_names import META_PROPERTIES
 from pylog.files.meta_properties import read_meta_properties
-from pylog.locations import join
+from pylog.locations import is_remote, join, printable_location
 from pylog.reading.damage import Attempts
 from pylog.server.protocol import Errors, RequestParseError
 
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterable, Iterator
 
-    from pylog.server.protocol import RequestContext
+    from pylog.server.partition import Partition
+    from pylog.server.protocol import Request, RequestContext, Response
     from pylog.server.replica_manager import ReplicaManager, Topic
 
 CLUSTER_ID_PREFIX = "pylog-serve-"
@@ -40,7 +44,7 @@ _MOST_PARTITIONS = 2000  # max.request.partition.size.limit of a broker
 _MOST_LOADED = 100
 """Partitions whose ends are looked up for one request: a client is not to wait for thousands."""
 
-_UNKNOWN_EPOCH = -1
+_UNKNOWN_EPOCH = _UNKNOWN_BYTES = -1
 _BROKERS, _CONTROLLERS = 1, 2
 _NOT_ASKED = -(2**31)
 _READ, _DESCRIBE, _DESCRIBE_CONFIGS = 3, 8, 10
@@ -74,21 +78,38 @@ class MetadataCache:
         self._replicas = replicas
         self.identity = identity
 
-    def _broker(self, context: RequestContext, name: str = "nodeId") -> dict[str, Any]:
+    def _broker(self, context: RequestContext, name: str = "nodeId") -> Response:
         return {name: self.identity.node_id, "host": context.host, "port": context.port}
 
-    def node(self, context: RequestContext) -> dict[str, Any]:
+    def node(self, context: RequestContext) -> Response:
         """Return the one broker: the coordinator of all groups, too."""
         return self._broker(context)
 
-    async def handle_metadata(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+    def topic_names(self) -> list[str]:
+        """Return the names of all topics that clients may read."""
+        return list(self._replicas.topics)
+
+    def topic_id(self, name: str) -> uuid.UUID | None:
+        """Return a topic's id; None if there is no such topic."""
+        topic = self._replicas.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        """Return a topic's name; None if there is no such topic."""
+        topic = self._replicas.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def partition_count(self, name: str) -> int:
+        """Return the number after a topic's highest partition; 0 if there is no such topic."""
+        topic = self._replicas.topics.get(name)
+        return 0 if topic is None else max(topic.partitions) + 1
+
+    async def handle_metadata(self, request: Request, context: RequestContext) -> Response:
         """Answer Metadata."""
         # Offsets and epochs of a partition are found once.
         return await self._replicas.in_thread(lambda: self._metadata(request, context))
 
-    def _metadata(self, request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+    def _metadata(self, request: Request, context: RequestContext) -> Response:
         asked = request["topics"]
         operations = (
             _TOPIC_OPERATIONS if request["includeTopicAuthorizedOperations"] else _NOT_ASKED
@@ -127,7 +148,7 @@ class MetadataCache:
             return self._replicas.topics.get(key)
         return self._replicas.topics_by_id.get(key)
 
-    def _asked_topic(self, key: str | uuid.UUID) -> dict[str, Any]:
+    def _asked_topic(self, key: str | uuid.UUID) -> Response:
         topic = self._find(key)
         if topic is not None:
             return self._topic(topic)
@@ -136,7 +157,7 @@ class MetadataCache:
         error = Errors.UNKNOWN_TOPIC_ID
         return {"errorCode": error, "name": None, "topicId": key, "partitions": []}
 
-    def _topic(self, topic: Topic) -> dict[str, Any]:
+    def _topic(self, topic: Topic) -> Response:
         return {
             "errorCode": Errors.NONE,
             "name": topic.name,
@@ -145,7 +166,7 @@ class MetadataCache:
             "partitions": [self._partition(topic, index) for index in _indexes(topic)],
         }
 
-    def _partition(self, topic: Topic, index: int) -> dict[str, Any]:
+    def _partition(self, topic: Topic, index: int) -> Response:
         partition = topic.partitions.get(index)
         if partition is None:
             return {
@@ -173,12 +194,12 @@ class MetadataCache:
         }
 
     async def handle_describe_topic_partitions(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+        self, request: Request, context: RequestContext
+    ) -> Response:
         """Answer DescribeTopicPartitions, page by page."""
         return await self._replicas.in_thread(lambda: self._describe_topic_partitions(request))
 
-    def _describe_topic_partitions(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _describe_topic_partitions(self, request: Request) -> Response:
         cursor = request["cursor"]
         names = sorted({each["name"] for each in request["topics"]} or self._replicas.topics)
         first = 0
@@ -188,7 +209,7 @@ class MetadataCache:
         rest = min(max(request["responsePartitionLimit"], 1), _MOST_PARTITIONS)
         found = map(self._replicas.topics.get, names)
         self._load_some(each for each in found if each is not None)
-        topics: list[dict[str, Any]] = []
+        topics: list[Response] = []
         for name in names:
             if rest == 0:
                 return {"topics": topics, "nextCursor": {"topicName": name, "partitionIndex": 0}}
@@ -212,9 +233,7 @@ class MetadataCache:
                 return {"topics": topics, "nextCursor": following}
         return {"topics": topics}
 
-    def handle_describe_cluster(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+    def handle_describe_cluster(self, request: Request, context: RequestContext) -> Response:
         """Answer DescribeCluster."""
         endpoint_type = request["endpointType"]
         if endpoint_type != _BROKERS:
@@ -232,6 +251,56 @@ class MetadataCache:
             "brokers": [self._broker(context, "brokerId")],
             "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
         }
+
+    async def handle_describe_log_dirs(self, request: Request, context: RequestContext) -> Response:
+        """Answer DescribeLogDirs: log directories, and the sizes of the partitions in them."""
+        return await self._replicas.in_thread(lambda: self._describe_log_dirs(request["topics"]))
+
+    def _describe_log_dirs(self, asked: list[Request] | None) -> Response:
+        wanted = None
+        if asked is not None:
+            wanted = {(each["topic"], index) for each in asked for index in each["partitions"]}
+        found: dict[str, dict[str, list[Response]]] = {}
+        for name, topic in self._replicas.topics.items():
+            for index, partition in topic.partitions.items():
+                topics = found.setdefault(partition.directory.log_directory, {})
+                if wanted is None or (name, index) in wanted:
+                    topics.setdefault(name, []).append(_stored(index, partition))
+        return {
+            "results": [
+                {
+                    "errorCode": Errors.NONE,
+                    "logDir": printable_location(directory),
+                    "topics": [
+                        {"name": name, "partitions": partitions}
+                        for name, partitions in topics.items()
+                    ],
+                    **_space(directory),
+                }
+                for directory, topics in found.items()
+            ]
+        }
+
+
+def _stored(index: int, partition: Partition) -> Response:
+    try:
+        size = partition.view.size_bytes
+    except LogStorageError:
+        size = 0
+    return {"partitionIndex": index, "partitionSize": size, "offsetLag": 0, "isFutureKey": False}
+
+
+def _space(directory: str) -> dict[str, int]:
+    if is_remote(directory):
+        return {"totalBytes": _UNKNOWN_BYTES, "usableBytes": _UNKNOWN_BYTES}
+    try:
+        status = os.statvfs(directory)
+    except OSError:
+        return {"totalBytes": _UNKNOWN_BYTES, "usableBytes": _UNKNOWN_BYTES}
+    return {
+        "totalBytes": status.f_frsize * status.f_blocks,
+        "usableBytes": status.f_frsize * status.f_bavail,
+    }
 
 
 def _indexes(topic: Topic) -> range:

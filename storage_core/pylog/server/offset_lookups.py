@@ -19,7 +19,7 @@ from pylog.server.protocol import Errors, each_partition
 if TYPE_CHECKING:
     from pylog.reading import offset_resolution  # imports Arrow
     from pylog.server.partition import Partition
-    from pylog.server.protocol import RequestContext
+    from pylog.server.protocol import Request, RequestContext, Response
     from pylog.server.replica_manager import ReplicaManager
 else:
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
@@ -47,14 +47,12 @@ class OffsetLookups:
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
 
-    async def handle_list_offsets(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+    async def handle_list_offsets(self, request: Request, context: RequestContext) -> Response:
         """Answer ListOffsets."""
         version = context.version
         return await self._replicas.in_thread(lambda: self._list_offsets(request, version))
 
-    def _list_offsets(self, request: dict[str, Any], version: int) -> dict[str, Any]:
+    def _list_offsets(self, request: Request, version: int) -> Response:
         is_committed = request["isolationLevel"] == _READ_COMMITTED
         if is_committed:
             self._ensure_walked(request)
@@ -63,7 +61,7 @@ class OffsetLookups:
             for name, each in each_partition(request["topics"], "name")
         )
 
-        def answer(topic: str, partition: dict[str, Any]) -> dict[str, Any]:
+        def answer(topic: str, partition: dict[str, Any]) -> Response:
             index, timestamp = partition["partitionIndex"], partition["timestamp"]
             if asked[topic, index] > 1:
                 return {"partitionIndex": index, "errorCode": Errors.INVALID_REQUEST}
@@ -81,15 +79,13 @@ class OffsetLookups:
             ]
         }
 
-    def _ensure_walked(self, request: dict[str, Any]) -> None:
+    def _ensure_walked(self, request: Request) -> None:
         """Raise `NotWalkedError` before anything is looked up: after a walk, all is asked again."""
         for name, each in each_partition(request["topics"], "name"):
             with suppress(PartitionError, LogStorageError):
                 self._replicas.partition(name, each["partitionIndex"]).find_last_stable_offset()
 
-    def _list_offset(
-        self, topic: str, asked: dict[str, Any], *, is_committed: bool
-    ) -> dict[str, Any]:
+    def _list_offset(self, topic: str, asked: Request, *, is_committed: bool) -> Response:
         index = asked["partitionIndex"]
         try:
             partition = self._replicas.partition(topic, index, asked["currentLeaderEpoch"])
@@ -112,12 +108,12 @@ class OffsetLookups:
         }
 
     async def handle_offset_for_leader_epoch(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+        self, request: Request, context: RequestContext
+    ) -> Response:
         """Answer OffsetForLeaderEpoch."""
         return await self._replicas.in_thread(lambda: self._offsets_for_leader_epoch(request))
 
-    def _offsets_for_leader_epoch(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _offsets_for_leader_epoch(self, request: Request) -> Response:
         return {
             "topics": [
                 {
@@ -131,7 +127,7 @@ class OffsetLookups:
             ]
         }
 
-    def _offset_for_leader_epoch(self, topic: str, asked: dict[str, Any]) -> dict[str, Any]:
+    def _offset_for_leader_epoch(self, topic: str, asked: Request) -> Response:
         index = asked["partition"]
         try:
             partition = self._replicas.partition(topic, index, asked["currentLeaderEpoch"])

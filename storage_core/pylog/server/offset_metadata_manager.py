@@ -42,10 +42,7 @@ class _Change(NamedTuple):
 class OffsetMetadataManager:
     """Committed offsets of all groups. One thread, that of the event loop.
 
-    Parameters
-    ----------
-    file
-        Where offsets are stored; None to keep them in memory alone. The caller opens and closes it.
+    The caller opens and closes the file; without one, offsets are in memory alone.
     """
 
     def __init__(self, file: OffsetsFile | None = None) -> None:
@@ -106,13 +103,7 @@ class OffsetMetadataManager:
             raise GroupError(Errors.COORDINATOR_NOT_AVAILABLE, message)
 
     async def commit(self, offsets: Mapping[CommitKey, StoredOffset | None]) -> None:
-        """Return when offsets are committed; None deletes one.
-
-        Raises
-        ------
-        GroupError
-            They could not be stored, and are not committed.
-        """
+        """Return when offsets are committed (None deletes one), or raise `GroupError`: none is."""
         if self._file is None:
             self._apply(offsets)
             return

@@ -79,21 +79,7 @@ class CommitKey(NamedTuple):
 class OffsetsFile:
     """Committed offsets in a file of their own, as a context manager. One thread at a time.
 
-    Parameters
-    ----------
-    path
-        The file; it need not exist. ``<path>.lock`` keeps other servers out.
-    io
-        What changes the disk.
-
-    Raises
-    ------
-    LogLockedError
-        Another process has the file.
-    CorruptRecordError
-        A batch other than the last is broken, or the file is of another kind.
-    LogStorageError
-        It cannot be read or written.
+    ``<path>.lock`` keeps other servers out.
     """
 
     def __init__(self, path: str | os.PathLike[str], io: DurableIO | None = None) -> None:
@@ -128,10 +114,7 @@ class OffsetsFile:
     def store(self, changes: Mapping[CommitKey, StoredOffset | None]) -> None:
         """Return when offsets are on the disk; None deletes one.
 
-        Raises
-        ------
-        LogStorageError
-            They are not, and `offsets` is as before. The next call begins with a new file.
+        After an error they are not, `offsets` is as before, and the next call begins a new file.
         """
         limit = max(_LEAST_REWRITTEN_BYTES, _GROWTH * self._rewritten_bytes)
         if self._file is None or not self._is_consistent or self._end > limit:

@@ -136,23 +136,9 @@ class Partition:
     """One partition, as a view shows it. A later view makes another one.
 
     Any number of threads. What needs a look at files is found at first use, by `load` and by the
-    methods that say so; the others never block.
-
-    Parameters
-    ----------
-    directory
-        Where it is.
-    open_view
-        Lists the segments; called once, when they are first asked for. Of a view with a damage
-        report, damage is left out.
-    proofs
-        Shared by all partitions.
-    high_watermark
-        The one of the log directory's checkpoint; None for the log's end.
-    transactions
-        What an earlier view of the same log has found.
-    least_epoch
-        The leader epoch that clients of an earlier view were told.
+    methods that say so; the others never block. ``open_view`` is called once; of a view with a
+    damage report, damage is left out. ``transactions`` and ``least_epoch`` are what an earlier view
+    of the same log has found, and what its clients were told.
     """
 
     def __init__(
@@ -268,13 +254,7 @@ class Partition:
         return self.offsets
 
     def find_last_stable_offset(self) -> int:
-        """Return the last stable offset.
-
-        Raises
-        ------
-        NotWalkedError
-            The log must be read first, from its last producer snapshot on.
-        """
+        """Return the last stable offset; `NotWalkedError` if the log must be read first."""
         if self.last_stable_offset is None:
             self._raise_for_walk(None, self._walk_to_high_watermark)
         return self.last_stable_offset
@@ -318,14 +298,7 @@ class Partition:
     ) -> ReadLog:
         """Return the bytes for a fetch, if they can be told without a look at files.
 
-        Raises
-        ------
-        NotProvedError
-            `prove` must be called, in a thread; then once more.
-        OffsetOutOfRangeError
-            The offset is outside the log.
-        CorruptRecordError, UnreadableFileError
-            Damage is at the offset.
+        At `NotProvedError`, `prove` must be called, in a thread; then once more.
         """
         offsets = self.known
         if not offsets.log_start_offset <= offset <= offsets.log_end_offset:
@@ -400,13 +373,7 @@ class Partition:
         self.view.next_offset  # noqa: B018 - for its error
 
     def prove(self, offset: int, max_bytes: int, *, is_committed: bool) -> None:
-        """Have a look at what `read` needs.
-
-        Raises
-        ------
-        NotWalkedError
-            The log must be read first, for its transactions.
-        """
+        """Have a look at what `read` needs; `NotWalkedError` if the log must be read first."""
         limit = self.known.high_watermark
         if is_committed:
             limit = self.find_last_stable_offset()

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pylog.internal_topics.message_writer import FileRange
     from pylog.internal_topics.schema import Message
 
-    Handler = Callable[[dict[str, Any], "RequestContext"], dict[str, Any] | Awaitable[Any]]
+    Request = dict[str, Any]
+    Response = dict[str, Any]
+    Handler = Callable[[Request, "RequestContext"], Response | Awaitable[Any]]
 
 
 _T = TypeVar("_T")
@@ -34,16 +36,13 @@ _T = TypeVar("_T")
 class Errors(IntEnum):
     """The error codes that the server answers with."""
 
-    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
     UNKNOWN_TOPIC_OR_PARTITION = 3
-    NOT_LEADER_OR_FOLLOWER = 6
     OFFSET_METADATA_TOO_LARGE = 12
     COORDINATOR_LOAD_IN_PROGRESS = 14
     COORDINATOR_NOT_AVAILABLE = 15
-    NOT_COORDINATOR = 16
     INVALID_TOPIC_EXCEPTION = 17
     ILLEGAL_GENERATION = 22
     INCONSISTENT_GROUP_PROTOCOL = 23
@@ -51,36 +50,29 @@ class Errors(IntEnum):
     UNKNOWN_MEMBER_ID = 25
     INVALID_SESSION_TIMEOUT = 26
     REBALANCE_IN_PROGRESS = 27
-    INVALID_COMMIT_OFFSET_SIZE = 28
     TOPIC_AUTHORIZATION_FAILED = 29
-    GROUP_AUTHORIZATION_FAILED = 30
     CLUSTER_AUTHORIZATION_FAILED = 31
     UNSUPPORTED_SASL_MECHANISM = 33
     ILLEGAL_SASL_STATE = 34
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
     KAFKA_STORAGE_ERROR = 56
     SASL_AUTHENTICATION_FAILED = 58
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
     FETCH_SESSION_ID_NOT_FOUND = 70
-    INVALID_FETCH_SESSION_EPOCH = 71
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
-    UNSUPPORTED_COMPRESSION_TYPE = 76
     MEMBER_ID_REQUIRED = 79
     GROUP_MAX_SIZE_REACHED = 81
     FENCED_INSTANCE_ID = 82
     GROUP_SUBSCRIBED_TO_TOPIC = 86
-    UNSTABLE_OFFSET_COMMIT = 88
     UNKNOWN_TOPIC_ID = 100
     FENCED_MEMBER_EPOCH = 110
     UNRELEASED_INSTANCE_ID = 111
     UNSUPPORTED_ASSIGNOR = 112
     STALE_MEMBER_EPOCH = 113
-    UNKNOWN_SUBSCRIPTION_ID = 117
     INVALID_REGULAR_EXPRESSION = 128
     REBOOTSTRAP_REQUIRED = 129
 
@@ -111,23 +103,15 @@ def parse_apis(keys: Mapping[str, int], text: str) -> dict[str, Api]:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Whose request it is (Kafka: RequestContext).
-
-    Attributes
-    ----------
-    host, port
-        What the client is told to connect to: the advertised listener.
-    connection
-        An id of the connection, unique while the server runs.
-    """
+    """Whose request it is (Kafka: RequestContext)."""
 
     api: Api
     version: int
     client_id: str | None
     client_host: str
-    host: str
+    host: str  # this and the next: the advertised listener, to which the client is to connect
     port: int
-    connection: int = 0
+    connection: int = 0  # unique while the server runs
 
 
 class RequestHeader(NamedTuple):
@@ -156,13 +140,7 @@ class RequestParseError(LogStorageError):
 
 
 def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHeader, Api]:
-    """Return the header of a request, and its API.
-
-    Raises
-    ------
-    RequestParseError
-        The header breaks the format, or names an API that is not among ``apis``.
-    """
+    """Return the header of a request, and its API, which must be among ``apis``."""
     try:
         first = _read(_HEADERS["RequestHeader"], readable, 1)
         key, version = first["requestApiKey"], first["requestApiVersion"]
@@ -179,13 +157,7 @@ def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHea
 
 
 def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:
-    """Return the request with all fields of its schema; those it lacks have their defaults.
-
-    Raises
-    ------
-    RequestParseError
-        The version is none of the API's, or the request breaks the format.
-    """
+    """Return the request with all fields of its schema; those it lacks have their defaults."""
     if version not in api.versions:
         raise RequestParseError(
             f"{api.name} has no version {version}, expected {api.versions.start} to "
@@ -230,11 +202,6 @@ def first_times(
         name = name_of(each)
         yield each, name not in seen
         seen.add(name)
-
-
-def by_key(*groups: Mapping[str, Api]) -> dict[int, Api]:
-    """Return APIs by key."""
-    return {api.key: api for group in groups for api in group.values()}
 
 
 def each_partition(

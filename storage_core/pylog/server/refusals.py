@@ -15,7 +15,7 @@ from pylog.server.protocol import Errors, RequestParseError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.server.protocol import Api, Handler, RequestContext
+    from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
 
 _MESSAGE = "pylog serve is read-only: nothing in the log directory is changed"
 _TOPIC_ERROR = {"errorCode": Errors.TOPIC_AUTHORIZATION_FAILED, "errorMessage": _MESSAGE}
@@ -42,7 +42,7 @@ def refusals() -> dict[Api, Handler]:
     }
 
 
-def _produce(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+def _produce(request: Request, context: RequestContext) -> Response:
     if request["acks"] == _NO_ACKS:
         raise RequestParseError(f"a producer with acks=0 is refused: {_MESSAGE}")
     return {
@@ -65,13 +65,13 @@ def _named(topics: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"name": topic["name"], **_TOPIC_ERROR, "configs": []}
 
 
-def _delete_topics(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+def _delete_topics(request: Request, context: RequestContext) -> Response:
     named = [{"name": name} for name in request["topicNames"]]
     asked = [{"name": each["name"], "topicId": each["topicId"]} for each in request["topics"]]
     return {"responses": [{**each, **_TOPIC_ERROR} for each in (*named, *asked)]}
 
 
-def _delete_records(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+def _delete_records(request: Request, context: RequestContext) -> Response:
     return {
         "topics": [
             {
@@ -90,7 +90,7 @@ def _delete_records(request: dict[str, Any], context: RequestContext) -> dict[st
     }
 
 
-def _alter_configs(request: dict[str, Any], context: RequestContext) -> dict[str, Any]:
+def _alter_configs(request: Request, context: RequestContext) -> Response:
     return {
         "responses": [
             {

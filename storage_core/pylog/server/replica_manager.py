@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit
-    from pylog.server.protocol import RequestContext
+    from pylog.server.protocol import Request, RequestContext, Response
 
 _Value = TypeVar("_Value")
 _LOGGER = logging.getLogger(__name__)
@@ -142,13 +142,7 @@ class _FollowedLogs(FollowedDirectory):
 
 
 class ReplicaManager:
-    """Serves partitions. Its state is replaced as a whole, so that threads may look at it.
-
-    Raises
-    ------
-    LogStorageError
-        A path cannot be read, holds no log, or replicas have diverged.
-    """
+    """Serves partitions. Its state is replaced as a whole, so that threads may look at it."""
 
     def __init__(self, served: ServedLogs) -> None:
         self._served = served
@@ -342,13 +336,7 @@ class ReplicaManager:
         return None if found is None else found.partitions.get(partition)
 
     def partition(self, topic: str, partition: int, current_leader_epoch: int = -1) -> Partition:
-        """Return a partition that is served, with its offsets; in a thread.
-
-        Raises
-        ------
-        PartitionError
-            There is none, or the client knows another leader epoch.
-        """
+        """Return a partition that is served, with its offsets; in a thread."""
         found = self.find(topic, partition)
         if found is None:
             raise PartitionError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
@@ -358,9 +346,7 @@ class ReplicaManager:
 
     # Fetch
 
-    async def handle_fetch(
-        self, request: dict[str, Any], context: RequestContext
-    ) -> dict[str, Any]:
+    async def handle_fetch(self, request: Request, context: RequestContext) -> Response:
         """Answer Fetch, once there are enough bytes, or after its longest wait."""
         if request["sessionId"]:
             return {"errorCode": Errors.FETCH_SESSION_ID_NOT_FOUND, "responses": []}
@@ -377,7 +363,7 @@ class ReplicaManager:
                 )
             rest = deadline - loop.time()
             if response.is_complete or rest <= 0:
-                self._prove_ahead(response, request)
+                self._prove_ahead(response)
                 return response.message
             if self._followed is None:
                 await asyncio.sleep(rest)
@@ -389,9 +375,7 @@ class ReplicaManager:
             self._growth = asyncio.get_running_loop().create_future()
         return self._growth
 
-    def _fetch(
-        self, request: dict[str, Any], context: RequestContext, *, may_look: bool
-    ) -> FetchResponse:
+    def _fetch(self, request: Request, context: RequestContext, *, may_look: bool) -> FetchResponse:
         """Return the response as things are; `NotProvedError` if it may not look at files."""
         reading = FetchResponse(
             is_committed=request["isolationLevel"] == _READ_COMMITTED,
@@ -430,12 +414,12 @@ class ReplicaManager:
     def _fetch_partition(
         self,
         topic: Topic | None,
-        asked: dict[str, Any],
+        asked: Request,
         reading: FetchResponse,
         *,
         may_look: bool,
         unknown: Errors,
-    ) -> dict[str, Any]:
+    ) -> Response:
         index = asked["partition"]
         if topic is None:
             return reading.error(index, unknown)
@@ -461,7 +445,7 @@ class ReplicaManager:
     def _read(
         self,
         partition: Partition,
-        asked: dict[str, Any],
+        asked: Request,
         reading: FetchResponse,
         *,
         may_look: bool,
@@ -483,7 +467,7 @@ class ReplicaManager:
         reason = "files change faster than they can be checked"
         raise SegmentVanishedError(reason, partition.directory.path)
 
-    def _prove_ahead(self, response: FetchResponse, request: dict[str, Any]) -> None:
+    def _prove_ahead(self, response: FetchResponse) -> None:
         """Have the bytes proved that a client will ask for next."""
         for partition, offset, asked_bytes in response.next_reads:
             max_bytes = min(asked_bytes, _MAX_FETCH_BYTES)
@@ -562,7 +546,7 @@ def _goes_on(partition: Partition, log: FollowedLog) -> bool:
     return log.rewritten_below is None and partition.directory.path == log.view.directory.path
 
 
-def _diverging_epoch(partition: Partition, asked: dict[str, Any]) -> dict[str, int] | None:
+def _diverging_epoch(partition: Partition, asked: Request) -> dict[str, int] | None:
     """Return where the log that the client has read parts from this one; None if it does not."""
     last_fetched = asked["lastFetchedEpoch"]
     if last_fetched < 0:

@@ -16,7 +16,7 @@ import hmac
 import os
 import secrets
 from binascii import Error as Base64Error
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import InvalidConfigurationError
 from pylog.files.checkpoint_file import read_text_file
@@ -31,11 +31,11 @@ from pylog.server.protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pylog.internal_topics.message_writer import FileRange
     from pylog.server.kafka_apis import Client, KafkaApis
-    from pylog.server.protocol import Api, Handler, RequestContext
+    from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
 
 _SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS = ("PLAIN", *_SCRAM_HASHES)
@@ -124,15 +124,6 @@ def _scram_credential(hash_name: str, password: bytes) -> ScramCredential:
     )
 
 
-class _Mechanism(Protocol):
-    """One exchange of messages."""
-
-    is_complete: bool
-
-    def respond(self, token: bytes) -> bytes:
-        """Return what to send back; `AuthenticationFailedError` ends the exchange."""
-
-
 class _Plain:
     """``[authzid] NUL authcid NUL passwd`` (RFC 4616)."""
 
@@ -216,10 +207,10 @@ def _fields(text: str) -> dict[str, str]:
 def sasl_refusals() -> dict[Api, Handler]:
     """Return the handlers for a connection that need not, or need no longer, authenticate."""
 
-    def refuse_handshake(_request: dict[str, Any], _context: RequestContext) -> dict[str, Any]:
+    def refuse_handshake(_request: Request, _context: RequestContext) -> Response:
         return {"errorCode": Errors.ILLEGAL_SASL_STATE, "mechanisms": []}
 
-    def refuse(_request: dict[str, Any], _context: RequestContext) -> dict[str, Any]:
+    def refuse(_request: Request, _context: RequestContext) -> Response:
         reason = "SaslAuthenticate request received after successful authentication"
         return {"errorCode": Errors.ILLEGAL_SASL_STATE, "errorMessage": reason, "authBytes": b""}
 
@@ -232,13 +223,11 @@ class SaslSession:
     def __init__(self, apis: KafkaApis, credentials: Credentials) -> None:
         self._apis = apis
         self._credentials = credentials
-        self._mechanism: _Mechanism | None = None
+        self._mechanism: _Plain | _Scram | None = None
         self._is_raw = False
         self._has_failed = False
-        self._before: Mapping[int, Api] = {
-            api.key: api
-            for api in (APIS["ApiVersions"], APIS["SaslHandshake"], APIS["SaslAuthenticate"])
-        }
+        names = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
+        self._before = {APIS[name].key: APIS[name] for name in names}
 
     async def handle(self, frame: bytes, client: Client) -> list[bytearray | FileRange]:
         """Answer a request; see `KafkaApis.handle`."""
@@ -257,7 +246,7 @@ class SaslSession:
         response = answer(request, header.version)
         return response_pieces(api, header.version, header.correlation_id, response)
 
-    def _handshake(self, request: dict[str, Any], version: int) -> dict[str, Any]:
+    def _handshake(self, request: Request, version: int) -> Response:
         name = request["mechanism"]
         if name not in MECHANISMS or self._mechanism is not None:
             self._has_failed = True
@@ -265,14 +254,14 @@ class SaslSession:
                 "errorCode": Errors.UNSUPPORTED_SASL_MECHANISM,
                 "mechanisms": list(MECHANISMS),
             }
-        make: Callable[[], _Mechanism] = lambda: _Plain(self._credentials)  # noqa: E731
         if name in _SCRAM_HASHES:
-            make = lambda: _Scram(self._credentials, _SCRAM_HASHES[name])  # noqa: E731
-        self._mechanism = make()
+            self._mechanism = _Scram(self._credentials, _SCRAM_HASHES[name])
+        else:
+            self._mechanism = _Plain(self._credentials)
         self._is_raw = version == 0
         return {"errorCode": Errors.NONE, "mechanisms": list(MECHANISMS)}
 
-    def _authenticate(self, request: dict[str, Any], _version: int) -> dict[str, Any]:
+    def _authenticate(self, request: Request, _version: int) -> Response:
         try:
             return {"errorCode": Errors.NONE, "authBytes": self._respond(request["authBytes"])}
         except AuthenticationFailedError:

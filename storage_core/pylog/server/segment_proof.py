@@ -255,13 +255,7 @@ class SegmentProof:
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
     ) -> None:
-        """Have a look at what `locate` needs; at least one window more is proved afterwards.
-
-        Raises
-        ------
-        CorruptRecordError, UnreadableFileError
-            Damage is in the way, of a view that does not skip it.
-        """
+        """Have a look at what `locate` needs; at least one window more is proved afterwards."""
         with self._lock:
             if self.source is None:
                 self.source = open_slice(slice_of(view, index), view.damage)

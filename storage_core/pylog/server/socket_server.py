@@ -30,9 +30,9 @@ import os
 import socket
 import ssl
 import struct
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.internal_topics.message_writer import FileRange, size_of
@@ -40,7 +40,7 @@ from pylog.server.kafka_apis import Client
 from pylog.server.protocol import RequestParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from pylog.server.metrics import Metrics
 
@@ -82,19 +82,6 @@ class _ConnectionClosedError(Exception):
 
 class _TooManyWaitingError(Exception):
     """Clients that do not read hold as much memory as they may."""
-
-
-class _Channel(Protocol):
-    """Bytes from and to a client (Kafka: KafkaChannel, TransportLayer)."""
-
-    async def read_exactly(self, count: int) -> bytes:
-        """Return so many bytes."""
-
-    async def send(self, pieces: list[bytearray | FileRange]) -> None:
-        """Send all pieces."""
-
-    def close(self) -> None:
-        """Close the connection."""
 
 
 class _PlainChannel:
@@ -207,6 +194,9 @@ class _TlsChannel:
         self._writer.transport.abort()
 
 
+_Channel = _PlainChannel | _TlsChannel
+
+
 def listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens; a port of 0 is a free one."""
     family, kind, protocol, _, address = socket.getaddrinfo(
@@ -266,18 +256,10 @@ def tls_context(
 
 
 class SocketServer:
-    """Accepts connections and serves each in a task of its own.
+    """Accepts connections and serves each in a task of its own; the caller closes ``listener``.
 
-    Parameters
-    ----------
-    listener
-        See `listening_socket`; the caller closes it.
-    open_session
-        Called for each connection; what it returns answers the requests of that connection.
-    advertised
-        Host and port that clients are told to connect to.
-    tls
-        None for connections that are not encrypted.
+    What ``open_session`` returns answers the requests of one connection. Clients are told to
+    connect to ``advertised``, host and port.
     """
 
     def __init__(
@@ -428,33 +410,19 @@ class _QueuedBytes:
         self._rest = max_bytes
         self._freed = asyncio.Condition()
 
-    def hold(self, size: int) -> _Held:
-        return _Held(self, size)
-
-    async def take(self, size: int) -> None:
-        if size <= self._rest:
+    @asynccontextmanager
+    async def hold(self, size: int) -> AsyncIterator[None]:
+        """Have the bytes of one request count."""
+        if size > self._rest:
+            async with self._freed:
+                await self._freed.wait_for(lambda: size <= self._rest)
+                self._rest -= size
+        else:
             self._rest -= size
-            return
-        async with self._freed:
-            await self._freed.wait_for(lambda: size <= self._rest)
-            self._rest -= size
-
-    async def give_back(self, size: int) -> None:
-        self._rest += size
-        async with self._freed:
-            self._freed.notify_all()
-
-
-class _Held:
-    """A context in which the bytes of one request count."""
-
-    def __init__(self, queued: _QueuedBytes, size: int) -> None:
-        self._queued = queued
-        self._size = size
-
-    async def __aenter__(self) -> None:
-        await self._queued.take(self._size)
-
-    async def __aexit__(self, *error: object) -> None:
-        with suppress(RuntimeError):
-            await self._queued.give_back(self._size)
+        try:
+            yield
+        finally:
+            self._rest += size
+            with suppress(RuntimeError):
+                async with self._freed:
+                    self._freed.notify_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pylog.server.group_messages import GROUP_APIS
+from pylog.server.messages import APIS
 from pylog.server.protocol import RequestContext
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def id_of(topic: str) -> uuid.UUID:
 
 def request(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - of any type
     """Return a request with all fields of its schema."""
-    return {**_defaults(GROUP_APIS[name].request.fields), **fields}
+    return {**_defaults(APIS[name].request.fields), **fields}
 
 
 def _defaults(fields: tuple[Field, ...]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _defaults(fields: tuple[Field, ...]) -> dict[str, Any]:
 
 def context(name: str, version: int | None = None, client_id: str = "tester") -> RequestContext:
     """Return the context of a request; the newest version if none is named."""
-    api = GROUP_APIS[name]
+    api = APIS[name]
     newest = api.versions.stop - 1
     return RequestContext(
         api, newest if version is None else version, client_id, "127.0.0.1", "localhost", 9092

@@ -18,7 +18,6 @@ from pylog.internal_topics.message_writer import (
 )
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
-from pylog.server.group_messages import GROUP_APIS
 from pylog.server.messages import APIS
 from tests.support.message_schemas import (
     json_flexible_versions,
@@ -30,9 +29,7 @@ from tests.support.message_schemas import (
 from tests.unit.internal_topics.random_messages import MessageBytes
 
 MESSAGES = {
-    message.name: message
-    for api in (*APIS.values(), *GROUP_APIS.values())
-    for message in (api.request, api.response)
+    message.name: message for api in APIS.values() for message in (api.request, api.response)
 }
 SEED = 7
 # kafka-python ships the JSON files of an earlier Kafka. It is not imported for them.

@@ -17,7 +17,6 @@ import pytest
 
 import pylog
 from pylog.internal_topics.message_writer import FileRange, write_message
-from pylog.server.group_messages import GROUP_APIS
 from pylog.server.kafka_apis import Client, KafkaApis
 from pylog.server.messages import APIS
 from pylog.server.metrics import Metrics
@@ -387,7 +386,7 @@ def test_members_with_large_subscriptions_wait_for_each_other_and_not_for_room(c
     ):
         clients = [opened.enter_context(RawClient(running.address)) for _ in range(members)]
         with ThreadPoolExecutor(members) as threads:
-            list(threads.map(lambda each: each.send(GROUP_APIS["JoinGroup"], 3, request), clients))
+            list(threads.map(lambda each: each.send(APIS["JoinGroup"], 3, request), clients))
         answers = [each.receive() for each in clients]
     assert {each["generationId"] for each in answers} == {1}
     assert max(len(each["members"]) for each in answers) == members
