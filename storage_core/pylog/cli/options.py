@@ -15,6 +15,9 @@ from pylog.errors import LogStorageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    CommandFunction = Callable[..., int]
+    Decorator = Callable[[CommandFunction], CommandFunction]
+
 
 class DocumentedArgument(click.Argument):
     """A click argument with a help text and an explicit metavar, which messages call it by."""
@@ -65,10 +68,10 @@ class DocumentedCommand(click.Command):
             raise
 
 
-def command(name: str, *examples: str) -> Callable[[Callable[..., int]], click.Command]:
+def command(name: str, *examples: str) -> Callable[[CommandFunction], click.Command]:
     """Return the decorator that makes a command of a function, which returns its exit status."""
 
-    def decorate(function: Callable[..., int]) -> click.Command:
+    def decorate(function: CommandFunction) -> click.Command:
         made = click.command(name, cls=DocumentedCommand)(function)
         made.examples = examples
         return made
@@ -82,14 +85,25 @@ def argument(
     metavar: str,
     help_text: str,
     **attributes: Any,  # noqa: ANN401 - click's own
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+) -> Decorator:
     """Return the decorator that gives a command an argument; see `DocumentedArgument`."""
 
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+    def decorate(function: CommandFunction) -> CommandFunction:
         # Made again at each use: click before 8.1.4 forgets the class after the first.
         return click.argument(
             name, cls=DocumentedArgument, metavar=metavar, help_text=help_text, **attributes
         )(function)
+
+    return decorate
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Return the decorator that adds arguments and options, in the order of help."""
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        for each in reversed(decorators):
+            function = each(function)
+        return function
 
     return decorate
 
@@ -224,7 +238,7 @@ def stored_paths(
     help_text: str,
     type: click.ParamType,  # type: ignore[type-arg]  # noqa: A002 - click's name
     required: bool = True,
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+) -> Decorator:
     """Give a command the argument ``paths``, and ``--storage-option``."""
     takes_paths = argument(
         "paths",
@@ -244,23 +258,29 @@ def stored_paths(
         callback=_parsed,
         help=_HELP,
     )
-    return lambda function: takes_paths(takes_parameters(function))
+    return together(takes_paths, takes_parameters)
 
 
-def _parsed(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> None:
-    """Keep the parameters for `_located`. No message repeats a text, which may be a secret."""
-    parameters: dict[str, str] = {}
+def _pairs(
+    context: click.Context, option: str, texts: tuple[str, ...], malformed: Callable[[str], str]
+) -> dict[str, str]:
+    """Return values by key; ``malformed`` makes the error for a text that is no such pair."""
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name:
-            msg = "a --storage-option is not of the form KEY=VALUE"
-            raise click.UsageError(msg, context)
-        if name in parameters:
-            msg = f"--storage-option names {name} twice"
-            raise click.UsageError(msg, context)
-        parameters[name] = value
-    context.meta[_META] = parameters
+            raise click.UsageError(malformed(text), context)
+        if name in pairs:
+            raise click.UsageError(f"{option} names {name} twice", context)
+        pairs[name] = value
+    return pairs
+
+
+def _parsed(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> None:
+    """Keep the parameters for `_located`. No message repeats a text, which may be a secret."""
+    malformed = "a --storage-option is not of the form KEY=VALUE"
+    context.meta[_META] = _pairs(context, "--storage-option", texts, lambda _: malformed)
 
 
 def _located(
@@ -291,7 +311,7 @@ writable_directory = argument(
 )
 
 
-def one_topic(*, required: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def one_topic(*, required: bool = True) -> Decorator:
     """Return the option for the name of a topic."""
     return click.option(
         "--topic", metavar="T", type=TOPIC, required=required, help="The topic's name."
@@ -301,7 +321,7 @@ def one_topic(*, required: bool = True) -> Callable[[Callable[..., int]], Callab
 topic = one_topic()
 
 
-def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def topics(help_text: str) -> Decorator:
     """Return the option for the names of the only topics that count; see `names_in`."""
     return click.option(
         "--topic", "-t", "topics", metavar="T[,T...]", multiple=True, type=TOPICS, help=help_text
@@ -310,7 +330,7 @@ def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
 
 def partitions(
     help_text: str = "Only this partition of each topic; may be given several times.",
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+) -> Decorator:
     """Return the option for the only partitions of each topic that count."""
     return click.option(
         "--partition",
@@ -323,52 +343,101 @@ def partitions(
     )
 
 
-def of_several_disks() -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the options for which directory of a partition is read."""
+of_several_disks = together(
+    click.option(
+        "--include-stray",
+        is_flag=True,
+        help="Read directories that end in -stray, -delete or -future, too. Beside a live "
+        "directory of the partition, one is topic <topic>.<id>-stray. One that is a PATH by itself "
+        "is read anyway.",
+    ),
+    click.option(
+        "--replica",
+        metavar="NODE",
+        help="Where several nodes' directories hold a partition, read that of this node (its id, "
+        "or its log directory). Default: the replica with the highest leader epoch, of these the "
+        "longest.",
+    ),
+)
+"""Which directory of a partition is read."""
 
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        stray = click.option(
-            "--include-stray",
-            is_flag=True,
-            help="Read directories that end in -stray, -delete or -future, too. Beside a live "
-            "directory of the partition, one is topic <topic>.<id>-stray. One that is a PATH by "
-            "itself is read anyway.",
-        )
-        replica = click.option(
-            "--replica",
-            metavar="NODE",
-            help="Where several nodes' directories hold a partition, read that of this node (its "
-            "id, or its log directory). Default: the replica with the highest leader epoch, of "
-            "these the longest.",
-        )
-        return stray(replica(function))
-
-    return decorate
-
-
-def own_timestamps() -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the options that filter by a record's own timestamp."""
-
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        earliest = click.option(
-            "--min-timestamp",
-            metavar="TIME",
-            type=TIME,
-            help="Only records whose own timestamp is TIME or later. This is a filter, and exact, "
-            "where --start-timestamp looks up an offset.",
-        )
-        latest = click.option(
-            "--max-timestamp",
-            metavar="TIME",
-            type=TIME,
-            help="Only records whose own timestamp is TIME or earlier; those without one are none.",
-        )
-        return earliest(latest(function))
-
-    return decorate
+own_timestamps = together(
+    click.option(
+        "--min-timestamp",
+        metavar="TIME",
+        type=TIME,
+        help="Only records whose own timestamp is TIME or later. This is a filter, and exact, "
+        "where --start-timestamp looks up an offset.",
+    ),
+    click.option(
+        "--max-timestamp",
+        metavar="TIME",
+        type=TIME,
+        help="Only records whose own timestamp is TIME or earlier; those without one are none.",
+    ),
+)
 
 
-def trust_batch_timestamps(when: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def pattern(which: str) -> Decorator:
+    """Return the option for a regular expression in place of names; see `names_in`."""
+    return click.option(
+        "--pattern",
+        metavar="REGEX",
+        help=f"Only topics in whose name this regular expression is found{which}",
+    )
+
+
+pattern_of_any = pattern(
+    "; ^ and $ stand for the name's start and end. Internal topics are matched, too."
+)
+
+
+def isolation(help_text: str) -> Decorator:
+    """Return the option for the isolation level."""
+    return click.option(
+        "--isolation",
+        type=click.Choice(
+            [level.name.lower() for level in pylog.IsolationLevel], case_sensitive=False
+        ),
+        default="read_uncommitted",
+        help=help_text,
+    )
+
+
+def mode(help_text: str) -> Decorator:
+    """Return the option for what damage is: an error, or left out."""
+    return click.option(
+        "--mode",
+        type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
+        default="FAILFAST",
+        help=help_text,
+    )
+
+
+def max_decompressed_bytes(more: str = "") -> Decorator:
+    """Return the option for the limit on what a batch may be decompressed to."""
+    return click.option(
+        "--max-decompressed-bytes",
+        metavar="BYTES",
+        type=click.IntRange(min=1),
+        default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
+        help="The most bytes that the records of one batch may have after decompression; a batch "
+        f"with more counts as damage.{more}",
+    )
+
+
+def html(what: str) -> Decorator:
+    """Return the option for a page; see `pylog.cli.output.write_page`."""
+    return click.option(
+        "--html",
+        metavar="FILE",
+        type=FILE,
+        help=f"{what}. It needs nothing beside it, neither files nor a network. An existing file "
+        "is replaced.",
+    )
+
+
+def trust_batch_timestamps(when: str) -> Decorator:
     """Return the option by which batches are passed over by their headers."""
     return click.option(
         "--trust-batch-timestamps",
@@ -379,9 +448,7 @@ def trust_batch_timestamps(when: str) -> Callable[[Callable[..., int]], Callable
     )
 
 
-def threads(
-    what: str, default: str = "one for each processor"
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def threads(what: str, default: str = "one for each processor") -> Decorator:
     """Return the option for how many threads work; ``what`` is what there are so many of then."""
     return click.option(
         "--threads",
@@ -392,7 +459,7 @@ def threads(
     )
 
 
-def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def now(what: str) -> Decorator:
     """Return the option for the time that a cleanup goes by; ``what`` is counted to it."""
     return click.option(
         "--now",
@@ -429,7 +496,7 @@ def _hint_at_patterns() -> str:
     return ": give whole names, with commas between them"
 
 
-def one_partition(*, required: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def one_partition(*, required: bool = True) -> Decorator:
     """Return the option for the number of a partition."""
     return click.option(
         "--partition",
@@ -442,30 +509,24 @@ def one_partition(*, required: bool = True) -> Callable[[Callable[..., int]], Ca
 
 partition = one_partition()
 
-as_json = click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the summary as one JSON document, sizes in bytes.",
-)
+
+def json_output(help_text: str) -> Decorator:
+    """Return the option ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help=help_text)
+
+
+as_json = json_output("Print the summary as one JSON document, sizes in bytes.")
+as_json_document = json_output("Print one JSON document.")
 
 
 def _properties(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, str]:
     """Return what ``--config`` gives, by property."""
-    properties: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            msg = f"--config {text!r} is not of the form key=value"
-            raise click.UsageError(msg, context)
-        if name in properties:
-            msg = f"--config names {name} twice"
-            raise click.UsageError(msg, context)
-        properties[name] = value.strip()
-    return properties
+    pairs = _pairs(
+        context, "--config", texts, lambda text: f"--config {text!r} is not of the form key=value"
+    )
+    return {name: value.strip() for name, value in pairs.items()}
 
 
 config = click.option(
@@ -514,11 +575,9 @@ recover_as_broker = click.option(
 )
 
 
-def cleanup(
-    *, all_topics: str, counted: str, once: str
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def cleanup(*, all_topics: str, counted: str, once: str) -> Decorator:
     """Return the argument and the options of a command that removes what topics no longer keep."""
-    parts = (
+    return together(
         writable_directory,
         topics(f"Only these topics; may be given several times. Default: {all_topics}."),
         server_properties,
@@ -530,10 +589,3 @@ def cleanup(
         dry_run,
         as_json,
     )
-
-    def add(function: Callable[..., int]) -> Callable[..., int]:
-        for part in reversed(parts):
-            function = part(function)
-        return function
-
-    return add

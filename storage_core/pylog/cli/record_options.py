@@ -19,12 +19,11 @@ from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
-    CommandFunction = Callable[..., int]
-    Decorator = Callable[[CommandFunction], CommandFunction]
+    from pylog.cli.options import CommandFunction, Decorator
 
 
 @contextmanager
@@ -227,10 +226,7 @@ def _packed(kind: type[_Group], name: str, decorators: Sequence[Decorator]) -> D
             group = kind(**{each.name: parameters.pop(each.name) for each in fields(kind)})
             return function(**{name: group}, **parameters)
 
-        packed: CommandFunction = with_group
-        for each in reversed(decorators):
-            packed = each(packed)
-        return packed
+        return options.together(*decorators)(with_group)
 
     return decorate
 
@@ -248,22 +244,14 @@ chosen_records = _packed(
             "Only these topics; may be given several times. Default: all but internal ones (a PATH "
             "that is a partition directory is read whatever its topic)."
         ),
-        click.option(
-            "--pattern",
-            metavar="REGEX",
-            help="Only topics in whose name this regular expression is found; ^ and $ stand for "
-            "the name's start and end. Kafka's internal topics are left out, but for "
-            "__remote_log_metadata, which is none to a broker.",
+        options.pattern(
+            "; ^ and $ stand for the name's start and end. Kafka's internal topics are left out, "
+            "but for __remote_log_metadata, which is none to a broker."
         ),
         options.partitions(),
-        click.option(
-            "--isolation",
-            type=click.Choice(
-                [level.name.lower() for level in pylog.IsolationLevel], case_sensitive=False
-            ),
-            default="read_uncommitted",
-            help="read_committed leaves out aborted transactions, and everything from the first "
-            "open transaction on.",
+        options.isolation(
+            "read_committed leaves out aborted transactions, and everything from the first open "
+            "transaction on."
         ),
         click.option(
             "-o",
@@ -299,7 +287,7 @@ chosen_records = _packed(
             type=TIME,
             help="Stop before the first record whose timestamp is TIME or later (exclusive).",
         ),
-        options.of_several_disks(),
+        options.of_several_disks,
     ),
 )
 """Gives a command's function the argument ``chosen``, a `ChosenRecords`."""
@@ -323,15 +311,7 @@ way_of_reading = _packed(
             "stay there, and so does not evict what a broker on this host serves from. An error "
             "where the system cannot do it.",
         ),
-        click.option(
-            "--max-decompressed-bytes",
-            metavar="BYTES",
-            type=click.IntRange(min=1),
-            default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
-            help="The most bytes that the records of one batch may have after decompression; a "
-            "batch with more counts as damage. Reading a batch takes at most four times as much "
-            "memory.",
-        ),
+        options.max_decompressed_bytes(" Reading a batch takes at most four times as much memory."),
     ),
 )
 """Gives a command's function the argument ``way``, a `WayOfReading`."""

@@ -40,7 +40,7 @@ _FOR_PEOPLE = "pretty"
     "pylog cat /mnt/kafka-logs -t orders -p 3 -o -100 -c 10 -f '%T %k: %s\\n'",
 )
 @chosen_records
-@options.own_timestamps()
+@options.own_timestamps
 @click.option(
     "--key",
     "keys",

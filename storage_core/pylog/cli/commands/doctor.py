@@ -12,7 +12,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import DIRECTORY, FILE, command
+from pylog.cli.options import DIRECTORY, command
 from pylog.cli.output import (
     announce_compilation,
     document_of,
@@ -73,19 +73,10 @@ if TYPE_CHECKING:
     help="Write a copy of what is intact, on which a broker boots, to this directory, which does "
     "not exist or is empty. Takes one PATH, on which no broker should be working.",
 )
-@click.option(
-    "--html",
-    metavar="FILE",
-    type=FILE,
-    help="Write a page to FILE: the verdict, findings, offsets. It needs nothing beside it, "
-    "neither files nor a network. An existing file is replaced.",
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help='Print one JSON document, {"directories": [...], "partitions": [...], "summary": {...}}, '
-    "with sizes in bytes.",
+@options.html("Write a page to FILE: the verdict, findings, offsets")
+@options.json_output(
+    'Print one JSON document, {"directories": [...], "partitions": [...], "summary": {...}}, '
+    "with sizes in bytes."
 )
 def doctor(
     paths: tuple[str, ...],

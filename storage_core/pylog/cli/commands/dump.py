@@ -138,21 +138,14 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     type=TIME,
     help="Only records whose timestamp is before TIME (exclusive).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON objects, one a line; see above.")
+@options.json_output("Print JSON objects, one a line; see above.")
 @click.option(
     "--values",
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="With --json: how keys and values are printed. Default: base64.",
 )
 @options.threads("threads decompress, decode and make text")
-@click.option(
-    "--max-decompressed-bytes",
-    metavar="BYTES",
-    type=click.IntRange(min=1),
-    default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
-    help="The most bytes that the records of one batch may have after decompression; a batch with "
-    "more counts as damage.",
-)
+@options.max_decompressed_bytes()
 def dump(
     paths: tuple[str, ...],
     *,

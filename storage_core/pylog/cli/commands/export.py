@@ -30,7 +30,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
     "pylog export /mnt/kafka-logs --to '/tmp/{topic}.jsonl'",
 )
 @chosen_records
-@options.own_timestamps()
+@options.own_timestamps
 @click.option(
     "--to",
     metavar="FILE",
@@ -56,20 +56,12 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
     help="Codec of .parquet and .arrow. Default: zstd.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
-@click.option(
-    "--mode",
-    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
-    default="FAILFAST",
-    help="FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range "
-    "is left out and reported on stderr, and everything intact is written. The exit status is 1 in "
-    "both cases.",
+@options.mode(
+    "FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range is "
+    "left out and reported on stderr, and everything intact is written. The exit status is 1 in "
+    "both cases."
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the summary as one JSON document, sizes in bytes.",
-)
+@options.as_json
 @way_of_reading
 def export(
     chosen: ChosenRecords,

@@ -54,11 +54,8 @@ _LEAST_NEEDED = (
     help="Show what had been committed by TIME, and count lag to where the logs ended then. TIME: "
     "an ISO date or time, how long before now (-2h, -7d), or milliseconds since 1970-01-01 UTC.",
 )
-@click.option(
-    "--isolation",
-    type=click.Choice([level.name.lower() for level in pylog.IsolationLevel], case_sensitive=False),
-    default="read_uncommitted",
-    help="read_committed counts lag to the last stable offset, and not to the end of the log.",
+@options.isolation(
+    "read_committed counts lag to the last stable offset, and not to the end of the log."
 )
 @click.option("--members", "shows_members", is_flag=True, help="List members, not offsets.")
 @click.option(
@@ -70,7 +67,7 @@ _LEAST_NEEDED = (
 )
 @options.server_properties
 @options.threads("partitions of __consumer_offsets are read side by side")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@options.as_json_document
 def groups(
     paths: tuple[str, ...],
     *,

@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     help="Print the records that do not match instead. --min-timestamp and --max-timestamp stay "
     "what they are.",
 )
-@options.own_timestamps()
+@options.own_timestamps
 @options.trust_batch_timestamps("For --min-timestamp")
 @click.option(
     "--limit",
@@ -124,12 +124,9 @@ if TYPE_CHECKING:
 )
 @click.option("--count", "only_count", is_flag=True, help="Print only how many records match.")
 @line_format
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print matches as JSON lines, as cat --values text does, and the summary as a last line, "
-    '{"summary": {...}}; with --count, only the summary.',
+@options.json_output(
+    "Print matches as JSON lines, as cat --values text does, and the summary as a last line, "
+    '{"summary": {...}}; with --count, only the summary.'
 )
 @way_of_reading
 def search(

@@ -35,11 +35,7 @@ _STATUS_SECONDS = 1.0
 )
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all but internal ones.")
-@click.option(
-    "--pattern",
-    metavar="REGEX",
-    help="Only topics in whose name this regular expression is found.",
-)
+@options.pattern(".")
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
 @click.option(
     "--port",
@@ -82,7 +78,7 @@ _STATUS_SECONDS = 1.0
     default="FAILFAST",
     help="What a client gets where a batch is damaged: an error, or the next intact batch.",
 )
-@options.of_several_disks()
+@options.of_several_disks
 @click.option(
     "--high-watermark",
     type=click.Choice(["log-end", "checkpoint"]),
@@ -128,12 +124,8 @@ _STATUS_SECONDS = 1.0
     type=click.IntRange(0, 65535),
     help="Serve /metrics to Prometheus on this port of --host; 0 takes a free one.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help='Print JSON lines; the first one is {"address": "host:port", ...}, the others are '
-    "warnings.",
+@options.json_output(
+    'Print JSON lines; the first one is {"address": "host:port", ...}, the others are warnings.'
 )
 def serve(
     paths: tuple[str, ...],

@@ -61,12 +61,9 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
     is_eager=True,
     callback=_ensure_query,
 )
-@click.option(
-    "--mode",
-    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
-    default="FAILFAST",
-    help="FAILFAST: damage is an error. DROPMALFORMED: each damaged range is left out and reported "
-    "on stderr. The exit status is 1 in both cases.",
+@options.mode(
+    "FAILFAST: damage is an error. DROPMALFORMED: each damaged range is left out and reported on "
+    "stderr. The exit status is 1 in both cases."
 )
 @click.option(
     "--check-crc",
@@ -81,7 +78,7 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
 )
 @options.trust_batch_timestamps("Where the query compares the column timestamp")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, the names of columns first.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, an object for each row.")
+@options.json_output("Print JSON lines, an object for each row.")
 @way_of_reading
 def sql(
     chosen: ChosenRecords,

@@ -44,7 +44,7 @@ _MOST_WIDTH = 140
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
 @options.partitions()
-@options.of_several_disks()
+@options.of_several_disks
 @click.option(
     "--sample",
     is_flag=True,
@@ -72,13 +72,7 @@ _MOST_WIDTH = 140
     default=10,
     help="How many topics are shown one by one, and how many keys and large records of each.",
 )
-@click.option(
-    "--html",
-    metavar="FILE",
-    type=FILE,
-    help="Write a page with charts to FILE. It needs nothing beside it, neither files nor a "
-    "network. An existing file is replaced.",
-)
+@options.html("Write a page with charts to FILE")
 @click.option(
     "--timeline",
     metavar="FILE",
@@ -86,11 +80,8 @@ _MOST_WIDTH = 140
     help="Write another page to FILE, which shows one topic (--topic) along its offsets: records, "
     "bytes, missing offsets, transactions and leader epochs.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON document with all tables, sizes in bytes and timestamps in milliseconds.",
+@options.json_output(
+    "Print one JSON document with all tables, sizes in bytes and timestamps in milliseconds."
 )
 @options.threads("partitions are read side by side")
 def stats(

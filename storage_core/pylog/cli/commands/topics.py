@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
@@ -25,13 +23,8 @@ if TYPE_CHECKING:
 )
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all.")
-@click.option(
-    "--pattern",
-    metavar="REGEX",
-    help="Only topics in whose name this regular expression is found; ^ and $ stand for the "
-    "name's start and end. Internal topics are matched, too.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@options.pattern_of_any
+@options.as_json_document
 def topics(
     paths: tuple[str, ...], *, topics: tuple[str, ...], pattern: str | None, as_json: bool
 ) -> int:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 )
 @options.server_properties
 @options.threads("partitions are read side by side")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@options.as_json_document
 def transactions(
     paths: tuple[str, ...],
     *,
