@@ -62,6 +62,11 @@ def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({
     return document
 
 
+def known(value: int | None, otherwise: str = "-") -> str:
+    """Return a number as tables have it."""
+    return otherwise if value is None else str(value)
+
+
 def write_json(document: dict[str, Any], *, is_line: bool = False) -> None:
     """Print one JSON document, as one line or with a line for each member."""
     whole = {"schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION, **document}

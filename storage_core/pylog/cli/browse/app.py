@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import click
@@ -21,11 +21,10 @@ from textual.widgets import DataTable, Footer, Static
 import pylog
 from pylog.cli import exit_status
 from pylog.cli.browse.cells import PLACE, STYLES, printable_text
-from pylog.cli.browse.dialogs import HelpScreen, PromptScreen
 from pylog.cli.browse.record_windows import PartitionRecords
 from pylog.cli.browse.records_screen import RecordsScreen
-from pylog.cli.browse.row_table import RowTable
 from pylog.cli.browse.search_screen import ABOUT_SEARCH, SearchScreen, parse_search
+from pylog.cli.browse.widgets import HelpScreen, PromptScreen, RowTable
 from pylog.errors import LogStorageError
 from pylog.text.words import counted, format_bytes
 
@@ -193,21 +192,19 @@ class TopicsScreen(Screen[None]):
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
 
+    @dataclass
     class Listed(Message):
         """A thread has listed some partitions."""
 
-        def __init__(self, listed: list[ListedPartition], *, is_last: bool) -> None:
-            self.listed = listed
-            self.is_last = is_last
-            super().__init__()
+        listed: list[ListedPartition]
+        is_last: bool
 
+    @dataclass
     class Grouped(Message):
         """A thread has read what groups have committed, or could not."""
 
-        def __init__(self, groups: GroupListing | None, note: str) -> None:
-            self.groups = groups
-            self.note = note
-            super().__init__()
+        groups: GroupListing | None
+        note: str
 
     def __init__(self, partitions: Sequence[pylog.TopicPartition]) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pylog
 from pylog.cli.browse.record_windows import Row, record_rows
-from pylog.cli.commands.search import summary_lines
+from pylog.cli.commands.search import filter_of, summary_lines
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
@@ -135,10 +135,7 @@ def find_matches(
     arguments: dict[str, Any],
 ) -> None:
     """Send the matches of a search, and what it has come to."""
-    of_times = {"partitioner", "min_timestamp", "max_timestamp", "trust_batch_timestamps"}
-    where = pylog.RecordFilter.matching(
-        **{name: each for name, each in tests.items() if name not in of_times}
-    )
+    where = filter_of(tests)
     found = pylog.search(
         open_directory(),
         **{"limit": MOST_MATCHES, **arguments},

@@ -7,6 +7,7 @@ forgets rows at the other end. The scroll bar stands for offsets, and so needs n
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -82,22 +83,20 @@ class RecordTable(Widget, can_focus=True):
         Binding("E", "damage(-1)", "Previous damage", show=False, tooltip="lnav's errors"),
     ]
 
+    @dataclass
     class Moved(Message):
         """The cursor is on another row; None while there is none."""
 
-        def __init__(self, row: Row | None) -> None:
-            self.row = row
-            super().__init__()
+        row: Row | None
 
+    @dataclass
     class Read(Message):
         """A thread has read a window, or could not."""
 
-        def __init__(self, generation: int, window: Window | None, where: str, to: int) -> None:
-            self.generation = generation
-            self.window = window
-            self.where = where  # "before" or "after" what is there, or "instead"
-            self.to = to  # the offset that the cursor moves to, if it is "instead"
-            super().__init__()
+        generation: int
+        window: Window | None
+        where: str  # "before" or "after" what is there, or "instead"
+        to: int  # the offset that the cursor moves to, if it is "instead"
 
     def __init__(self, records: PartitionRecords, matches: Mapping[int, Match]) -> None:
         super().__init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -29,11 +30,10 @@ from pylog.cli.browse.cells import (
     printable_text,
     progress_text,
 )
-from pylog.cli.browse.dialogs import PromptScreen
 from pylog.cli.browse.record_table import RecordTable
 from pylog.cli.browse.record_tree import MOST_BYTES, SHOWN_BYTES, RecordTree
-from pylog.cli.browse.row_table import RowTable
 from pylog.cli.browse.search_screen import ABOUT_SEARCH
+from pylog.cli.browse.widgets import PromptScreen, RowTable
 from pylog.errors import LogStorageError
 from pylog.text.words import counted, format_bytes
 
@@ -109,28 +109,25 @@ class RecordsScreen(Screen[None]):
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
 
+    @dataclass
     class Seen(Message):
         """A thread has read a record."""
 
-        def __init__(self, row: Row, batch: pa.RecordBatch | None, most_bytes: int) -> None:
-            self.row = row
-            self.batch = batch
-            self.most_bytes = most_bytes
-            super().__init__()
+        row: Row
+        batch: pa.RecordBatch | None
+        most_bytes: int
 
+    @dataclass
     class Opened(Message):
         """A thread knows where the log starts and ends, and where the cursor goes."""
 
-        def __init__(self, offset: int | None) -> None:
-            self.offset = offset
-            super().__init__()
+        offset: int | None
 
+    @dataclass
     class Examined(Message):
         """The doctor has sent something; None at its end."""
 
-        def __init__(self, content: object) -> None:
-            self.content = content
-            super().__init__()
+        content: object
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import click
@@ -33,7 +33,7 @@ from pylog.cli.browse.cells import (
     progress_text,
     time_text,
 )
-from pylog.cli.browse.row_table import RowTable
+from pylog.cli.browse.widgets import RowTable
 from pylog.cli.commands.search import search
 from pylog.cli.record_options import ChosenRecords, WayOfReading
 
@@ -115,12 +115,11 @@ class SearchScreen(Screen[None]):
         Binding("escape,q", "stop_or_back", "Stop, back", tooltip="VisiData"),
     ]
 
+    @dataclass
     class Sent(Message):
         """The other process has sent something; None at its end."""
 
-        def __init__(self, content: object) -> None:
-            self.content = content
-            super().__init__()
+        content: object
 
     def __init__(
         self,

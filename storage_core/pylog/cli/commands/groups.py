@@ -12,7 +12,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import TIME, command
-from pylog.cli.output import aligned_columns, document_of, write_json
+from pylog.cli.output import aligned_columns, document_of, known, write_json
 from pylog.cli.style import OutputTraits
 from pylog.text.words import counted
 
@@ -202,8 +202,8 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
         "CURRENT-OFFSET": [
             _offset(row.offset, is_past=is_past and row.member_id is None) for row in rows
         ],
-        "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
-        "LAG": [_known(row.lag) for row in rows],
+        "LOG-END-OFFSET": [known(row.log_end_offset) for row in rows],
+        "LAG": [known(row.lag) for row in rows],
     }
     if any(owners):
         columns |= {
@@ -220,12 +220,12 @@ def _share_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[str
         "GROUP": [pylog.jobs.printable(group.group_id)] * len(rows),
         "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
         "PARTITION": [str(row.partition) for row in rows],
-        "STATE-EPOCH": [_known(row.state_epoch) for row in rows],
-        "LEADER-EPOCH": [_known(row.leader_epoch) for row in rows],
+        "STATE-EPOCH": [known(row.state_epoch) for row in rows],
+        "LEADER-EPOCH": [known(row.leader_epoch) for row in rows],
         "START-OFFSET": [_offset(row.start_offset, is_past=is_past) for row in rows],
-        "DELIVERY-COMPLETE": [_known(row.delivery_complete_count) for row in rows],
-        "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
-        "LAG": [_known(row.lag) for row in rows],
+        "DELIVERY-COMPLETE": [known(row.delivery_complete_count) for row in rows],
+        "LOG-END-OFFSET": [known(row.log_end_offset) for row in rows],
+        "LAG": [known(row.lag) for row in rows],
     }
 
 
@@ -248,10 +248,6 @@ def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
             for row in rows
         ],
     }
-
-
-def _known(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def _left_out(listing: GroupListing) -> Iterator[str]:

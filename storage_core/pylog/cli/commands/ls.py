@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import aligned_columns, aligned_rows, can_show_blocks, document_of, write_json
+from pylog.cli.output import (
+    aligned_columns,
+    aligned_rows,
+    can_show_blocks,
+    document_of,
+    known,
+    write_json,
+)
 from pylog.cli.style import BOLD, RED, OutputTraits
 from pylog.text.words import counted, format_bytes
 
@@ -89,11 +96,11 @@ def _columns(
     columns = {
         "TOPIC": [pylog.jobs.printable(row.topic) for row in rows],
         "PARTITION": [str(row.partition) for row in rows],
-        "START": [_known(row.log_start_offset, "?") for row in rows],
-        "END": [_known(row.log_end_offset, "?") for row in rows],
+        "START": [known(row.log_start_offset, "?") for row in rows],
+        "END": [known(row.log_end_offset, "?") for row in rows],
         "SEGMENTS": [str(row.segments) for row in rows],
         "SIZE": [format_bytes(row.size_bytes) for row in rows],
-        "EPOCH": [_known(row.leader_epoch, "-") for row in rows],
+        "EPOCH": [known(row.leader_epoch) for row in rows],
         "TOPIC ID": [row.topic_id or "-" for row in rows],
         "DIRECTORY": [pylog.jobs.printable(row.log_directory) for row in rows],
         "NOTE": [note(row) for row in rows],
@@ -117,10 +124,6 @@ def _short_note(row: ListedPartition) -> str:
 
 def _leftovers(row: ListedPartition) -> list[str]:
     return [counted(row.leftover_files, "leftover file")] if row.leftover_files else []
-
-
-def _known(value: int | None, otherwise: str) -> str:
-    return otherwise if value is None else str(value)
 
 
 def plain_table(listing: PartitionListing) -> Iterator[str]:

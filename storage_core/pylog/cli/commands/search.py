@@ -223,11 +223,15 @@ def _format(
     traits = OutputTraits.of(sys.stdout)
     if not traits.is_terminal:
         return pylog.jobs.LineFormat.located_text()
+    return RecordView(traits, is_aligned=True, found_by=filter_of(tests)).line_format()
+
+
+def filter_of(tests: dict[str, Any]) -> pylog.RecordFilter:
+    """Return the filter that the tests of keys, values and headers make."""
     of_times = {"partitioner", "min_timestamp", "max_timestamp", "trust_batch_timestamps"}
-    where = pylog.RecordFilter.matching(
+    return pylog.RecordFilter.matching(
         **{name: each for name, each in tests.items() if name not in of_times}
     )
-    return RecordView(traits, is_aligned=True, found_by=where).line_format()
 
 
 def _print_summary(

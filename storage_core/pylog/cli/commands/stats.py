@@ -17,6 +17,7 @@ from pylog.cli.output import (
     can_show_blocks,
     columns_chart,
     ensure_can_be_written,
+    known,
     write_json,
     write_page,
 )
@@ -343,7 +344,7 @@ class StatisticsText:
             "KEY": [_key(each) for each in rows],
             "OF RECORDS": [_share(each["ofRecords"]) for each in rows],
             "OF BYTES": [_share(each["ofBytes"]) for each in rows],
-            "PARTITION": [_known(each["partition"]) for each in rows],
+            "PARTITION": [known(each["partition"]) for each in rows],
         }
         yield from (f"{_INDENT * 2}{line}" for line in aligned_columns(columns, {"KEY"}))
 
@@ -457,10 +458,6 @@ def _key(row: Row) -> str:
         return "(none, or gone)"
     text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.jobs.printable(key)
     return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 3]}..."
-
-
-def _known(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def _duration(milliseconds: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, write_json
+from pylog.cli.output import document_of, known, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
         "Topic": pylog.jobs.printable(topic.topic),
         "TopicId": topic.topic_id or _UNKNOWN,
         "PartitionCount": str(len(topic.partitions)),
-        "ReplicationFactor": _known(topic.replication_factor),
+        "ReplicationFactor": known(topic.replication_factor),
         "Configs": _configs(topic),
     }
     line = "\t".join(f"{name}: {value}" for name, value in fields.items())
@@ -113,7 +113,7 @@ def _partition_fields(topic: DescribedTopic, partition: DescribedPartition) -> d
     fields = {
         "Topic": pylog.jobs.printable(topic.topic),
         "Partition": str(partition.partition),
-        "Leader": "none" if partition.leader == -1 else _known(partition.leader),
+        "Leader": "none" if partition.leader == -1 else known(partition.leader),
         "Replicas": _ids(partition.replicas),
         "Isr": _ids(partition.isr),
     }
@@ -129,10 +129,6 @@ def _partition_fields(topic: DescribedTopic, partition: DescribedPartition) -> d
 
 def _ids(ids: tuple[int, ...] | None) -> str:
     return _UNKNOWN if ids is None else ",".join(map(str, ids))
-
-
-def _known(value: int | None) -> str:
-    return _UNKNOWN if value is None else str(value)
 
 
 def _document(described: TopicDescription) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DURATION, command
-from pylog.cli.output import aligned_columns, document_of, write_json
+from pylog.cli.output import aligned_columns, document_of, known, write_json
 from pylog.cli.style import OutputTraits
 from pylog.text.words import counted, duration_text, format_bytes, time_text
 
@@ -104,9 +104,9 @@ def transaction_lines(listing: TransactionListing, width: int | None = None) -> 
             "PARTITION": [str(row.partition) for row in rows],
             "PRODUCER": [f"{row.producer_id}/{row.producer_epoch}" for row in rows],
             "STATE": [row.state for row in rows],
-            "FIRST": [_known(row.first_offset) for row in rows],
-            "LAST": [_known(row.last_offset) for row in rows],
-            "MARKER": [_known(row.marker_offset) for row in rows],
+            "FIRST": [known(row.first_offset) for row in rows],
+            "LAST": [known(row.last_offset) for row in rows],
+            "MARKER": [known(row.marker_offset) for row in rows],
             "STARTED": [time_text(row.started_ms) for row in rows],
             "OPEN FOR": [duration_text(row.open_ms) for row in rows],
             "TRANSACTIONAL ID": [pylog.jobs.printable(row.transactional_id or "-") for row in rows],
@@ -153,10 +153,6 @@ def _note(row: ListedTransaction) -> str:
         waiting = counted(row.waiting_records, "record")
         notes.append(f"{waiting}, {format_bytes(row.waiting_bytes)} wait")
     return ", ".join(notes)
-
-
-def _known(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def _document(listing: TransactionListing) -> dict[str, Any]:

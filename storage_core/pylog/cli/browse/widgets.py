@@ -1,4 +1,4 @@
-"""Dialogs of all screens: a line to type, and the keys that work now."""
+"""Widgets of all screens: a table of rows, a line to type, the keys that work now."""
 
 from __future__ import annotations
 
@@ -9,11 +9,37 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import DataTable, Input, Static
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.screen import Screen
+
+
+_SECONDS_TO_MEASURE = 0.05
+
+
+class RowTable(DataTable[Text]):
+    """A table with a cursor that is a row. Cells are `Text`, which is never taken for markup."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", tooltip="kaskade, VisiData"),
+        Binding("down,j", "cursor_down", "Down", show=False, tooltip="lnav, VisiData"),
+        Binding("up,k", "cursor_up", "Up", show=False, tooltip="lnav, VisiData"),
+        Binding("pagedown,space", "page_down", "Page down", show=False, tooltip="lnav"),
+        Binding("pageup,b", "page_up", "Page up", show=False, tooltip="lnav"),
+        Binding("home,g", "scroll_top", "First", show=False, tooltip="lnav"),
+        Binding("end,G", "scroll_bottom", "Last", show=False, tooltip="lnav"),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, cursor_type="row")
+
+    def fit(self) -> None:
+        """Make columns as wide as their cells, after somebody else has changed these."""
+        # Textual measures cells when it has nothing else to do; lines that it has drawn before are
+        # kept as they were, unless something says that they look different.
+        self.set_timer(_SECONDS_TO_MEASURE, self.notify_style_update)
 
 
 class PromptScreen(ModalScreen[str | None]):
@@ -21,17 +47,16 @@ class PromptScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel")]
 
-    def __init__(self, sign: str, about: str, text: str = "") -> None:
+    def __init__(self, sign: str, about: str) -> None:
         super().__init__()
         self._sign = sign
         self._about = about
-        self._text = text
 
     def compose(self) -> ComposeResult:
         """Yield the line, and above it what may be typed."""
         with Vertical():
             yield Static(Text(self._about, "dim"))
-            yield Input(self._text, placeholder=self._sign, compact=True, select_on_focus=False)
+            yield Input(placeholder=self._sign, compact=True, select_on_focus=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Return what was typed."""
