@@ -14,9 +14,9 @@ from pyspark_pylog.spark_workarounds import worker_process as import_name
 if TYPE_CHECKING or import_name.IS_OURS:
     from pyspark_pylog.data_source import PylogDataSource as DefaultSource
     from pyspark_pylog.debezium import debezium
-    from pyspark_pylog.lag import lag
     from pyspark_pylog.relation import table
     from pyspark_pylog.spark_workarounds.worker_python import session
+    from pyspark_pylog.stream_offset import lag
 else:
     DefaultSource = import_name.ClashingSource
     __getattr__ = import_name.refuse

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StructField, StructType
@@ -17,7 +17,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 import pylog
 from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
+from pyspark_pylog.options import MILLISECONDS
 from pyspark_pylog.schemas import (
+    check_columns,
     check_damaged_rows_fit,
     check_schema,
     read_schema,
@@ -29,7 +31,6 @@ from pyspark_pylog.spark_workarounds.pushed_filters import (
     warn_if_never_pushed,
 )
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
-from pyspark_pylog.timestamps import TIMESTAMP, TimestampColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -104,6 +105,11 @@ COUNT_SCHEMA = StructType([StructField(COUNT, LongType())])
 _SPLIT_TIMES = 4
 """Counting a gigabyte takes less than two of Spark's tasks cost, so that it is split less."""
 _MOST_NAMES = 20
+TIMESTAMP = "timestamp"
+_REASON = "_corrupt_record"
+_MOST_MILLISECONDS = (2**63 - 1) // 1000
+ADVICE_ON_TIMES = ": read with option timestampUnit=milliseconds"
+_TOO_FAR = f"ms is more than a TIMESTAMP holds{ADVICE_ON_TIMES}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +157,7 @@ class PylogBatchReader(DataSourceReader):
             warn_if_no_topic_matches(directory, options.subscribe_pattern)
             planned = pylog.scan(
                 directory,
-                topics=options.subscribe,
-                assign=options.assign,
-                pattern=options.subscribe_pattern,
+                **options.choice,
                 start=options.starting,
                 end=options.ending,
                 isolation=options.isolation,
@@ -197,11 +201,7 @@ class PylogBatchReader(DataSourceReader):
 def check_read_schema(options: ReadOptions, schema: StructType) -> None:
     """Raise ``ValueError`` unless records fit into ``schema``, and the options make that one."""
     check_schema(schema, record_columns(options))
-    if options.columns not in (None, tuple(schema.fieldNames())):
-        raise ValueError(
-            f"option columns says {', '.join(options.columns or ())} and the schema "
-            f"{', '.join(schema.fieldNames())}; give one of them"
-        )
+    check_columns(options, schema)
     if options.mode is ReadMode.PERMISSIVE:
         check_damaged_rows_fit(schema)
 
@@ -269,3 +269,49 @@ def warn_if_no_topic_matches(directory: LogDirectory, pattern: str | None) -> No
         pattern,
         names or "none",
     )
+
+
+class TimestampColumn(NamedTuple):
+    """Makes of milliseconds what option ``timestampUnit``, or the mode, asks for.
+
+    A TIMESTAMP holds microseconds, and milliseconds may be a number too large for it: of a producer
+    that took another unit. Mode PERMISSIVE makes null of such a one, with the reason in
+    ``_corrupt_record``.
+    """
+
+    decoded: pa.Schema  # of the records as they are read
+    wanted: pa.Schema
+
+    @classmethod
+    def of(cls, wanted: pa.Schema, options: ReadOptions) -> TimestampColumn | None:
+        """Return what converts records; None where they are read as they are wanted."""
+        place = wanted.get_field_index(TIMESTAMP)
+        is_converted = options.timestamp_unit == MILLISECONDS or options.mode is ReadMode.PERMISSIVE
+        if place < 0 or not is_converted:
+            return None
+        [field] = pylog.record_schema([TIMESTAMP], timestamp_unit="ms")
+        return cls(wanted.set(place, field.with_nullable(wanted.field(place).nullable)), wanted)
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of records with the column as it is wanted."""
+        import pyarrow as pa  # noqa: PLC0415 - workers alone need it
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        milliseconds = columns[TIMESTAMP].view(pa.int64())
+        if self.wanted.field(TIMESTAMP).type == pa.int64():
+            columns[TIMESTAMP] = milliseconds
+            return pa.RecordBatch.from_arrays([*columns.values()], schema=self.wanted)
+        is_far = pc.or_(
+            pc.greater(milliseconds, _MOST_MILLISECONDS), pc.less(milliseconds, -_MOST_MILLISECONDS)
+        )
+        near = pc.if_else(is_far, pa.scalar(None, pa.int64()), milliseconds)
+        columns[TIMESTAMP] = pc.multiply(near, 1000).cast(self.wanted.field(TIMESTAMP).type)
+        if _REASON in columns:
+            reason = pc.binary_join_element_wise(
+                "timestamp", milliseconds.cast(pa.string()), _TOO_FAR, " "
+            )
+            columns[_REASON] = pc.if_else(
+                is_far.fill_null(pa.scalar(value=False)), reason, columns[_REASON]
+            )
+        return pa.RecordBatch.from_arrays([*columns.values()], schema=self.wanted)

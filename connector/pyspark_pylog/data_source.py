@@ -81,10 +81,7 @@ class PylogDataSource(DataSource):
             ensure_no_secrets(self._given)
         # At load(), where the user still sees which call was wrong, and not at the first action.
         with advice_added():
-            directory = options.directory()
-            directory.select(
-                topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
-            )
+            options.directory().select(**options.choice)
         if options.table != RECORDS:
             whole = table_schema(options.table, options.columns)
         else:

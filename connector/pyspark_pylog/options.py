@@ -181,6 +181,15 @@ class ReadOptions:
         )
 
     @property
+    def choice(self) -> dict[str, Any]:
+        """Which partitions, as arguments of the library."""
+        return {
+            "topics": self.subscribe,
+            "assign": self.assign,
+            "pattern": self.subscribe_pattern,
+        }
+
+    @property
     def starting(self) -> OffsetSpecs:
         """Where to start, in the ``kafka`` source's order of precedence."""
         return _position(

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+import pylog
 from pylog import RecordFilter
 from pylog.jobs import absolute_location, to_record_filter
-from pyspark_pylog.batch_reader import COUNT
-from pyspark_pylog.explanation import lines_of_read
+from pyspark_pylog.batch_reader import COUNT, PylogBatchReader, TaskPartition
 from pyspark_pylog.option_values import format_record_filter
 from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS, ReadOptions
+from pyspark_pylog.schemas import read_schema
 from pyspark_pylog.spark_workarounds import classic_plan, connect_plan
 from pyspark_pylog.spark_workarounds.worker_python import is_classic, worker_python_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _OF_DATAFRAMES = ("_jdf", "_plan", "_session")
 """What DataFrames ask others for that they are joined with: of a JVM, of a client of Connect."""
+
+
+_MOST_RANGES = 20
 
 
 class PylogTable:
@@ -114,7 +118,7 @@ class PylogTable:
             given = {name: str(value) for name, value in {**self._options, **pushed}.items()}
             path = self._path if isinstance(self._path, str) else json.dumps(list(self._path))
             given["path" if isinstance(self._path, str) else "paths"] = path
-            lines = list(lines_of_read(ReadOptions.parse(given), names))
+            lines = list(_lines_of_read(ReadOptions.parse(given), names))
         else:
             lines = ["== pylog ==", f"pushed:     {pushed.get(RECORD_FILTER, 'nothing')}"]
         print("\n".join([*lines, ""]))  # noqa: T201 - as DataFrame.explain does
@@ -178,6 +182,54 @@ def _shown_path(path: str) -> str:
         return repr(absolute_location(path))
     except ValueError:
         return "…"
+
+
+def _lines_of_read(options: ReadOptions, columns: Sequence[str]) -> Iterator[str]:
+    """Yield what a batch read of records, or of a table, looks at: nothing of it is read."""
+    yield "== pylog =="
+    for path in options.paths:
+        yield f"path:       {path}"
+    yield f"columns:    {', '.join(columns)}"
+    if options.table != RECORDS:
+        yield f"table:      {options.table}, of whole logs; no predicate is pushed"
+        yield from _lines_of_logs(options)
+        return
+    pushed = "nothing" if options.where is None else format_record_filter(options.where)
+    yield f"pushed:     {pushed}"
+    partitions = PylogBatchReader(options, read_schema(options)).partitions()
+    tasks = [
+        each for group in partitions if isinstance(group, TaskPartition) for each in group.tasks
+    ]
+    ranges: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for task in tasks:
+        place = task.topic_partition.topic, task.topic_partition.partition
+        start, end, size = ranges.get(place, (task.start_offset, task.end_offset, 0))
+        ranges[place] = (
+            min(start, task.start_offset),
+            max(end, task.end_offset),
+            size + task.size_bytes,
+        )
+    yield f"topics:     {_topics(list(ranges))}"
+    for place, (start, end, size) in sorted(ranges.items())[:_MOST_RANGES]:
+        name = f"{place[0]}-{place[1]}"
+        yield f"range:      {name} offsets [{start}, {end}), {pylog.jobs.format_bytes(size, ' ')}"
+    if len(ranges) > _MOST_RANGES:
+        yield f"            and {len(ranges) - _MOST_RANGES} more"
+    whole = sum(size for _, _, size in ranges.values())
+    shown = pylog.jobs.format_bytes(whole, " ")
+    yield f"to read:    {shown} ({whole} bytes) in {len(partitions)} Spark tasks"
+
+
+def _lines_of_logs(options: ReadOptions) -> Iterator[str]:
+    views = options.directory().select(**options.choice)
+    yield f"topics:     {_topics([(view.topic, view.partition) for view in views])}"
+
+
+def _topics(places: Sequence[tuple[str, int]]) -> str:
+    counts: dict[str, int] = {}
+    for topic, _ in sorted(places):
+        counts[topic] = counts.get(topic, 0) + 1
+    return ", ".join(f"{topic} ({count})" for topic, count in counts.items()) or "none"
 
 
 def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> PylogTable:  # noqa: ANN401 - as of DataFrameReader.options

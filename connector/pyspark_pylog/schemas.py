@@ -120,6 +120,15 @@ def selection(names: Sequence[str], columns: Mapping[str, DataType]) -> StructTy
     return StructType([StructField(name, columns[name]) for name in names])
 
 
+def check_columns(options: ReadOptions, schema: StructType) -> None:
+    """Raise `ValueError` unless option ``columns``, if it is given, names those of ``schema``."""
+    if options.columns not in (None, tuple(schema.fieldNames())):
+        raise ValueError(
+            f"option columns says {', '.join(options.columns or ())} and the schema "
+            f"{', '.join(schema.fieldNames())}; give one of them"
+        )
+
+
 def check_schema(
     schema: StructType,
     columns: Mapping[str, DataType] = _COLUMNS,
@@ -224,7 +233,8 @@ def _is_text_or_bytes(kind: DataType) -> bool:
     return isinstance(kind, StringType | BinaryType)
 
 
-def _is_headers(kind: DataType) -> bool:
+def is_headers(kind: DataType) -> bool:
+    """Whether a type is that of the column ``headers``."""
     if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
         return False
     fields = kind.elementType.fields
@@ -247,7 +257,7 @@ _WRITTEN = {
         lambda kind: isinstance(kind, IntegerType), "int", "CAST(partition AS INT)"
     ),
     "headers": _Column(
-        _is_headers,
+        is_headers,
         _HEADERS_SQL,
         "array(named_struct('key', 'name', 'value', CAST('text' AS BINARY)))",
     ),

@@ -10,6 +10,7 @@ constant here, and the end of the first batch says where that batch began.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,15 @@ OURS = "$pylog"
 
 INITIAL: dict[str, Any] = {OURS: {"initial": True, "version": VERSION}}
 """The offset before the first batch of a query, whatever its options are."""
+
+_NO_SOURCE = (
+    'the progress has no source of format("pylog"); pass query.lastProgress of a query that reads '
+    "such a stream"
+)
+_NO_LATEST = (
+    "the progress has no latest offsets: Spark asks Python data sources for them from version 4.2 "
+    "on"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +115,46 @@ def _not_an_offset(given: object) -> ValueError:
         f"the checkpoint holds {given!r}, which is not an offset of this source, expected JSON "
         'like {"orders":{"0":8}}; a query that read something else needs a checkpoint of its own'
     )
+
+
+def lag(progress: Any) -> dict[tuple[str, int], int] | None:  # noqa: ANN401 - of Spark
+    """Return how many offsets each partition has that the query has not read.
+
+    Sum the values for the lag of the query. Transaction markers count as offsets; under
+    read_committed what follows an open transaction does not.
+
+    Examples
+    --------
+    >>> orders = spark.readStream.format("pylog").option("subscribe", "orders").load("kafka/intact")
+    >>> query = orders.writeStream.format("noop").trigger(availableNow=True).start()
+    >>> query.processAllAvailable()
+    >>> sum(pyspark_pylog.lag(query.lastProgress).values())
+    0
+    """
+    if progress is None:
+        return None
+    behind: dict[tuple[str, int], int] = {}
+    has_source = False
+    for source in _member(progress, "sources"):
+        end = _parsed(_member(source, "endOffset"))
+        if not isinstance(end, dict) or OURS not in end or is_initial(end):
+            continue
+        latest = _parsed(_member(source, "latestOffset"))
+        if latest is None:
+            raise ValueError(_NO_LATEST)
+        has_source = True
+        read = StreamOffset.from_json(end).ends
+        for each, offset in StreamOffset.from_json(latest).ends.items():
+            behind[each.topic, each.partition] = max(0, offset - read.get(each, 0))
+    if not has_source:
+        raise ValueError(_NO_SOURCE)
+    return behind
+
+
+def _member(of: Any, name: str) -> Any:  # noqa: ANN401 - of Spark
+    """Return a member of a progress object, or of the JSON of one."""
+    return of[name] if isinstance(of, dict) and name in of else getattr(of, name)
+
+
+def _parsed(offset: Any) -> Any:  # noqa: ANN401 - JSON is anything
+    return json.loads(offset) if isinstance(offset, str) else offset

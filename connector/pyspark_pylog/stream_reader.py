@@ -159,9 +159,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._followed is None:
             self._followed = pylog.follow(
                 *options.paths,
-                topics=options.subscribe,
-                assign=options.assign,
-                pattern=options.subscribe_pattern,
+                **options.choice,
                 isolation=options.isolation,
                 mode=options.mode,
                 include_stray=options.include_stray,

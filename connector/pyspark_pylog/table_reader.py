@@ -12,7 +12,7 @@ from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.results import DamageReport
 from pyspark_pylog.batch_reader import pack, warn_if_no_topic_matches
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.schemas import arrow_table_schema, check_table_schema
+from pyspark_pylog.schemas import arrow_table_schema, check_columns, check_table_schema
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 if TYPE_CHECKING:
@@ -49,11 +49,7 @@ class PylogTableReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         check_table_schema(options.table, schema)
-        if options.columns not in (None, tuple(schema.fieldNames())):
-            raise ValueError(
-                f"option columns says {', '.join(options.columns or ())} and the schema "
-                f"{', '.join(schema.fieldNames())}; give one of them"
-            )
+        check_columns(options, schema)
         self._options = options
         self._schema = arrow_table_schema(options.table, schema)
 
@@ -63,9 +59,7 @@ class PylogTableReader(DataSourceReader):
         options = self._options
         with advice_added(_OF_DAMAGE):
             directory = options.directory()
-            views = directory.select(
-                topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
-            )
+            views = directory.select(**options.choice)
             pylog.jobs.check_specs(options.ending, [view.topic_partition for view in views])
         warn_if_no_topic_matches(directory, options.subscribe_pattern)
         if options.mode.skips_damage:

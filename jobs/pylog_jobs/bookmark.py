@@ -145,23 +145,14 @@ class ReadRange:
 
 
 def plan_range(
-    last: Bookmark | None, *, initial: int | None, lag: int, upper: int | None, newest: int | None
+    last: Bookmark | None,
+    *,
+    initial: int | None,  # where the first run starts; None for the first row
+    lag: int,  # how far behind the end a row may still come
+    upper: int | None,  # where a run ends at the latest (exclusive)
+    newest: int | None,  # the largest position of the source from the start on; None without one
 ) -> ReadRange | None:
-    """Return what the next run reads; None if there is nothing that it could find.
-
-    Parameters
-    ----------
-    last
-        The bookmark of the last run.
-    initial
-        Where the first run starts; None for the first row.
-    lag
-        How far behind the end a row may still come.
-    upper
-        Where a run ends at the latest (exclusive).
-    newest
-        The largest position of the source from the start on; None if there is none.
-    """
+    """Return what the run after ``last`` reads; None if there is nothing that it could find."""
     start = initial if last is None else start_after(last, lag)
     ends = [] if newest is None else [newest + 1 if upper is None else min(newest + 1, upper)]
     if last is not None:

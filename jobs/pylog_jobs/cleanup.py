@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pylog
@@ -15,19 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupParameters:
-    """What to remove from, checked as far as the arguments tell."""
-
-    directory: str  # a log directory
-    topics: tuple[str, ...] | None  # only these; None for all that the job is for
-    server_properties: pylog.ServerProperties | None
-    config: Mapping[str, str]  # properties that win over all others
-    now_ms: int | None  # the time that ages, lags and delete horizons are counted to; None for now
-    high_watermark: str  # where that of each log starts
-    recover_as_broker: bool  # whether recovery may drop intact records
-    once: bool  # whether it is one pass of what a broker would choose
-    dry_run: bool  # whether nothing is changed
+_AS_GIVEN = ("directory", "high_watermark", "recover_as_broker", "once", "dry_run")
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) -> None:
@@ -77,20 +64,15 @@ def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) ->
     )
 
 
-def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
-    """Return what the arguments mean."""
-    path = arguments.server_properties
-    return CleanupParameters(
-        directory=arguments.directory,
-        topics=topics_of(arguments.topic),
-        server_properties=None if path is None else pylog.ServerProperties.read(path),
-        config=_properties(arguments.config),
-        now_ms=None if arguments.now is None else _milliseconds(arguments.now),
-        high_watermark=arguments.high_watermark,
-        recover_as_broker=arguments.recover_as_broker,
-        once=arguments.once,
-        dry_run=arguments.dry_run,
-    )
+def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the arguments mean, as arguments of the library."""
+    parameters = {name: getattr(arguments, name) for name in _AS_GIVEN}
+    parameters["topics"] = topics_of(arguments.topic)
+    path, now = arguments.server_properties, arguments.now
+    parameters["server_properties"] = None if path is None else pylog.ServerProperties.read(path)
+    parameters["config"] = _properties(arguments.config)
+    parameters["now_ms"] = None if now is None else _milliseconds(now)
+    return parameters
 
 
 def _properties(texts: list[str]) -> dict[str, str]:
@@ -118,11 +100,14 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
     *,
     logger: logging.Logger,
     failure: str,
-    removed: Callable[[Any], str | None],
+    removed: Callable[[Any], tuple[str, int, int]],
     counts: Callable[[Any], Mapping[str, object]],
     more: Mapping[str, object] | None = None,
 ) -> Outcome:
-    """Return what came of the job; its log gets a line for each topic and each failure."""
+    """Return what came of the job; its log gets a line for each topic and each failure.
+
+    ``removed`` says what went of a topic's totals, from how many partitions, and its bytes.
+    """
     failures, damage, held_back = [], [], {}
     for each in summary.partitions:
         if isinstance(each, pylog.results.PartitionCompaction) and each.damage is not None:
@@ -143,11 +128,16 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             }
             logger.warning("%s: %s", each.topic_partition, each.held_back)
     topics = {}
+    would = "would be" if summary.is_dry_run else "were"
     for topic, totals in summary.by_topic.items():
-        line = removed(totals)
-        if line is not None:
+        what, partitions, removed_bytes = removed(totals)
+        if partitions:
             topics[topic] = counts(totals)
-            logger.info("%s: %s", topic, line)
+            logger.info(
+                "%s: %s of %s %s removed (%d bytes); %d bytes remain",
+                *(topic, what, counted(partitions, "partition"), would, removed_bytes),
+                totals.size_bytes,
+            )
     configs = {
         topic: {each.name: {"value": each.value, "source": str(each.source)} for each in entries}
         for topic, entries in summary.configs.items()

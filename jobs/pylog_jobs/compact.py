@@ -54,18 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> pylog.jobs.CompactionJob:
     """Return the compaction, which owns nothing yet."""
-    parameters = parameters_of(arguments)
-    return pylog.jobs.CompactionJob(
-        parameters.directory,
-        topics=parameters.topics,
-        server_properties=parameters.server_properties,
-        config=parameters.config,
-        now_ms=parameters.now_ms,
-        high_watermark=parameters.high_watermark,
-        recover_as_broker=parameters.recover_as_broker,
-        once=parameters.once,
-        dry_run=parameters.dry_run,
-    )
+    return pylog.jobs.CompactionJob(**parameters_of(arguments))
 
 
 def run(
@@ -91,27 +80,16 @@ def run(
             by_engine += 1
         stop.ensure_not_requested()
         summary = compaction.commit(staged.values())
-    return _outcome(compaction.directory, summary, by_engine)
-
-
-def _outcome(directory: str, summary: pylog.results.CompactionSummary, by_engine: int) -> Outcome:
-    would = "would be" if summary.is_dry_run else "were"
-
-    def removed(totals: pylog.results.CompactionTotals) -> str | None:
-        if not totals.cleaned_partitions:
-            return None
-        return (
-            f"{counted(totals.records, 'record')} of "
-            f"{counted(totals.cleaned_partitions, 'partition')} {would} removed "
-            f"({totals.removed_bytes} bytes); {totals.size_bytes} bytes remain"
-        )
-
     return cleanup_outcome(
-        directory,
+        compaction.directory,
         summary,
         logger=_LOGGER,
         failure="%s cannot be cleaned: %s",
-        removed=removed,
+        removed=lambda totals: (
+            counted(totals.records, "record"),
+            totals.cleaned_partitions,
+            totals.removed_bytes,
+        ),
         counts=_counts,
         more={"partitionsByEngine": by_engine},
     )

@@ -33,9 +33,9 @@ from pylog_jobs.export_output import (
     ExportRun,
     find_ranges,
     read_options,
+    write_hand_over,
 )
 from pylog_jobs.export_tables import END_US, FIRST_US, DeltaOutput, IcebergOutput
-from pylog_jobs.hand_over import by_topic, write_hand_over
 from pylog_jobs.job import (
     DONE,
     FINDINGS,
@@ -48,8 +48,9 @@ from pylog_jobs.job import (
 )
 from pylog_jobs.record_files import CSV, JSONL, PARQUET, RecordFiles
 from pylog_jobs.stop_request import StopRequest
+from pyspark_pylog.batch_reader import ADVICE_ON_TIMES
 from pyspark_pylog.errors import ADVICE_ON_DAMAGE
-from pyspark_pylog.timestamps import ADVICE_ON_TIMES
+from pyspark_pylog.stream_offset import by_topic
 
 if TYPE_CHECKING:
     import argparse
@@ -408,7 +409,7 @@ def _hand_over(
     damaged: Sequence[DamagedPartition],
 ) -> dict[str, object] | None:
     """Write where others continue; return what the summary says of it."""
-    offsets = {(each.topic, each.partition): each.end for each in ranges}
+    offsets = {pylog.TopicPartition(each.topic, each.partition): each.end for each in ranges}
     if damaged:
         _LOGGER.error(
             "no offsets are handed over to %s, since not all partitions are exported", directory

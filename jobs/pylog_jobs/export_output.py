@@ -30,11 +30,24 @@ files are synced before it. Staging directories have names that are never used a
 moves the files of successful tasks into one where no task writes: executors that outlive their
 driver, and second attempts of a task, write to where nobody looks. Object stores have no such
 rename, so that the output cannot be there.
+
+Offsets up to which history has been exported (those of the next records), for whoever reads on from
+a broker there:
+
+============================  ====================================================================
+``consumer-group.csv``        lines ``topic,partition,offset``, as
+                              ``kafka-consumer-groups --reset-offsets --from-file`` reads them
+``connect-offsets.json``      the body of Kafka Connect's ``PATCH /connectors/NAME/offsets``, for a
+                              sink connector (KIP-875)
+``spark-offsets.json``        the value of ``startingOffsets`` for Spark's ``kafka`` and ``pylog``
+============================  ====================================================================
 """
 
 from __future__ import annotations
 
+import csv
 import fcntl
+import io
 import json
 import os
 import re
@@ -49,6 +62,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pylog
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import PARQUET, Folder, WrittenFile, sync
+from pyspark_pylog.stream_offset import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -381,14 +395,43 @@ def _ensure_same_topic(
 def read_options(ranges: Sequence[PartitionRange]) -> dict[str, str]:
     """Return the options that read exactly these ranges."""
     assigned: dict[str, list[int]] = {}
-    starting: dict[str, dict[str, int]] = {}
-    ending: dict[str, dict[str, int]] = {}
     for each in ranges:
         assigned.setdefault(each.topic, []).append(each.partition)
-        starting.setdefault(each.topic, {})[str(each.partition)] = each.start
-        ending.setdefault(each.topic, {})[str(each.partition)] = each.end
+    places = {pylog.TopicPartition(each.topic, each.partition): each for each in ranges}
     return {
         "assign": json.dumps(assigned),
-        "startingOffsets": json.dumps(starting),
-        "endingOffsets": json.dumps(ending),
+        "startingOffsets": json.dumps(by_topic({at: each.start for at, each in places.items()})),
+        "endingOffsets": json.dumps(by_topic({at: each.end for at, each in places.items()})),
     }
+
+
+def write_hand_over(directory: Path, offsets: Mapping[pylog.TopicPartition, int]) -> list[str]:
+    """Write the three files of offsets, in place of any that are there; return their paths."""
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows(
+        [topic, partition, offset] for (topic, partition), offset in sorted(offsets.items())
+    )
+    of_connect = {
+        "offsets": [
+            {
+                "partition": {"kafka_topic": topic, "kafka_partition": partition},
+                "offset": {"kafka_offset": offset},
+            }
+            for (topic, partition), offset in sorted(offsets.items())
+        ]
+    }
+    texts = {
+        "consumer-group.csv": table.getvalue(),
+        "connect-offsets.json": json.dumps(of_connect, indent=1),
+        "spark-offsets.json": json.dumps(by_topic(offsets)),
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, text in texts.items():
+        path, temporary = directory / name, directory / f".{name}.part"
+        temporary.write_text(text, "utf-8")
+        sync(temporary)
+        temporary.replace(path)
+        written.append(str(path))
+    sync(directory)
+    return written

@@ -45,7 +45,7 @@ from pylog_jobs.bookmark import (
 from pylog_jobs.config_file import placeholders_of, replace_placeholders
 from pylog_jobs.ingest_config import DELTA, Microseconds
 from pylog_jobs.job import UsageError, describe, say_in_ui
-from pylog_jobs.record_frame import JSON_OPTIONS
+from pylog_jobs.record_frame import JSON_OPTIONS, quoted
 from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION
 from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO, instant_text
 from pylog_jobs.source_frame import (
@@ -109,13 +109,7 @@ class LastRun:
 
 
 def last_run(config: IngestConfig, *, is_full: bool) -> LastRun:
-    """Return the newest run of the job; one that starts over has a number and no bookmark.
-
-    Raises
-    ------
-    UsageError
-        Its bookmark is of another source, or is malformed.
-    """
+    """Return the newest run of the job; one that starts over has a number and no bookmark."""
     newest = config.target.write_job().newest_run()
     if newest is None:
         return LastRun()
@@ -134,14 +128,7 @@ def last_run(config: IngestConfig, *, is_full: bool) -> LastRun:
 
 
 def next_piece(spark: SparkSession, config: IngestConfig, last: Bookmark | None) -> Piece | None:
-    """Return what is to be read now; None if there is nothing new.
-
-    Raises
-    ------
-    MissingInputError, UsageError
-        As of `read_source`; or the column is none that can be a position, or rows within the lag
-        can no longer be recognised.
-    """
+    """Return what is to be read now; None if there is nothing new."""
     incremental = config.incremental
     if incremental is None:
         return None
@@ -497,7 +484,7 @@ def _now_us() -> int:
 def _identifying(identity: tuple[str, ...]) -> list[Column]:
     """Return what identifies a row."""
     if identity[0] == WHOLE_ROW:
-        return [sf.col("`" + each.replace("`", "``") + "`") for each in identity[1:]]
+        return [sf.col(quoted(each)) for each in identity[1:]]
     return [sf.expr(each).alias(f"key{place}") for place, each in enumerate(identity)]
 
 
@@ -567,9 +554,9 @@ def _only_path(source: Source) -> str:
 
 
 def _newest_of_delta(spark: SparkSession, source: Source) -> int | None:
-    escaped = _only_path(source).replace("`", "``")
+    name = quoted(_only_path(source))
     try:
-        [row] = spark.sql(f"DESCRIBE HISTORY delta.`{escaped}` LIMIT 1").collect()
+        [row] = spark.sql(f"DESCRIBE HISTORY delta.{name} LIMIT 1").collect()
     except ParseException as error:
         raise UsageError(
             "[source]: Spark does not know Delta's statements: set spark.sql.extensions to "

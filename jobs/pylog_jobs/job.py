@@ -343,10 +343,7 @@ def status_of(error: Exception) -> int:
 def topics_of(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the topics that values of ``--topic`` name, with commas; None if there is none.
 
-    Raises
-    ------
-    UsageError
-        A value is empty: a variable that is not set must not stand for every topic.
+    An empty value is an error: a variable that is not set must not stand for every topic.
     """
     if given is None:
         return None

@@ -36,20 +36,10 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where tasks write; travels to executors.
+    """Where tasks write; travels to executors."""
 
-    Attributes
-    ----------
-    path
-        As the file system has it.
-    prefix
-        What stands before a file's path to make it the one that others know: ``s3://bucket``.
-    open
-        Returns the file system.
-    """
-
-    path: str
-    prefix: str = ""
+    path: str  # as the file system has it
+    prefix: str = ""  # before a file's path makes it the one that others know: ``s3://bucket``
     open: Callable[[], fs.FileSystem] = fs.LocalFileSystem
 
     @contextmanager
@@ -93,23 +83,13 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFiles:
-    """What a task does with its rows; travels to executors.
-
-    Attributes
-    ----------
-    folder
-        Where the files are written.
-    schema
-        Of the files. Columns of ``partition_by`` may be missing there: they are then left out.
-    partition_by
-        The columns that all rows of a file have the same values of.
-    format, compression, values
-        As of the job.
-    """
+    """What a task does with its rows; travels to executors."""
 
     folder: Folder
-    schema: pa.Schema
-    partition_by: tuple[str, ...] = ()
+    schema: pa.Schema  # columns of ``partition_by`` may be missing: they are then left out
+    partition_by: tuple[
+        str, ...
+    ] = ()  # the columns that all rows of a file have the same values of
     format: str = PARQUET
     compression: str = "none"
     values: str = "base64"

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
-    ArrayType,
     BinaryType,
     ByteType,
     DataType,
     IntegerType,
     ShortType,
     StringType,
-    StructType,
     TimestampType,
 )
 
 from pylog_jobs.ingest_config import AVRO
 from pylog_jobs.job import UsageError, describe
+from pyspark_pylog.schemas import is_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +95,7 @@ def _whole_row(rows: DataFrame, columns: Sequence[str], expressions: RecordExpre
             f"[record]: value_columns names {unknown[0]!r}, which is not a column; the columns "
             f"are: {', '.join(columns)}"
         )
-    row = sf.struct(*(sf.col(_quoted(name)) for name in names))
+    row = sf.struct(*(sf.col(quoted(name)) for name in names))
     if expressions.value_format != AVRO:
         # Every row has every column, as a schema would have it; Spark leaves nulls out.
         return sf.to_json(row, JSON_OPTIONS)
@@ -127,7 +126,7 @@ def _headers(rows: DataFrame, headers: object) -> Column:
         return sf.array(*each)
     text = str(headers)
     column, found = _analysed(rows, "headers", text)
-    if not _is_headers(found):
+    if not is_headers(found):
         raise UsageError(
             f"[record]: headers has type {found.simpleString().upper()}, expected {_HEADERS_TYPE}, "
             "or a table with an expression for each header, [record.headers] source = \"'csv'\""
@@ -145,13 +144,7 @@ def _header_value(rows: DataFrame, name: str, text: str) -> Column:
     return column.cast("binary")
 
 
-def _is_headers(found: DataType) -> bool:
-    element = found.elementType if isinstance(found, ArrayType) else None
-    return isinstance(element, StructType) and [
-        (each.name, type(each.dataType)) for each in element
-    ] == [("key", StringType), ("value", BinaryType)]
-
-
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as SQL takes any."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"

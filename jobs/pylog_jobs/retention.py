@@ -8,7 +8,7 @@ Names, indexes and batch headers tell which; so the driver does all of it, and s
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pylog_jobs.cleanup import CleanupParameters
     from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.retention")  # also where this is __main__
@@ -38,45 +37,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(
-    spark: SparkSession, parameters: CleanupParameters, stop: StopRequest | None = None
+    spark: SparkSession, parameters: dict[str, Any], stop: StopRequest | None = None
 ) -> Outcome:
     """Remove; return what went."""
     stop = stop or StopRequest()
+    of_library = {name: value for name, value in parameters.items() if name != "once"}
     try:
         summary = pylog.apply_retention(
-            parameters.directory,
-            topics=parameters.topics,
-            server_properties=parameters.server_properties,
-            config=parameters.config,
-            now_ms=parameters.now_ms,
-            high_watermark=parameters.high_watermark,
-            recover_as_broker=parameters.recover_as_broker,
-            dry_run=parameters.dry_run,
-            progress=lambda _done, _total: stop.ensure_not_requested(),
+            **of_library, progress=lambda _done, _total: stop.ensure_not_requested()
         )
     except (UnknownTopicConfigError, UnknownTopicOrPartitionError, ValueError) as error:
         raise UsageError(str(error)) from error
-    return _outcome(parameters.directory, summary)
-
-
-def _outcome(directory: str, summary: pylog.results.RetentionSummary) -> Outcome:
     would = "would be" if summary.is_dry_run else "were"
-
-    def removed(totals: pylog.results.RetentionTotals) -> str | None:
-        if not totals.segments:
-            return None
-        return (
-            f"{counted(totals.segments, 'segment')} of "
-            f"{counted(totals.changed_partitions, 'partition')} {would} removed "
-            f"({totals.deleted_bytes} bytes); {totals.size_bytes} bytes remain"
-        )
-
     return cleanup_outcome(
-        directory,
+        parameters["directory"],
         summary,
         logger=_LOGGER,
         failure=f"nothing {would} removed from %s: %s",
-        removed=removed,
+        removed=lambda totals: (
+            counted(totals.segments, "segment"),
+            totals.changed_partitions,
+            totals.deleted_bytes,
+        ),
         counts=_counts,
     )
 

@@ -54,12 +54,7 @@ class MissingInputError(JobFailedError):
 def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
     """Return the rows of a source; of a query, if there is one, over it.
 
-    Raises
-    ------
-    MissingInputError
-        A path, a table or a log is not there, or a folder has no files.
-    UsageError
-        Spark has nothing that reads such a source, or the query is wrong.
+    `MissingInputError`: a path, a table or a log is not there, or a folder has no files.
     """
     try:
         return _read(spark, source, is_stream=is_stream)

@@ -180,11 +180,16 @@ def _value_of(data_type: Any, value: Any) -> object:  # noqa: ANN401 - of the JV
         case "binary":
             return bytes(value)
         case "timestamp":
-            try:
-                return _EPOCH + dt.timedelta(microseconds=int(value))
-            except OverflowError:  # Spark's years go further than Python's
-                return None
+            return instant(int(value))
     return None
+
+
+def instant(microseconds: int) -> dt.datetime | None:
+    """Return the instant so long after 1970; None if Python has no such year."""
+    try:
+        return _EPOCH + dt.timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
 
 
 def find_clock(filtered: DataFrame) -> Clock:
@@ -207,7 +212,7 @@ def _current_like(frame: DataFrame) -> Any:  # noqa: ANN401 - of the JVM
 
 
 def _conditions(plan: Any) -> Iterator[Any]:  # noqa: ANN401 - of the JVM
-    while plan.getClass().getSimpleName() == "Filter":
+    while _kind(plan) == "Filter":
         yield plan.condition()
         plan = plan.child()
 
@@ -216,13 +221,13 @@ def _only_grows(expression: Any, pattern: Any) -> bool:  # noqa: ANN401 - of the
     """Whether all that asks the clock in an expression keeps the order of what it is made of."""
     if not expression.containsPattern(pattern):
         return True
-    kind = str(expression.getClass().getSimpleName())
+    kind = _kind(expression)
     if kind in _CLOCKS:
         return True
     children = expression.children()
     asking = [children.apply(at) for at in range(children.size())]
     if kind in _ORDER_KEPT:
-        if str(expression.dataType().getClass().getSimpleName()) not in _INSTANTS:
+        if _kind(expression.dataType()) not in _INSTANTS:
             return False
         # date_add('2024-01-01', datediff('2024-01-01', now())) runs backwards.
         instant = asking.pop(_ORDER_KEPT[kind])

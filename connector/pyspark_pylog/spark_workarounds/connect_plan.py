@@ -9,13 +9,12 @@ Source: spark/connect/relations.proto, expressions.proto (Spark 4.0 to 4.3).
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pylog.jobs import Comparison
-from pyspark_pylog.spark_workarounds.classic_plan import MIRRORED
+from pyspark_pylog.spark_workarounds.classic_plan import MIRRORED, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _OPERATORS = {"==": "=", "<=>": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 _INTEGERS = ("byte", "short", "integer", "long")
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECONDS = {"timestamp_micros": 1, "timestamp_millis": 1_000, "timestamp_seconds": 1_000_000}
 _WORD = re.compile(r"\w+")
 # What names all its columns: in itself, in what it is made of, or as words of its text.
@@ -172,7 +170,7 @@ def _value(expression: Any, column: str | None) -> object:  # noqa: ANN401 - a p
         scale = _MICROSECONDS.get(function.function_name.lower())
         arguments = [_value(each, None) for each in function.arguments]
         if scale is not None and len(arguments) == 1 and type(arguments[0]) is int:
-            return _instant(scale * arguments[0])
+            return instant(scale * arguments[0])
     if kind != "literal":
         return None
     literal_type = expression.literal.WhichOneof("literal_type")
@@ -185,16 +183,8 @@ def _value(expression: Any, column: str | None) -> object:  # noqa: ANN401 - a p
         case "binary":
             return bytes(expression.literal.binary)
         case "timestamp":
-            return _instant(expression.literal.timestamp)
+            return instant(expression.literal.timestamp)
     return None
-
-
-def _instant(microseconds: int) -> dt.datetime | None:
-    """Return the instant so long after 1970; None if Python has no such year."""
-    try:
-        return _EPOCH + dt.timedelta(microseconds=microseconds)
-    except OverflowError:
-        return None
 
 
 def _names_in(message: Any) -> set[str] | None:  # noqa: ANN401 - a protocol buffer

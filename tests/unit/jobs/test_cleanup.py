@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import pytest
 
-from pylog_jobs.cleanup import CleanupParameters, add_arguments, parameters_of
+from pylog_jobs.cleanup import add_arguments, parameters_of
 
 
-def parsed(*arguments: str) -> CleanupParameters:
+def parsed(*arguments: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     add_arguments(parser, topics="all", once="one pass")
     return parameters_of(parser.parse_args(["/data/logs", *arguments]))
 
 
 def test_without_a_topic_all_are_meant() -> None:
-    assert parsed().topics is None
-    assert parsed("--topic", "a,b", "--topic", "c").topics == ("a", "b", "c")
+    assert parsed()["topics"] is None
+    assert parsed("--topic", "a,b", "--topic", "c")["topics"] == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("text", ["", ",", ",,"])
@@ -34,13 +35,13 @@ def test_a_now_in_microseconds_is_refused(text: str) -> None:
 
 
 def test_a_now_is_in_milliseconds_or_an_iso_time() -> None:
-    assert parsed("--now", "253402300799999").now_ms == 253402300799999
-    assert parsed("--now", "2026-11-27").now_ms == 1795737600000
-    assert parsed("--now", "2026-11-27T01:00+01:00").now_ms == 1795737600000
+    assert parsed("--now", "253402300799999")["now_ms"] == 253402300799999
+    assert parsed("--now", "2026-11-27")["now_ms"] == 1795737600000
+    assert parsed("--now", "2026-11-27T01:00+01:00")["now_ms"] == 1795737600000
 
 
 def test_a_now_may_be_as_long_ago_as_the_commands_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: 1_795_737_600.5)
-    assert parsed("--now=-2h").now_ms == 1_795_737_600_500 - 7_200_000
+    assert parsed("--now=-2h")["now_ms"] == 1_795_737_600_500 - 7_200_000
     with pytest.raises(ValueError, match=r"^--now '2h' is not a time: give an ISO date or time"):
         parsed("--now", "2h")

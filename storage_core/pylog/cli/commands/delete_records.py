@@ -48,11 +48,9 @@ def delete_records(
     offset: int | None,
     everything: bool,
     offset_file: str | None,
-    server_properties: pylog.ServerProperties | None,
-    high_watermark: str,
-    recover_as_broker: bool,
     dry_run: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.delete_records` has, too
 ) -> int:
     """Stop serving records below an offset.
 
@@ -77,13 +75,7 @@ def delete_records(
         offsets = _only_offset(topic, partition, offset, everything=everything)
     act = pylog.jobs.plan_record_deletion if dry_run else pylog.delete_records
     try:
-        starts = act(
-            directory,
-            offsets,
-            server_properties=server_properties,
-            high_watermark=high_watermark,
-            recover_as_broker=recover_as_broker,
-        )
+        starts = act(directory, offsets, **of_library)
     except OffsetAboveHighWatermarkError as error:
         error.add_note("nothing has been changed")
         raise

@@ -25,8 +25,7 @@ from pylog.results import Severity
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import TextIO
+    from collections.abc import Iterator, Sequence
 
     from pylog.results import (
         DoctorReport,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 @options.partitions()
 @click.option(
     "--severity",
-    type=click.Choice([str(each) for each in pylog.results.Severity]),
+    type=click.Choice([str(each) for each in Severity]),
     default="info",
     help="Show findings that are at least so severe.",
 )
@@ -115,7 +114,7 @@ def doctor(
     lacks something or has an error, 2 wrong usage, nothing under a PATH can be read, or DIR cannot
     be written.
     """
-    least = pylog.results.Severity(severity)
+    least = Severity(severity)
     if repair_to is not None and len(paths) > 1:
         raise click.UsageError("--repair-to takes one PATH: the copy is one log directory")
     if html is not None:
@@ -138,9 +137,11 @@ def doctor(
         write_json(_document(report, least, summary))
     elif html is None or summary is not None:
         advice = "" if summary is not None else _how_to_copy(paths)
-        print_doctor_report(report, least, sys.stdout, is_verbose=verbose, advice=advice)
-        if summary is not None:
-            print_repair_summary(summary, sys.stdout)
+        paragraphs = _report_paragraphs(report, least, is_verbose=verbose, advice=advice)
+        copied = () if summary is None else _repair_paragraphs(summary)
+        traits = OutputTraits.of(sys.stdout)
+        for paragraph in (*paragraphs, *copied):
+            sys.stdout.writelines(_lines(paragraph, traits))
     status = _status_of(report)
     is_bad_copy = summary is not None and (
         not summary.is_complete or summary.copy.worst is Severity.ERROR
@@ -156,7 +157,7 @@ def _status_of(report: pylog.results.DoctorReport) -> int:
     if unreadable and all(unreadable):
         return exit_status.UNUSABLE
     worst = report.worst
-    is_wrong = worst is not None and worst.is_at_least(pylog.results.Severity.WARNING)
+    is_wrong = worst is not None and worst.is_at_least(Severity.WARNING)
     return exit_status.FINDINGS if is_wrong else exit_status.SOUND
 
 
@@ -185,32 +186,6 @@ def _how_to_copy(paths: Sequence[str]) -> str:
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
-def print_doctor_report(
-    report: DoctorReport,
-    least: Severity,
-    output: TextIO,
-    *,
-    is_verbose: bool = False,
-    advice: str = "",
-) -> None:
-    """Print the findings that are at least so severe, and a summary of all.
-
-    ``advice`` stands below the verdict if there is an error.
-    """
-    _print(report_paragraphs(report, least, is_verbose=is_verbose, advice=advice), output)
-
-
-def print_repair_summary(summary: RepairSummary, output: TextIO) -> None:
-    """Print what a repaired copy holds."""
-    _print(_repair_paragraphs(summary), output)
-
-
-def _print(paragraphs: Iterable[Paragraph], output: TextIO) -> None:
-    traits = OutputTraits.of(output)
-    for paragraph in paragraphs:
-        output.writelines(_lines(paragraph, traits))
-
-
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     copied, all_of_them = len(summary.partitions), len(summary.partitions) + len(summary.left_out)
     partitions = counted(all_of_them, "partition")
@@ -236,7 +211,11 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
         if source.path.endswith(("-stray", "-delete", "-future")):
             text = "made a live partition; a cluster that knows another topic id of that name sets "
             yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
-    yield from _absent_paragraphs(summary)
+    nothing = "nothing is left to copy; offsets"
+    yield from (
+        Paragraph("  ", f"{absent}: {nothing} {start} to {end} were in the log")
+        for absent, (start, end) in summary.absent.items()
+    )
     for topic_partition in summary.left_out:
         text = (
             "not copied. The other controllers have it; if this node is the only one, a broker "
@@ -249,12 +228,6 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
         yield Paragraph("  ", f"left in the copy: {codes}")
     elif summary.is_complete:
         yield Paragraph("  ", "nothing is wrong with it")
-
-
-def _absent_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
-    for absent, (start, end) in summary.absent.items():
-        text = f"nothing is left to copy; offsets {start} to {end} were in the log"
-        yield Paragraph("  ", f"{absent}: {text}")
 
 
 def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
@@ -277,10 +250,10 @@ def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
         start = " " * indent
 
 
-def report_paragraphs(
-    report: DoctorReport, least: Severity, *, is_verbose: bool = False, advice: str = ""
+def _report_paragraphs(
+    report: DoctorReport, least: Severity, *, is_verbose: bool, advice: str
 ) -> Iterator[Paragraph]:
-    """Yield all that is printed, in order."""
+    """Yield all that is printed, in order; ``advice`` below the verdict if there is an error."""
     yield from (Paragraph("", sentence, text_style=BOLD) for sentence in report.verdict)
     if advice and report.worst is Severity.ERROR:
         yield Paragraph("", advice)

@@ -21,7 +21,6 @@ from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TextIO
 
     from pylog.results import ListedPartition, PartitionListing
 
@@ -64,7 +63,8 @@ def ls(
     if as_json:
         write_json(_document(listing))
     else:
-        print_listing(listing, sys.stdout)
+        _print_table(listing)
+        sys.stdout.writelines(f"{line}\n" for line in _closing_lines(listing))
     return exit_status.status_of_listing(listing)
 
 
@@ -76,16 +76,6 @@ _STATES = {
     "stray": "not owned by its broker",
     "future": "being moved between disks",
 }
-
-
-def print_listing(listing: PartitionListing, output: TextIO) -> None:
-    """Print the listing, as a table with colours if ``output`` is a terminal."""
-    if output.isatty():
-        _print_table(listing, output)
-        output.writelines(f"{line}\n" for line in finding_lines(listing))
-    else:
-        output.writelines(f"{line}\n" for line in plain_table(listing))
-    output.writelines(f"{line}\n" for line in closing_lines(listing))
 
 
 def _columns(
@@ -126,34 +116,29 @@ def _leftovers(row: ListedPartition) -> list[str]:
     return [counted(row.leftover_files, "leftover file")] if row.leftover_files else []
 
 
-def plain_table(listing: PartitionListing) -> Iterator[str]:
-    """Yield the lines of the table, columns aligned and two blanks apart; none without rows."""
-    if not listing.partitions:
+def _print_table(listing: PartitionListing) -> None:
+    """Print the table; in a terminal, lines below it spell out what its notes only count."""
+    traits = OutputTraits.of(sys.stdout)
+    if not traits.is_terminal:
+        if listing.partitions:
+            table = aligned_columns(_columns(listing, _full_note), _LEFT)
+            sys.stdout.writelines(f"{line}\n" for line in table)
         return
-    yield from aligned_columns(_columns(listing, _full_note), _LEFT)
-
-
-def _print_table(listing: PartitionListing, output: TextIO) -> None:
-    """Print the table to a terminal; `finding_lines` spell out what its notes only count."""
-    traits = OutputTraits.of(output)
     columns = _columns(listing, _short_note)
     heading, *rows = aligned_rows(columns, _LEFT, traits.width, _LEAST_NEEDED)
-    rule = "─" if can_show_blocks(output.encoding or "utf-8") else "-"
-    output.writelines(f"{traits.styled(line, BOLD)}\n" for line in heading)
-    output.write(rule * max(len(line) for lines in (heading, *rows) for line in lines) + "\n")
+    rule = "─" if can_show_blocks(sys.stdout.encoding or "utf-8") else "-"
+    sys.stdout.writelines(f"{traits.styled(line, BOLD)}\n" for line in heading)
+    sys.stdout.write(rule * max(len(line) for lines in (heading, *rows) for line in lines) + "\n")
     for row, lines in zip(listing.partitions, rows, strict=True):
         style = RED if row.findings else ""
-        output.writelines(f"{traits.styled(line, style)}\n" for line in lines)
-
-
-def finding_lines(listing: PartitionListing) -> Iterator[str]:
-    """Yield the findings and notes, each with its partition."""
+        sys.stdout.writelines(f"{traits.styled(line, style)}\n" for line in lines)
     for row in listing.partitions:
         for finding in [*row.findings, *row.notes]:
-            yield pylog.jobs.printable(f"{row.topic}-{row.partition}: {finding}")
+            text = pylog.jobs.printable(f"{row.topic}-{row.partition}: {finding}")
+            sys.stdout.write(f"{text}\n")
 
 
-def closing_lines(listing: PartitionListing) -> Iterator[str]:
+def _closing_lines(listing: PartitionListing) -> Iterator[str]:
     """Yield what follows the table: directories that are not live, and the summary."""
     for each in listing.not_live:
         yield f"not live (-{each.state}, {_STATES[each.state]}): {pylog.jobs.printable(each.path)}"

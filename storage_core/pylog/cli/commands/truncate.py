@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import pylog
@@ -42,10 +44,9 @@ def truncate(
     partition: int,
     offset: int,
     whole_batch: bool,
-    server_properties: pylog.ServerProperties | None,
-    recover_as_broker: bool,
     dry_run: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.truncate_log` has, too
 ) -> int:
     """Remove a partition's records from an offset on.
 
@@ -67,8 +68,7 @@ def truncate(
             place,
             offset,
             takes_whole_batch=whole_batch,
-            server_properties=server_properties,
-            recover_as_broker=recover_as_broker,
+            **of_library,
         )
     except OffsetInsideBatchError as error:
         error.add_note("--whole-batch removes that batch as a whole")
