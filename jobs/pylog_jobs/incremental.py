@@ -45,15 +45,16 @@ from pylog_jobs.bookmark import (
 from pylog_jobs.config_file import placeholders_of, replace_placeholders
 from pylog_jobs.ingest_config import DELTA, Microseconds
 from pylog_jobs.job import UsageError, describe, say_in_ui
-from pylog_jobs.record_frame import JSON_OPTIONS, quoted
-from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION
-from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO, instant_text
-from pylog_jobs.source_frame import (
+from pylog_jobs.record_frame import (
+    JSON_OPTIONS,
     MissingInputError,
     how_to_install,
     query_over,
+    quoted,
     read_source,
 )
+from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION
+from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO, instant_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

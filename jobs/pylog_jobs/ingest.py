@@ -35,10 +35,9 @@ from pylog_jobs.job import (
     status_of,
 )
 from pylog_jobs.job_report import dataset_of
-from pylog_jobs.record_frame import to_records
+from pylog_jobs.record_frame import MissingInputError, read_source, to_records
 from pylog_jobs.record_write import RecordWrite
 from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text, windows_of
-from pylog_jobs.source_frame import MissingInputError, read_source
 from pylog_jobs.stop_request import StoppedError, StopRequest
 
 if TYPE_CHECKING:

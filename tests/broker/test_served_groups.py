@@ -17,7 +17,7 @@ from pylog.reading.log_directory import TopicChoice
 from pylog.server.broker_server import BrokerServer, Listener
 from pylog.server.group_config import GroupCoordinatorConfig
 from pylog.server.group_coordinator_service import GroupOptions
-from pylog.server.offsets_file import CommitKey, OffsetsFile
+from pylog.server.offset_metadata_manager import CommitKey, OffsetsFile
 from pylog.server.replica_manager import ServedLogs
 from tests.broker.group_scenarios import SCENARIOS, RandomClassicMembers, RandomMembers
 from tests.broker.group_sides import Side, differences

@@ -174,52 +174,37 @@ class CodecType(click.types.StringParamType):
         return [CompletionItem(label) for label in labels if label.startswith(incomplete.lower())]
 
 
-class TimeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
-    """An instant, as milliseconds since 1970-01-01 UTC."""
+class ParsedType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
+    """What a function makes of a text; its `ValueError` says what is wrong."""
 
-    name = "time"
-
-    def __init__(self, parse: Callable[[str, int], int]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+        self.name = name
         self._parse = parse
 
     def convert(
         self,
-        value: str,
+        value: Any,  # noqa: ANN401 - a text, or what was made of one
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> int:
-        """Return the milliseconds."""
-        try:
-            return self._parse(value, int(time.time() * 1000))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class DurationType(click.ParamType):  # type: ignore[type-arg]  # as of TimeType
-    """A length of time, such as ``15m``, as milliseconds."""
-
-    name = "duration"
-
-    def convert(
-        self,
-        value: str | int,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> int:
-        """Return the milliseconds."""
-        if isinstance(value, int):
+    ) -> Any:  # noqa: ANN401 - as the function
+        """Return what the function makes of a text."""
+        if not isinstance(value, str):
             return value
         try:
-            return pylog.jobs.parse_duration(value)
+            return self._parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 DIRECTORY = LocationType("dir")
-DURATION = DurationType()
+DURATION = ParsedType("duration", pylog.jobs.parse_duration)
 FILE = LocationType("file")
-NOW = TimeType(pylog.jobs.parse_cleanup_time)
-TIME = TimeType(pylog.jobs.parse_time)
+NOW = ParsedType("time", lambda text: pylog.jobs.parse_cleanup_time(text, _now_ms()))
+TIME = ParsedType("time", lambda text: pylog.jobs.parse_time(text, _now_ms()))
 TOPIC = TopicType()
 TOPICS = TopicType(takes_list=True)
 

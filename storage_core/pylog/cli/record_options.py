@@ -14,7 +14,7 @@ import click
 
 import pylog
 from pylog.cli import options
-from pylog.cli.options import FILE, TIME, stored_paths
+from pylog.cli.options import FILE, TIME, ParsedType, stored_paths
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
@@ -187,32 +187,21 @@ def _position(
     return default if offset is None else offset
 
 
-class _KcatOffset(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
-    """A position as kcat's option ``-o`` has it."""
-
-    name = "offset"
-
-    def convert(
-        self,
-        value: str,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | int | pylog.FromEnd:
-        """Return the position."""
-        if value in _WORDS:
-            return _WORDS[value]
-        digits = value.removeprefix("-")
-        # More digits than Kafka's largest offset has could take Python forever.
-        is_short = len(digits) <= len(str(_LARGEST_OFFSET))
-        if not (digits.isascii() and digits.isdecimal() and is_short) or (
-            int(digits) > _LARGEST_OFFSET
-        ):
-            self.fail(f"{value!r} is not beginning, end, an offset, or -N", param, ctx)
-        return pylog.FromEnd(int(digits)) if value.startswith("-") else int(digits)
-
-
 _WORDS = {"beginning": "earliest", "end": "latest"}
 _LARGEST_OFFSET = 2**63 - 1
+
+
+def _kcat_offset(text: str) -> str | int | pylog.FromEnd:
+    """Return a position as kcat's option ``-o`` has it."""
+    if text in _WORDS:
+        return _WORDS[text]
+    digits = text.removeprefix("-")
+    # More digits than Kafka's largest offset has could take Python forever.
+    is_short = len(digits) <= len(str(_LARGEST_OFFSET))
+    if not (digits.isascii() and digits.isdecimal() and is_short) or int(digits) > _LARGEST_OFFSET:
+        raise ValueError(f"{text!r} is not beginning, end, an offset, or -N")
+    return pylog.FromEnd(int(digits)) if text.startswith("-") else int(digits)
+
 
 _Group = TypeVar("_Group", ChosenRecords, WayOfReading)
 
@@ -257,7 +246,7 @@ chosen_records = _packed(
             "-o",
             "offset",
             metavar="OFFSET",
-            type=_KcatOffset(),
+            type=ParsedType("offset", _kcat_offset),
             help="Where to begin in every partition read, as kcat has it: beginning, end, an "
             "offset, or -N for the last N offsets.",
         ),

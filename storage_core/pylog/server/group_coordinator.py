@@ -30,7 +30,7 @@ from pylog.server.consumer_group import (
 )
 from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
 from pylog.server.messages import APIS
-from pylog.server.offsets_file import CommitKey
+from pylog.server.offset_metadata_manager import CommitKey
 from pylog.server.protocol import Errors, RequestParseError, first_times
 
 if TYPE_CHECKING:

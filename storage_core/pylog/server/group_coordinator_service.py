@@ -24,8 +24,7 @@ from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.server.group_config import GroupCoordinatorConfig
 from pylog.server.group_coordinator import GroupCoordinator
-from pylog.server.offset_metadata_manager import OffsetMetadataManager
-from pylog.server.offsets_file import OffsetsFile
+from pylog.server.offset_metadata_manager import OffsetMetadataManager, OffsetsFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence

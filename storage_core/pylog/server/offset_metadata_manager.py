@@ -4,32 +4,88 @@ It begins with what the served directory's ``__consumer_offsets`` says; what is 
 server replaces it, and stays in memory or in the file of ``--offsets``. The directory is never
 changed.
 
-Source: OffsetMetadataManager (Kafka 4.4).
+The file is a segment of ``__consumer_offsets``: v2 batches with the records that a broker writes
+there, a tombstone where offsets are deleted. ``pylog dump`` and ``kafka-dump-log`` read it. Of each
+key the last record counts; the file is rewritten as a whole when it is opened, and when most of it
+is out of date.
+
+==================================== ===========================================================
+step                                 a crash after it leaves
+==================================== ===========================================================
+the first commit, a rewriting        the old file or the new one, whole (`DurableIO`)
+a batch is written at the end        it whole, or part of it: no answer has been sent yet
+the file is synced                   the batch; commits are answered from here on
+==================================== ===========================================================
+
+So nothing but the last batch can be torn. A batch that is broken and has others after it is damage,
+and a file that does not begin with a batch is somebody else's: both are refused and left alone.
+
+Source: OffsetMetadataManager, GroupCoordinatorRecordHelpers.newOffsetCommitRecord (Kafka 4.4).
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pylog.errors import LogStorageError
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    LogLockedError,
+    LogStorageError,
+    SegmentVanishedError,
+)
+from pylog.files.durable_io import DurableIO
+from pylog.files.partition_metadata import ZERO_UUID
+from pylog.internal_topics.consumer_offsets import (
+    CLASSIC_GROUP_MESSAGES,
+    OFFSET_COMMIT,
+    group_records,
+)
 from pylog.internal_topics.group_state import StoredOffset
+from pylog.internal_topics.message_writer import write_message
+from pylog.record.batch_header import (
+    MAGIC_OFFSET,
+    MAGIC_VALUE_V2,
+    RECORD_BATCH_OVERHEAD,
+    peek_entry_size,
+)
+from pylog.record.record_batch import RecordBatch
+from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.server.group_config import GroupError
-from pylog.server.offsets_file import CommitKey
 from pylog.server.protocol import Errors
 
 if TYPE_CHECKING:
+    import os
     import uuid
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pylog.admin.consumer_groups import GroupListing
-    from pylog.server.offsets_file import OffsetsFile
+    from pylog.files.writable_file import WritableFile
 
     Places = dict[tuple[str, int], StoredOffset]
 
 _LOGGER = logging.getLogger(__name__)
+_KEY = CLASSIC_GROUP_MESSAGES["OffsetCommitKey"]
+_VALUE = CLASSIC_GROUP_MESSAGES["OffsetCommitValue"]
+_VALUE_VERSION = _VALUE.versions.stop - 1
+_BATCH_RECORDS = 1_000
+_MAX_BATCH_BYTES = 64 << 20
+"""More than 1,000 records with names and metadata of the longest can have."""
+_LEAST_REWRITTEN_BYTES = 1 << 20
+_GROWTH = 4
+"""The file is rewritten when it is so many times as long as it was."""
 _OFFSET_BYTES = 300
+
+
+class CommitKey(NamedTuple):
+    """What an offset is committed for."""
+
+    group_id: str
+    topic: str
+    partition: int
 
 
 class _Change(NamedTuple):
@@ -160,3 +216,202 @@ class OffsetMetadataManager:
 def _size_of(offset: StoredOffset | None) -> int:
     """Return what an offset takes in memory, about."""
     return 0 if offset is None else _OFFSET_BYTES + len(offset.metadata)
+
+
+class OffsetsFile:
+    """Committed offsets in a file of their own, as a context manager. One thread at a time.
+
+    ``<path>.lock`` keeps other servers out.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], io: DurableIO | None = None) -> None:
+        self.path = str(path)
+        self.offsets: dict[CommitKey, StoredOffset] = {}
+        self._io = io or DurableIO()
+        self._lock: WritableFile | None = None
+        self._file: WritableFile | None = None
+        self._end = 0
+        self._rewritten_bytes = 0
+        self._next_offset = 0
+        self._is_consistent = True
+        self._tombstones: dict[CommitKey, None] = {}
+
+    def __enter__(self) -> Self:
+        lock = self._io.open(f"{self.path}.lock", create=True)
+        try:
+            fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            reason = "another server has this file of offsets: stop it, or give another file"
+            raise LogLockedError(reason, self.path) from error
+        self._lock = lock
+        self._read()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for file in (self._file, self._lock):
+            if file is not None:
+                file.close()
+        self._file = self._lock = None
+
+    def store(self, changes: Mapping[CommitKey, StoredOffset | None]) -> None:
+        """Return when offsets are on the disk; None deletes one.
+
+        After an error they are not, `offsets` is as before, and the next call begins a new file.
+        """
+        limit = max(_LEAST_REWRITTEN_BYTES, _GROWTH * self._rewritten_bytes)
+        if self._file is None or not self._is_consistent or self._end > limit:
+            self._rewrite({**self._tombstones, **self.offsets, **changes})
+        else:
+            self._append(self._file, changes)
+        for key, offset in changes.items():
+            self.offsets.pop(key, None)
+            self._tombstones.pop(key, None)
+            if offset is None:
+                self._tombstones[key] = None
+            else:
+                self.offsets[key] = offset
+
+    @property
+    def deleted(self) -> frozenset[CommitKey]:
+        """What was deleted here, and may be committed in the served directory."""
+        return frozenset(self._tombstones)
+
+    def _append(self, file: WritableFile, changes: Mapping[CommitKey, StoredOffset | None]) -> None:
+        self._is_consistent = False
+        for data in self._batches(changes.items()):
+            # One at a time: a batch that is torn must be the last.
+            file.write_at(self._end, data)
+            file.sync()
+            self._end += len(data)
+        self._is_consistent = True
+
+    def _rewrite(self, last: Mapping[CommitKey, StoredOffset | None]) -> None:
+        """Replace the file by one that has the last record of each key, tombstones, too."""
+        self._is_consistent = False
+        self._next_offset = 0
+        data = b"".join(self._batches(last.items()))
+        self._io.write_atomically(self.path, data)
+        if self._file is not None:
+            self._file.close()
+        self._file = self._io.open(self.path)
+        self._end = self._rewritten_bytes = len(data)
+        self._is_consistent = True
+
+    def _batches(self, changes: Iterable[tuple[CommitKey, StoredOffset | None]]) -> Iterator[bytes]:
+        """Yield records in batches of a bounded size."""
+        records = [(_encoded_key(key), offset) for key, offset in changes]
+        for start in range(0, len(records), _BATCH_RECORDS):
+            builder = RecordBatchBuilder(base_offset=self._next_offset)
+            for key, offset in records[start : start + _BATCH_RECORDS]:
+                value = None if offset is None else _encoded_value(offset)
+                builder.append(max(offset.commit_timestamp, -1) if offset else -1, key, value)
+            self._next_offset = builder.next_offset
+            yield builder.build()
+
+    def _read(self) -> None:
+        """Take in the file, if there is one, and rewrite it."""
+        try:
+            file = self._io.open(self.path)
+        except SegmentVanishedError:
+            return
+        if not file.size():  # replaced as a whole, too, by the first commit
+            file.close()
+            return
+        self._file = file
+        reader = group_records()
+        for batch in self._intact_batches(file):
+            for record in batch.records():
+                try:
+                    found = reader.read(record.key or b"", record.value)
+                except InvalidRecordError as error:
+                    raise self._not_ours(error.reason) from error
+                if found.type_id != OFFSET_COMMIT:
+                    raise self._not_ours(f"a record of type {found.type_id}")
+                self._take(found.key, found.value)
+        self._rewrite({**self._tombstones, **self.offsets})
+
+    def _take(self, key_fields: dict[str, Any], value: dict[str, Any] | None) -> None:
+        key = CommitKey(key_fields["group"], key_fields["topic"], key_fields["partition"])
+        self._tombstones.pop(key, None)
+        self.offsets.pop(key, None)
+        if value is None:
+            self._tombstones[key] = None
+        else:
+            self.offsets[key] = StoredOffset.of(value)
+
+    def _intact_batches(self, file: WritableFile) -> Iterator[RecordBatch]:
+        """Yield all batches but a torn last one."""
+        position, size = 0, file.size()
+        while position < size:
+            try:
+                data = self._read_batch(file, position, size)
+                batch = RecordBatch(data)
+                batch.ensure_valid()
+            except CorruptRecordError as error:
+                if position == 0:
+                    raise self._not_ours(error.reason) from error
+                if not self._is_torn(file, position, size):
+                    reason = (
+                        f"{error.reason}; batches follow it, so it was not cut short by a crash. "
+                        "Repair the file from a copy, or move it away to begin without it"
+                    )
+                    raise CorruptRecordError(reason, self.path, position) from error
+                _LOGGER.warning(
+                    "%s: the last %d bytes were not written as a whole and are dropped; no client "
+                    "was told that they are stored",
+                    self.path,
+                    size - position,
+                )
+                return
+            yield batch
+            position += len(data)
+
+    def _read_batch(self, file: WritableFile, position: int, size: int) -> bytes:
+        head = file.read_at(position, RECORD_BATCH_OVERHEAD)
+        if len(head) < RECORD_BATCH_OVERHEAD:
+            reason = f"only {len(head)} bytes where a batch header should be"
+            raise CorruptRecordError(reason, self.path, position)
+        length = peek_entry_size(head)
+        if length > min(size - position, _MAX_BATCH_BYTES):
+            reason = f"batch of {length} bytes does not end before byte {size}"
+            raise CorruptRecordError(reason, self.path, position)
+        return file.read_at(position, length)
+
+    def _is_torn(self, file: WritableFile, position: int, size: int) -> bool:
+        """Whether no intact batch follows the broken one at ``position``.
+
+        Of a batch that was written last, any part may be missing, its length, too.
+        """
+        if size - position > _MAX_BATCH_BYTES:
+            return False
+        rest = memoryview(file.read_at(position, size - position))
+        for start in range(1, len(rest) - RECORD_BATCH_OVERHEAD + 1):
+            if rest[start + MAGIC_OFFSET] != MAGIC_VALUE_V2:
+                continue
+            try:
+                RecordBatch(rest[start:]).ensure_valid()
+            except LogStorageError:
+                continue
+            return False
+        return True
+
+    def _not_ours(self, reason: str) -> CorruptRecordError:
+        return CorruptRecordError(
+            f"not a file of committed offsets ({reason}): give another one", self.path
+        )
+
+
+def _encoded_key(key: CommitKey) -> bytes:
+    fields = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
+    return OFFSET_COMMIT.to_bytes(2) + write_message(_KEY, fields, 0)
+
+
+def _encoded_value(offset: StoredOffset) -> bytes:
+    fields = {
+        "offset": offset.offset,
+        "leaderEpoch": -1 if offset.leader_epoch is None else offset.leader_epoch,
+        "metadata": offset.metadata,
+        "commitTimestamp": offset.commit_timestamp,
+        "topicId": offset.topic_id or ZERO_UUID,
+    }
+    return _VALUE_VERSION.to_bytes(2) + write_message(_VALUE, fields, _VALUE_VERSION)

@@ -17,8 +17,7 @@ from pylog.errors import InvalidConfigurationError
 from pylog.scheduling.clock import StoppedClock
 from pylog.server.group_config import GroupCoordinatorConfig
 from pylog.server.group_coordinator import GroupCoordinator
-from pylog.server.offset_metadata_manager import OffsetMetadataManager
-from pylog.server.offsets_file import CommitKey, OffsetsFile
+from pylog.server.offset_metadata_manager import CommitKey, OffsetMetadataManager, OffsetsFile
 from pylog.server.protocol import Errors
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import Fault, FaultyIO

@@ -12,7 +12,7 @@ import pytest
 
 from pylog.errors import CorruptRecordError, LogLockedError, LogStorageError
 from pylog.internal_topics.group_state import StoredOffset
-from pylog.server.offsets_file import CommitKey, OffsetsFile
+from pylog.server.offset_metadata_manager import CommitKey, OffsetsFile
 from tests.support.crash_replay import Kind, Names, replay
 from tests.support.recording_io import Fault, FaultyIO, ForgetfulIO, RecordingIO
 
@@ -207,7 +207,7 @@ def test_a_log_of_other_records_is_refused(golden_root: GoldenRoot, tmp_path: Pa
 def test_one_server_at_a_time_has_the_file(tmp_path: Path) -> None:
     path = tmp_path / "offsets"
     code = (
-        "import sys; from pylog.server.offsets_file import OffsetsFile\n"
+        "import sys; from pylog.server.offset_metadata_manager import OffsetsFile\n"
         "with OffsetsFile(sys.argv[1]): pass\n"
     )
     with OffsetsFile(path):
