@@ -154,7 +154,6 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task_partition(partition, self._schema, self._options, of_loss=_OF_LOSS)
 
     def _look(self) -> FollowedDirectory:
-        """Look at what there is now."""
         options = self._options
         if self._followed is None:
             self._followed = pylog.follow(

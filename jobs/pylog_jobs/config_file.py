@@ -248,7 +248,6 @@ def _mapped(
     change: Callable[[tuple[str, ...], str], str],
     keys: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401
-    """Return a value whose texts are changed."""
     if isinstance(value, str):
         return change(keys, value)
     if isinstance(value, dict):

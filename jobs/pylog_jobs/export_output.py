@@ -300,7 +300,6 @@ def _directory_name(name: str, value: str | None) -> str:
 
 
 def _sync_tree(top: Path) -> None:
-    """Have all files and directories on disk."""
     for folder, _, names in os.walk(top):
         for name in names:
             sync(Path(folder, name))

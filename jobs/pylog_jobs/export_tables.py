@@ -72,8 +72,6 @@ def _missing(package: str, extra: str) -> UsageError:
 
 
 class _Table(Output):
-    """What both kinds of table have in common."""
-
     keeps_partition_columns = False
 
     def owned(self) -> AbstractContextManager[None]:

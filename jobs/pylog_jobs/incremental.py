@@ -145,8 +145,6 @@ def shown_range(kind: str, read_range: ReadRange) -> dict[str, str | None]:
 
 
 class _NextRows:
-    """The next rows by a column."""
-
     def __init__(
         self,
         spark: SparkSession,
@@ -483,7 +481,6 @@ def _now_us() -> int:
 
 
 def _identifying(identity: tuple[str, ...]) -> list[Column]:
-    """Return what identifies a row."""
     if identity[0] == WHOLE_ROW:
         return [sf.col(quoted(each)) for each in identity[1:]]
     return [sf.expr(each).alias(f"key{place}") for place, each in enumerate(identity)]

@@ -152,8 +152,6 @@ class RecordFiles:
 
 
 class _File:
-    """A file that is being written."""
-
     def __init__(
         self,
         path: str,

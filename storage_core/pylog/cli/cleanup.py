@@ -24,7 +24,8 @@ def cleanup_lines(
 ) -> Iterator[str]:
     """Yield a table of the topics that change, what went wrong, and the sum."""
     if summary.is_dry_run:
-        yield from config_lines(_decisive_configs(summary))
+        looked_at = {topic: summary.configs.get(topic, ()) for topic in summary.by_topic}
+        yield from _config_lines(looked_at)
     if columns["TOPIC"]:
         yield from aligned_columns(columns, {"TOPIC"})
     yield from failures
@@ -65,13 +66,6 @@ def cleanup_document(
     }
 
 
-def _decisive_configs(
-    summary: RetentionSummary | CompactionSummary,
-) -> dict[str, Sequence[ConfigEntry]]:
-    """Return what the topics are configured to that were looked at."""
-    return {topic: summary.configs.get(topic, ()) for topic in summary.by_topic}
-
-
 _SHOWN_TOPICS = 3
 _NO_LIMITS = ("-1", str(2**63 - 1))
 
@@ -88,7 +82,7 @@ _ORIGINS = {
 }
 
 
-def config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]:
+def _config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]:
     """Yield a table of what decides; topics for which the same is said share a line."""
     topics: dict[ConfigEntry, list[str]] = {}
     for topic, entries in configs.items():
@@ -139,11 +133,5 @@ def removal_json(removal: Removal | None) -> dict[str, Any]:
         return {}
     return {
         "dryRun": True,
-        "removed": {
-            "startOffset": removal.start_offset,
-            "endOffset": removal.end_offset,
-            "records": removal.records,
-            "sizeInBytes": removal.size_bytes,
-            "segments": removal.segments,
-        },
+        "removed": document_of(removal),
     }

@@ -219,8 +219,6 @@ class WholeFishComplete(FishComplete):
 
 
 class _WarningsOnStderr(logging.Handler):
-    """Writes what the library warns of, one line each."""
-
     def emit(self, record: logging.LogRecord) -> None:
         sys.stderr.write(f"{PROGRAM}: warning: {pylog.jobs.printable(record.getMessage())}\n")
 
@@ -249,7 +247,6 @@ def _complete(instruction: str) -> int:
 
 
 def _describe(error: Exception) -> str:
-    """Return what is wrong, in one line."""
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx is not None else PROGRAM
         text = f"{_describe_usage(error)} (see '{where} --help')"

@@ -247,7 +247,6 @@ def _narrow(
 
 
 def _cell_lines(cell: str, width: int) -> list[str]:
-    """Return the lines of a cell."""
     if len(cell) <= width:
         return [cell]
     return textwrap.wrap(cell, width, break_on_hyphens=False)

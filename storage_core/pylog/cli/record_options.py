@@ -72,6 +72,11 @@ class ChosenRecords:
         return _position("end", self.end_offset, self.end_timestamp, "latest")
 
     @property
+    def extent(self) -> dict[str, Any]:
+        """The range as arguments of `pylog.scan` and `pylog.search`."""
+        return {"start": self.start, "end": self.end, "isolation": self.isolation}
+
+    @property
     def names(self) -> list[str]:
         """The topics that were named."""
         return options.names_in(self.topics, self.pattern)
@@ -96,9 +101,7 @@ class ChosenRecords:
             "topics": self.names,
             "partitions": self.partitions,
             "pattern": self.pattern,
-            "start": self.start,
-            "end": self.end,
-            "isolation": self.isolation,
+            **self.extent,
         }
 
     def scan(self, way: WayOfReading, **arguments: Any) -> pylog.results.Scan:  # noqa: ANN401 - of pylog.scan
@@ -108,17 +111,12 @@ class ChosenRecords:
 
     def choice(self) -> tuple[pylog.results.LogDirectory, dict[str, Any]]:
         """Return the directory, and which of its records as arguments of `pylog.scan`."""
-        names, start, end = self.names, self.start, self.end
+        names, extent = self.names, self.extent
         directory = self.directory()
         assign = pylog.jobs.choose_partitions(
             directory, names, self.partitions, pattern=self.pattern
         )
-        return directory, {
-            "assign": assign,
-            "start": start,
-            "end": end,
-            "isolation": self.isolation,
-        }
+        return directory, {"assign": assign, **extent}
 
 
 class EarlierRecords:

@@ -37,8 +37,6 @@ class MemberSubscription(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A partition."""
-
     topic_id: uuid.UUID
     partition: int
 

@@ -418,7 +418,6 @@ class ConsumerGroup:
         return frozenset(names.filter(is_match).to_pylist())
 
     def _update_target(self) -> None:
-        """Let the assignor decide what each member is to have."""
         subscriptions = {
             each.member_id: MemberSubscription(
                 self._topic_ids_of(each), self._target.get(each.member_id, {}), each.instance_id

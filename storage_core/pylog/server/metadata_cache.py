@@ -167,31 +167,24 @@ class MetadataCache:
         }
 
     def _partition(self, topic: Topic, index: int) -> Response:
-        partition = topic.partitions.get(index)
-        if partition is None:
-            return {
-                "errorCode": _LEADER_NOT_AVAILABLE,
-                "partitionIndex": index,
-                "leaderId": _NO_LEADER,
-                "replicaNodes": [self.identity.node_id],
-                "isrNodes": [],
-                "offlineReplicas": [self.identity.node_id],
-                # The admin client of Kafka 3.9 does not expect null here.
-                "eligibleLeaderReplicas": [],
-                "lastKnownElr": [],
-            }
-        return {
+        partition, node = topic.partitions.get(index), self.identity.node_id
+        described = {
             "errorCode": Errors.NONE,
             "partitionIndex": index,
-            "leaderId": self.identity.node_id,
-            # An epoch that is told later may be higher, and none is below -1.
-            "leaderEpoch": partition.leader_epoch if partition.is_loaded else _UNKNOWN_EPOCH,
-            "replicaNodes": [self.identity.node_id],
-            "isrNodes": [self.identity.node_id],
+            "leaderId": node,
+            "replicaNodes": [node],
+            "isrNodes": [node],
             "offlineReplicas": [],
+            # The admin client of Kafka 3.9 does not expect null here.
             "eligibleLeaderReplicas": [],
             "lastKnownElr": [],
         }
+        if partition is None:
+            nobody = {"errorCode": _LEADER_NOT_AVAILABLE, "leaderId": _NO_LEADER, "isrNodes": []}
+            return {**described, **nobody, "offlineReplicas": [node]}
+        # An epoch that is told later may be higher, and none is below -1.
+        epoch = partition.leader_epoch if partition.is_loaded else _UNKNOWN_EPOCH
+        return {**described, "leaderEpoch": epoch}
 
     async def handle_describe_topic_partitions(
         self, request: Request, context: RequestContext

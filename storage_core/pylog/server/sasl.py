@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pylog.internal_topics.message_writer import FileRange
     from pylog.server.kafka_apis import Client, KafkaApis
-    from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
+    from pylog.server.protocol import Api, Handler, Request, Response
 
 _SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS = ("PLAIN", *_SCRAM_HASHES)
@@ -206,15 +206,13 @@ def _fields(text: str) -> dict[str, str]:
 
 def sasl_refusals() -> dict[Api, Handler]:
     """Return the handlers for a connection that need not, or need no longer, authenticate."""
-
-    def refuse_handshake(_request: Request, _context: RequestContext) -> Response:
-        return {"errorCode": Errors.ILLEGAL_SASL_STATE, "mechanisms": []}
-
-    def refuse(_request: Request, _context: RequestContext) -> Response:
-        reason = "SaslAuthenticate request received after successful authentication"
-        return {"errorCode": Errors.ILLEGAL_SASL_STATE, "errorMessage": reason, "authBytes": b""}
-
-    return {APIS["SaslHandshake"]: refuse_handshake, APIS["SaslAuthenticate"]: refuse}
+    error = Errors.ILLEGAL_SASL_STATE
+    reason = "SaslAuthenticate request received after successful authentication"
+    refusal = {"errorCode": error, "errorMessage": reason, "authBytes": b""}
+    return {
+        APIS["SaslHandshake"]: lambda *_: {"errorCode": error, "mechanisms": []},
+        APIS["SaslAuthenticate"]: lambda *_: refusal,
+    }
 
 
 class SaslSession:

@@ -85,8 +85,6 @@ class _TooManyWaitingError(Exception):
 
 
 class _PlainChannel:
-    """A connection without encryption."""
-
     def __init__(self, connection: socket.socket, limits: SocketLimits) -> None:
         self._socket = connection
         self._limits = limits
@@ -155,8 +153,6 @@ def _set(waiter: asyncio.Future[None]) -> None:
 
 
 class _TlsChannel:
-    """An encrypted connection."""
-
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: SocketLimits
     ) -> None:

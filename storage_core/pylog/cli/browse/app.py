@@ -118,12 +118,8 @@ class BrowseApp(App[None]):
         matches: Mapping[int, Match] | None = None,
     ) -> None:
         """Show the records of a partition, from its first one or around an offset."""
-        choice = {
-            "start": self.chosen.start,
-            "end": self.chosen.end,
-            "isolation": self.chosen.isolation,
-        }
-        records = PartitionRecords(self.directory, partition, choice, self.way.arguments())
+        extent, way = self.chosen.extent, self.way.arguments()
+        records = PartitionRecords(self.directory, partition, extent, way)
         self.push_screen(RecordsScreen(self, records, offset, matches or {}))
 
     def search(self, text: str, partition: pylog.TopicPartition | None) -> None:

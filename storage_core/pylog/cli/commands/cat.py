@@ -189,7 +189,6 @@ def cat(
 def _format(
     output_format: str | None, values: str | None, format_text: str | None
 ) -> pylog.jobs.LineFormat:
-    """Return the format of the lines that the options ask for."""
     if format_text is not None:
         if output_format is not None or values is not None:
             raise click.UsageError("-f is a format of its own; leave --format and --values out")

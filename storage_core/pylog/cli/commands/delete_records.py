@@ -95,7 +95,6 @@ def delete_records(
 def _only_offset(
     topic: str | None, partition: int | None, offset: int | None, *, everything: bool
 ) -> dict[pylog.TopicPartition, int | None]:
-    """Return what the options say of one partition."""
     if topic is None or partition is None:
         raise click.UsageError("give --topic and --partition, or --offset-json-file")
     if (offset is None) is not everything:

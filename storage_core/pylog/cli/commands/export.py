@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command
-from pylog.cli.output import announce_compilation, write_summary
+from pylog.cli.output import announce_compilation, document_of, write_summary
 from pylog.cli.record_options import (
     advice_on_damage,
     chosen_records,
@@ -123,10 +123,7 @@ def export(
             progress=bar.show if progress.is_seen() else None,
         )
     document = {
-        "files": [
-            {"path": each.path, "records": each.rows, "sizeInBytes": each.size_bytes}
-            for each in files
-        ],
+        "files": document_of(files, {"rows": "records"}),
         "damagedRanges": len(scan.damage),
     }
     lines = [

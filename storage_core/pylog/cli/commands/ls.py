@@ -160,7 +160,6 @@ def _closing_lines(listing: PartitionListing) -> Iterator[str]:
 
 
 def _document(listing: PartitionListing) -> dict[str, Any]:
-    """Return the whole listing; sizes in bytes."""
     left_out = dict.fromkeys(("log_directory", "errors", "warnings", "is_readable"))
     return {
         "partitions": [

@@ -198,8 +198,6 @@ def _ended_by_sigterm(stop: threading.Event) -> Iterator[None]:
 
 
 class _JsonLines(logging.Handler):
-    """Writes what the library warns of as JSON lines."""
-
     def emit(self, record: logging.LogRecord) -> None:
         _print_json({"level": record.levelname.lower(), "message": record.getMessage()})
 
