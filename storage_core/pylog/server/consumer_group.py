@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from pylog.server.assignors import Assignment
     from pylog.server.group_config import (
-        CoordinatorMetadataImage,
         CoordinatorTimer,
         GroupCoordinatorConfig,
     )
+    from pylog.server.metadata_cache import MetadataCache
     from pylog.server.protocol import RequestContext, Response
 else:
     pa = LazyModule("pyarrow")
@@ -145,7 +145,7 @@ class ConsumerGroup:
         group_id: str,
         config: GroupCoordinatorConfig,
         timer: CoordinatorTimer,
-        image: CoordinatorMetadataImage,
+        image: MetadataCache,
         *,
         epoch: int = _FIRST_EPOCH,
     ) -> None:

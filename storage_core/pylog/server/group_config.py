@@ -1,4 +1,4 @@
-"""What groups are given: limits and times, a timer, the topics; and how a request is refused.
+"""What groups are given: limits and times, and a timer; and how a request is refused.
 
 Source: GroupCoordinatorConfig, OffsetConfig, CoordinatorTimer (Kafka 4.4).
 """
@@ -6,11 +6,11 @@ Source: GroupCoordinatorConfig, OffsetConfig, CoordinatorTimer (Kafka 4.4).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import uuid
-    from collections.abc import Callable, Collection, Hashable
+    import asyncio
+    from collections.abc import Callable, Hashable
 
     from pylog.server.protocol import Errors
 
@@ -55,30 +55,34 @@ class GroupError(Exception):
         self.message = message
 
 
-class CoordinatorTimer(Protocol):
-    """Calls back in the thread of the coordinator."""
+class CoordinatorTimer:
+    """Calls back in the thread of an event loop: one timeout for each key."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._handles: dict[Hashable, asyncio.TimerHandle] = {}
 
     def schedule(self, key: Hashable, delay_ms: int, callback: Callable[[], None]) -> None:
         """Call ``callback`` in ``delay_ms``, in place of what was scheduled under ``key``."""
+        self.cancel(key)
+
+        def run() -> None:
+            del self._handles[key]
+            callback()
+
+        self._handles[key] = self._loop.call_later(delay_ms / 1000, run)
 
     def cancel(self, key: Hashable) -> None:
         """Forget what is scheduled under ``key``, if anything is."""
+        handle = self._handles.pop(key, None)
+        if handle is not None:
+            handle.cancel()
 
     def milliseconds(self) -> int:
         """Return the time of a clock that never jumps."""
+        return int(self._loop.time() * 1000)
 
-
-class CoordinatorMetadataImage(Protocol):
-    """What the coordinator asks about topics."""
-
-    def topic_names(self) -> Collection[str]:
-        """Return the names of all topics that clients may read."""
-
-    def topic_id(self, name: str) -> uuid.UUID | None:
-        """Return a topic's id; None if there is no such topic."""
-
-    def topic_name(self, topic_id: uuid.UUID) -> str | None:
-        """Return a topic's name; None if there is no such topic."""
-
-    def partition_count(self, name: str) -> int:
-        """Return the number after a topic's highest partition; 0 if there is no such topic."""
+    def close(self) -> None:
+        """Forget everything."""
+        for key in list(self._handles):
+            self.cancel(key)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from pylog.admin.consumer_groups import GroupListing
     from pylog.scheduling.clock import Clock
-    from pylog.server.group_config import CoordinatorMetadataImage, CoordinatorTimer
+    from pylog.server.group_config import CoordinatorTimer
+    from pylog.server.metadata_cache import MetadataCache
     from pylog.server.offset_metadata_manager import OffsetMetadataManager
     from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
 
@@ -77,7 +78,7 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        image: CoordinatorMetadataImage,
+        image: MetadataCache,
         timer: CoordinatorTimer,
         offsets: OffsetMetadataManager,
         node: Callable[[RequestContext], Response],

@@ -22,12 +22,12 @@ from pylog.errors import (
 )
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
-from pylog.server.group_config import GroupCoordinatorConfig
+from pylog.server.group_config import CoordinatorTimer, GroupCoordinatorConfig
 from pylog.server.group_coordinator import GroupCoordinator
 from pylog.server.offset_metadata_manager import OffsetMetadataManager, OffsetsFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pylog.admin import consumer_groups
     from pylog.admin.consumer_groups import GroupListing
@@ -66,39 +66,6 @@ class GroupOptions:
                 raise InvalidConfigurationError(reason, self.offsets)
 
 
-class EventLoopTimer:
-    """The timer of an event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._handles: dict[Hashable, asyncio.TimerHandle] = {}
-
-    def schedule(self, key: Hashable, delay_ms: int, callback: Callable[[], None]) -> None:
-        """Call ``callback`` in ``delay_ms``, in place of what was scheduled under ``key``."""
-        self.cancel(key)
-
-        def run() -> None:
-            del self._handles[key]
-            callback()
-
-        self._handles[key] = self._loop.call_later(delay_ms / 1000, run)
-
-    def cancel(self, key: Hashable) -> None:
-        """Forget what is scheduled under ``key``, if anything is."""
-        handle = self._handles.pop(key, None)
-        if handle is not None:
-            handle.cancel()
-
-    def milliseconds(self) -> int:
-        """Return the time of a clock that never jumps."""
-        return int(self._loop.time() * 1000)
-
-    def close(self) -> None:
-        """Forget everything."""
-        for key in list(self._handles):
-            self.cancel(key)
-
-
 class GroupCoordinatorService:
     """Starts and ends a `GroupCoordinator`. One thread, that of the event loop.
 
@@ -119,7 +86,7 @@ class GroupCoordinatorService:
         self._metrics = metrics
         self._metadata = metadata
         self._file: OffsetsFile | None = None
-        self._timer: EventLoopTimer | None = None
+        self._timer: CoordinatorTimer | None = None
         self._loading: asyncio.Task[None] | None = None
         self._is_loaded = asyncio.Event()
         self._coordinator: GroupCoordinator | None = None
@@ -137,7 +104,7 @@ class GroupCoordinatorService:
         if self._options.offsets is not None:
             self._file = OffsetsFile(self._options.offsets)
             self._file.__enter__()
-        self._timer = EventLoopTimer(loop)
+        self._timer = CoordinatorTimer(loop)
         self._coordinator = GroupCoordinator(
             self._metadata,
             self._timer,
@@ -160,7 +127,7 @@ class GroupCoordinatorService:
 
         return handle
 
-    def _count(self, timer: EventLoopTimer) -> None:
+    def _count(self, timer: CoordinatorTimer) -> None:
         self._metrics.groups = self.coordinator.active_group_count
         timer.schedule("count", _COUNT_MS, lambda: self._count(timer))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from pylog.server.group_config import CoordinatorTimer
 from pylog.server.messages import APIS
+from pylog.server.metadata_cache import MetadataCache
 from pylog.server.protocol import RequestContext
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from pylog.internal_topics.schema import Field
 
 
-class ManualTimer:
+class ManualTimer(CoordinatorTimer):
     """Time that passes when a test says so."""
 
     def __init__(self) -> None:
@@ -51,7 +53,7 @@ class ManualTimer:
         self._now_ms = end
 
 
-class Topics:
+class Topics(MetadataCache):
     """Topics by name, with their numbers of partitions; a test may change them."""
 
     def __init__(self, counts: dict[str, int]) -> None:

@@ -143,22 +143,8 @@ def stats(
     if as_json:
         write_json(found.document())
     elif html is None and timeline is None:
-        _print(found, top)
+        sys.stdout.writelines(f"{line}\n" for line in StatisticsText(found, top).lines())
     return exit_status.FINDINGS if found.problems else exit_status.SOUND
-
-
-def _print(found: pylog.results.LogStatistics, top: int) -> None:
-    traits = OutputTraits.of(sys.stdout)
-    width = _WIDTH_ELSEWHERE if traits.width is None else min(_MOST_WIDTH, traits.width)
-    text = StatisticsText(
-        found,
-        width,
-        blocks=can_show_blocks(sys.stdout.encoding),
-        most_topics=top,
-        heading=lambda line: traits.styled(line, BOLD),
-        drawing=lambda bar: traits.styled(bar, GREEN),
-    )
-    sys.stdout.writelines(f"{line}\n" for line in text.lines())
 
 
 _MOST_PARTITIONS = 12
@@ -172,25 +158,16 @@ _INDENT = "  "
 
 
 class StatisticsText:
-    """Lines about `LogStatistics`."""
+    """Lines about `LogStatistics`, as standard output has room for."""
 
-    def __init__(
-        self,
-        found: LogStatistics,
-        width: int,
-        *,
-        blocks: bool,
-        most_topics: int,
-        heading: Callable[[str], str],
-        drawing: Callable[[str], str],
-    ) -> None:
+    def __init__(self, found: LogStatistics, most_topics: int) -> None:
         self._found = found
         self._document = found.document()
-        self._width = width
-        self._blocks = blocks
         self._most_topics = most_topics
-        self._heading = heading
-        self._drawing = drawing
+        self._styled = OutputTraits.of(sys.stdout).styled
+        width = OutputTraits.of(sys.stdout).width
+        self._width = _WIDTH_ELSEWHERE if width is None else min(_MOST_WIDTH, width)
+        self._blocks = can_show_blocks(sys.stdout.encoding)
 
     def lines(self) -> Iterator[str]:
         """Yield all lines."""
@@ -199,7 +176,7 @@ class StatisticsText:
         for topic in topics[: self._most_topics]:
             if topic["batches"]:
                 yield ""
-                yield self._heading(pylog.jobs.printable(topic["topic"]))
+                yield self._styled(pylog.jobs.printable(topic["topic"]), BOLD)
                 yield from self._topic(topic)
         yield ""
         yield from self._closing(topics)
@@ -286,7 +263,7 @@ class StatisticsText:
         if steps is not None:
             yield f"{_INDENT}bytes by the largest timestamp of their batch (UTC)"
             chart, *about = time_chart(steps, blocks=self._blocks)
-            for line in (self._drawing(chart), *about):
+            for line in (self._styled(chart, GREEN), *about):
                 yield f"{_INDENT * 2}{line}"
         spanning = sum(each["spanningBytes"] for each in timed)
         if spanning:
@@ -372,7 +349,7 @@ class StatisticsText:
         width = min(_MOST_BAR, max(_LEAST_BAR, rest))
         highest = max(values) or 1
         for label, value, note in zip(labels, values, notes, strict=True):
-            drawn = self._drawing(bar(value / highest, width, blocks=self._blocks))
+            drawn = self._styled(bar(value / highest, width, blocks=self._blocks), GREEN)
             yield f"{_INDENT * 2}{label.rjust(label_width)} {drawn} {note}".rstrip()
 
     def _closing(self, topics: Sequence[Row]) -> Iterator[str]:
