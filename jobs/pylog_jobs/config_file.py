@@ -60,11 +60,7 @@ class ConfigTable:
 
     def table(self, key: str, keys: Sequence[str]) -> ConfigTable:
         """Return the table ``[key]``; one without keys if it is not there."""
-        values = self._values.get(key, {})
-        place = f"{self._place}: [{key}]"
-        if not isinstance(values, dict):
-            raise self._wrong_type(key, values, dict)
-        return ConfigTable(values, keys, place)
+        return ConfigTable(self._typed(key, dict) or {}, keys, f"{self._place}: [{key}]")
 
     def is_table(self, key: str) -> bool:
         """Whether the key is there and has a table for a value."""
@@ -72,12 +68,8 @@ class ConfigTable:
 
     def text(self, key: str) -> str | None:
         """Return a string, None if the key is not there; an empty one is an error."""
-        value = self._values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self._wrong_type(key, value, str)
-        if not value.strip():
+        value = self._typed(key, str)
+        if value is not None and not value.strip():
             raise self.error(key, "is empty; leave it out if there is none")
         return value
 
@@ -105,19 +97,12 @@ class ConfigTable:
 
     def boolean(self, key: str) -> bool | None:
         """Return true or false, None if the key is not there."""
-        value = self._values.get(key)
-        if value is None or isinstance(value, bool):
-            return value
-        raise self._wrong_type(key, value, bool)
+        return self._typed(key, bool)
 
     def integer(self, key: str, *, at_least: int | None = None) -> int | None:
         """Return a whole number, None if the key is not there."""
-        value = self._values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self._wrong_type(key, value, int)
-        if at_least is not None and value < at_least:
+        value = self._typed(key, int)
+        if value is not None and at_least is not None and value < at_least:
             raise self.error(key, f"is {value}, expected at least {at_least}")
         return value
 
@@ -135,10 +120,7 @@ class ConfigTable:
 
         A name with dots may be quoted or not: TOML makes tables in tables of ``retention.ms = 1``.
         """
-        values = self._values.get(key, {})
-        if not isinstance(values, dict):
-            raise self._wrong_type(key, values, dict)
-        return dict(self._flattened(key, values, ""))
+        return dict(self._flattened(key, self._typed(key, dict) or {}, ""))
 
     def only_one(self, keys: Iterable[str]) -> str | None:
         """Return which of the keys is there, None if none is; an error if several are."""
@@ -171,8 +153,12 @@ class ConfigTable:
                     f"{key}.{whole}", f"is {value!r}, expected a string, number or true or false"
                 )
 
-    def _wrong_type(self, key: str, value: object, expected: type) -> UsageError:
-        return self.error(key, f"is {value!r}, expected {_TYPES[expected]}")
+    def _typed(self, key: str, kind: type[_T]) -> _T | None:
+        value = self._values.get(key)
+        # In Python, true and false are whole numbers.
+        if value is None or (isinstance(value, kind) and type(value) is kind):
+            return value
+        raise self.error(key, f"is {value!r}, expected {_TYPES[kind]}")
 
     def duration(self, key: str) -> str | None:
         """Return a duration as Spark reads it, None if the key is not there."""

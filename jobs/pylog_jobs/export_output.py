@@ -54,7 +54,7 @@ import re
 import shutil
 import socket
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -151,13 +151,15 @@ class Output(Protocol):
     """What every output can do; the order of the methods is that of a run."""
 
     name: str  # for messages
-    keeps_partition_columns: bool  # whether files have the columns that they are partitioned by
+    keeps_partition_columns: bool = False  # whether files have columns that they are partitioned by
 
     def owned(self) -> AbstractContextManager[None]:
         """Have no other process export to it, where it cannot tell at `publish`."""
+        return nullcontext()
 
     def remove_leftovers(self) -> list[str]:
         """Remove what runs left that were not published, where it can be told from other files."""
+        return []
 
     def last_run(self) -> ExportRun | None:
         """Return the newest published run; None if there is none."""
@@ -172,10 +174,8 @@ class Output(Protocol):
         """Have readers see the files, and the next run its offsets, at once; return what to log."""
 
 
-class ExportOutput:
+class ExportOutput(Output):
     """The directory that holds the runs."""
-
-    keeps_partition_columns = False
 
     def __init__(self, path: str) -> None:
         if "://" in path:

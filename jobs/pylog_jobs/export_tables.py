@@ -31,7 +31,6 @@ import struct
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,6 @@ from pylog_jobs.record_files import Folder, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from deltalake import DeltaTable
     from pyiceberg.catalog import Catalog
@@ -71,44 +69,33 @@ def _missing(package: str, extra: str) -> UsageError:
     )
 
 
-class _Table(Output):
-    keeps_partition_columns = False
-
-    def owned(self) -> AbstractContextManager[None]:
-        """Do nothing: a commit fails where another run has committed meanwhile."""
-        return nullcontext()
-
-    def remove_leftovers(self) -> list[str]:
-        """Return nothing: among files of other writers, those of killed runs cannot be told."""
-        return []
-
-    def _ensure_fits(
-        self,
-        wanted: pa.Schema,
-        partition_by: Sequence[str],
-        found: pa.Schema,
-        found_by: Sequence[str],
-    ) -> None:
-        """Raise `UsageError` unless rows of ``wanted`` can be added to the table there is."""
-        for field in wanted:
-            has = found.field(field.name) if field.name in found.names else None
-            if has is None or not _is_like(has.type, field.type):
-                kind = "no such column" if has is None else str(has.type)
-                raise UsageError(
-                    f"{self.name}: column {field.name} has type {field.type} here, and the table "
-                    f"has {kind}; export to another table"
-                )
-        for field in found:
-            if field.name not in wanted.names and not field.nullable:
-                msg = f"{self.name}: column {field.name} of the table must not be null, and no "
-                msg += "record has it; export to another table"
-                raise UsageError(msg)
-        if list(partition_by) != list(found_by):
+def _ensure_fits(
+    name: str,
+    wanted: pa.Schema,
+    partition_by: Sequence[str],
+    found: pa.Schema,
+    found_by: Sequence[str],
+) -> None:
+    """Raise `UsageError` unless rows of ``wanted`` can be added to the table there is."""
+    for field in wanted:
+        has = found.field(field.name) if field.name in found.names else None
+        if has is None or not _is_like(has.type, field.type):
+            kind = "no such column" if has is None else str(has.type)
             raise UsageError(
-                f"{self.name} is partitioned by {', '.join(found_by) or 'nothing'}, and the rows "
-                f"by {', '.join(partition_by) or 'nothing'}; continue with --partition-by of the "
-                "table, or export to another one"
+                f"{name}: column {field.name} has type {field.type} here, and the table "
+                f"has {kind}; export to another table"
             )
+    for field in found:
+        if field.name not in wanted.names and not field.nullable:
+            msg = f"{name}: column {field.name} of the table must not be null, and no "
+            msg += "record has it; export to another table"
+            raise UsageError(msg)
+    if list(partition_by) != list(found_by):
+        raise UsageError(
+            f"{name} is partitioned by {', '.join(found_by) or 'nothing'}, and the rows "
+            f"by {', '.join(partition_by) or 'nothing'}; continue with --partition-by of the "
+            "table, or export to another one"
+        )
 
 
 def _is_like(one: pa.DataType, other: pa.DataType) -> bool:
@@ -122,7 +109,7 @@ def _plain(kind: pa.DataType) -> object:
     return str(kind).removeprefix("large_").replace("_view", "")
 
 
-class DeltaOutput(_Table):
+class DeltaOutput(Output):
     """A Delta table, at a path or a URI; stores are reached as delta-rs says."""
 
     def __init__(self, uri: str) -> None:
@@ -170,8 +157,8 @@ class DeltaOutput(_Table):
                     f"{self.name} has table property {name}={value}, which an export does not "
                     "keep; export to another table"
                 )
-        self._ensure_fits(
-            schema, partition_by, pa.schema(found.to_arrow()), metadata.partition_columns
+        _ensure_fits(
+            self.name, schema, partition_by, pa.schema(found.to_arrow()), metadata.partition_columns
         )
 
     def new_folder(self, number: int) -> Folder:
@@ -305,7 +292,7 @@ def _identifiers(run: ExportRun, before: Mapping[tuple[str, int], Any]) -> dict[
     return found
 
 
-class IcebergOutput(_Table):
+class IcebergOutput(Output):
     """An Iceberg table of a catalog that pyiceberg is configured for."""
 
     keeps_partition_columns = True  # pyiceberg reads the values from the files
@@ -369,7 +356,7 @@ class IcebergOutput(_Table):
             else str(field)
             for field in self._table.spec().fields
         ]
-        self._ensure_fits(schema, partition_by, found.as_arrow(), names)
+        _ensure_fits(self.name, schema, partition_by, found.as_arrow(), names)
 
     def _create(self, schema: pa.Schema, partition_by: Sequence[str]) -> Table:
         self._catalog.create_namespace_if_not_exists(self._identifier[:-1])

@@ -51,10 +51,7 @@ class ClassicGroupState(Enum):
     STABLE = "Stable"
 
 
-_EMPTY = ClassicGroupState.EMPTY
-_PREPARING = ClassicGroupState.PREPARING_REBALANCE
-_COMPLETING = ClassicGroupState.COMPLETING_REBALANCE
-_STABLE = ClassicGroupState.STABLE
+_EMPTY, _PREPARING, _COMPLETING, _STABLE = ClassicGroupState
 
 
 @dataclass(slots=True, eq=False)

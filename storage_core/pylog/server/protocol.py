@@ -117,7 +117,6 @@ class RequestContext:
 class RequestHeader(NamedTuple):
     """What stands before a request."""
 
-    api_key: int
     version: int
     correlation_id: int
     client_id: str | None
@@ -153,7 +152,7 @@ def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHea
             _read(_HEADERS["Tags"], readable, 0)
     except InvalidRecordError as error:
         raise RequestParseError(f"request header cannot be read: {error.reason}") from error
-    return RequestHeader(key, version, first["correlationId"], client_id), api
+    return RequestHeader(version, first["correlationId"], client_id), api
 
 
 def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:
