@@ -192,7 +192,8 @@ def _lines_of_read(options: ReadOptions, columns: Sequence[str]) -> Iterator[str
     yield f"columns:    {', '.join(columns)}"
     if options.table != RECORDS:
         yield f"table:      {options.table}, of whole logs; no predicate is pushed"
-        yield from _lines_of_logs(options)
+        views = options.directory().select(**options.choice)
+        yield f"topics:     {_topics([(view.topic, view.partition) for view in views])}"
         return
     pushed = "nothing" if options.where is None else format_record_filter(options.where)
     yield f"pushed:     {pushed}"
@@ -218,11 +219,6 @@ def _lines_of_read(options: ReadOptions, columns: Sequence[str]) -> Iterator[str
     whole = sum(size for _, _, size in ranges.values())
     shown = pylog.jobs.format_bytes(whole, " ")
     yield f"to read:    {shown} ({whole} bytes) in {len(partitions)} Spark tasks"
-
-
-def _lines_of_logs(options: ReadOptions) -> Iterator[str]:
-    views = options.directory().select(**options.choice)
-    yield f"topics:     {_topics([(view.topic, view.partition) for view in views])}"
 
 
 def _topics(places: Sequence[tuple[str, int]]) -> str:

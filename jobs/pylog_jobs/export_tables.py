@@ -79,7 +79,7 @@ def _ensure_fits(
     """Raise `UsageError` unless rows of ``wanted`` can be added to the table there is."""
     for field in wanted:
         has = found.field(field.name) if field.name in found.names else None
-        if has is None or not _is_like(has.type, field.type):
+        if has is None or _plain(has.type) != _plain(field.type):
             kind = "no such column" if has is None else str(has.type)
             raise UsageError(
                 f"{name}: column {field.name} has type {field.type} here, and the table "
@@ -98,12 +98,8 @@ def _ensure_fits(
         )
 
 
-def _is_like(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether types are the same but for the width of Arrow's offsets and names of list items."""
-    return _plain(one) == _plain(other)
-
-
 def _plain(kind: pa.DataType) -> object:
+    """Return a type without the width of Arrow's offsets and the names of list items."""
     if kind.num_fields:
         return [_plain(kind.field(at).type) for at in range(kind.num_fields)]
     return str(kind).removeprefix("large_").replace("_view", "")

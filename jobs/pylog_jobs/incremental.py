@@ -229,9 +229,6 @@ class _NextRows:
             rows = self._without_remembered(rows, last)
         return Piece(rows, (POSITION, DIGEST), planned, about)
 
-    def _column(self) -> Column:
-        return sf.expr(str(self._incremental.column))
-
     def _value(self) -> Column:
         """Return the position of a row, as an integer."""
         text = f"({self._incremental.column})"
@@ -250,7 +247,8 @@ class _NextRows:
         )
 
     def _within(self, rows: DataFrame, start: int | None, end: int | None) -> DataFrame:
-        column, value, margin = self._column(), self._value(), self._margin
+        column, value = sf.expr(str(self._incremental.column)), self._value()
+        margin = self._margin
         if start is not None:
             rows = rows.where(column >= self._literal(start - margin))
         if end is not None:
@@ -532,17 +530,13 @@ def _next_versions(
     whole = replace(source, options={**source.options, **more}, sql=None)
     rows = read_source(spark, whole, is_stream=False)
     if is_delta and start is not None:
-        rows = _added_of_delta(rows)
+        # What was inserted, or is new after an update.
+        rows = rows.where("_change_type IN ('insert', 'update_postimage')")
+        rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp")
     if source.sql is not None:
         rows = query_over(spark, rows, source.sql)
     found = ReadRange(start, current, None, is_new=True)
     return Piece(rows, (), found, Bookmark(None, VERSION, current))
-
-
-def _added_of_delta(rows: DataFrame) -> DataFrame:
-    """Return the rows that were inserted, or are new after an update."""
-    kept = rows.where("_change_type IN ('insert', 'update_postimage')")
-    return kept.drop("_change_type", "_commit_version", "_commit_timestamp")
 
 
 def _only_path(source: Source) -> str:

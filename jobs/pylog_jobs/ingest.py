@@ -159,17 +159,14 @@ def _backfill(spark: SparkSession, parameters: IngestParameters, stop: StopReque
             _LOGGER.error("window %s: %s", config.window, text)  # noqa: TRY400 - one line
             done.append({**window, "error": text})
             return Outcome(status_of(error), {**about, "rows": rows, "error": text})
-        done.append({**window, **_of_window(outcome)})
+        names = ("rows", "alreadyCommitted", "inputMissing", "dryRun")
+        said = {name: outcome.summary[name] for name in names if name in outcome.summary}
+        done.append({**window, **said})
         written = outcome.summary.get("rows", 0)
         rows += written if isinstance(written, int) else 0
         if outcome.summary.get("inputMissing"):
             _LOGGER.info("window %s has no input yet", config.window)
     return Outcome(DONE, {**about, "rows": rows}, _reads(first))
-
-
-def _of_window(outcome: Outcome) -> dict[str, object]:
-    names = ("rows", "alreadyCommitted", "inputMissing", "dryRun")
-    return {name: outcome.summary[name] for name in names if name in outcome.summary}
 
 
 def _run_window(spark: SparkSession, parameters: IngestParameters, stop: StopRequest) -> Outcome:

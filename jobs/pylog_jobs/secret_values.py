@@ -78,16 +78,14 @@ class SecretValues:
         hidden: object = value
         if isinstance(value, str):
             hidden = value
-            for secret in self._longest_first():
+            # The longest first, since another may be a part of it.
+            for secret in sorted(self._references, key=lambda each: (-len(each), each)):
                 hidden = hidden.replace(secret, self._references[secret])
         elif isinstance(value, dict):
             hidden = {self.hide(name): self.hide(each) for name, each in value.items()}
         elif isinstance(value, (list, tuple)):
             hidden = [self.hide(each) for each in value]
         return hidden  # type: ignore[return-value]  # of the same shape
-
-    def _longest_first(self) -> list[str]:
-        return sorted(self._references, key=lambda each: (-len(each), each))
 
 
 def has_reference(value: object) -> bool:

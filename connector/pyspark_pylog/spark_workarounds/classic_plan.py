@@ -195,7 +195,8 @@ def instant(microseconds: int) -> dt.datetime | None:
 def find_clock(filtered: DataFrame) -> Clock:
     """Return how the conditions of ``filtered``, a DataFrame of filters alone, ask the clock."""
     plan = filtered._jdf.queryExecution().analyzed()
-    pattern = _current_like(filtered)
+    jvm: Any = filtered.sparkSession._jvm
+    pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
     asked = False
     for condition in _conditions(plan):
         if condition.containsPattern(pattern):
@@ -204,11 +205,6 @@ def find_clock(filtered: DataFrame) -> Clock:
                 return Clock.UNKNOWN
         asked = asked or _WORDS.search(str(condition.toString())) is not None
     return Clock.GROWING if asked else Clock.NOT_ASKED
-
-
-def _current_like(frame: DataFrame) -> Any:  # noqa: ANN401 - of the JVM
-    jvm: Any = frame.sparkSession._jvm
-    return jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
 
 
 def _conditions(plan: Any) -> Iterator[Any]:  # noqa: ANN401 - of the JVM

@@ -103,9 +103,9 @@ def _plan(frame: DataFrame) -> Any:  # noqa: ANN401 - a protocol buffer
 def _is_repeatable(message: Any) -> bool:  # noqa: ANN401 - a protocol buffer
     """Whether a condition says the same of a row, whichever other rows there are."""
     match message.DESCRIPTOR.name:
-        case "UnresolvedFunction" | "CallFunction" if _is_random(message.function_name):
+        case "UnresolvedFunction" | "CallFunction" if message.function_name.lower() in _RANDOM:
             return False
-        case "ExpressionString" if _may_be_random(message.expression):
+        case "ExpressionString" if _CALL.search(text := message.expression) or _HIDING.search(text):
             return False
         case "CommonInlineUserDefinedFunction" if not message.deterministic:
             return False
@@ -218,13 +218,3 @@ def _names_of(expression: Any) -> set[str] | None:  # noqa: ANN401 - a protocol 
     words = {word.lower() for word in _WORD.findall(text)}
     # All columns, or a query, which may say so.
     return None if "*" in text or "select" in words else words
-
-
-def _is_random(function: str) -> bool:
-    """Whether a function's result does not depend on its arguments alone, or may not."""
-    return function.lower() in _RANDOM
-
-
-def _may_be_random(text: str) -> bool:
-    """Whether the text of a condition may call such a function."""
-    return _CALL.search(text) is not None or _HIDING.search(text) is not None

@@ -77,7 +77,8 @@ class RecordView:
         lines = list(map(self._line, records))
         if self._is_aligned:
             self._align(lines)
-        return memoryview("".join(map(_joined, lines)).encode())
+        texts = (f"{line.date}{' '.join([*line.columns, *line.rest])}\n" for line in lines)
+        return memoryview("".join(texts).encode())
 
     def _line(self, record: _Record) -> _Line:
         styled = self._traits.styled
@@ -121,10 +122,6 @@ class RecordView:
             at = end
         parts.append((text[at:], style))
         return "".join(self._traits.styled(shown(part), style) for part, style in parts)
-
-
-def _joined(line: _Line) -> str:
-    return f"{line.date}{' '.join([*line.columns, *line.rest])}\n"
 
 
 def shown(text: str) -> str:

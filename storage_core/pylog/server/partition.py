@@ -320,7 +320,7 @@ class Partition:
             if found is not None:
                 return found
             index += 1
-        self._ensure_end_is_known()
+        self.view.next_offset  # noqa: B018 - for its error: what follows is damage
         return _NOTHING
 
     def _read_segment(
@@ -367,10 +367,6 @@ class Partition:
         if offset >= known.undecided_offset:
             raise known.error
         return known.undecided_offset
-
-    def _ensure_end_is_known(self) -> None:
-        """Raise `CorruptRecordError` if what follows the last whole batch is damage."""
-        self.view.next_offset  # noqa: B018 - for its error
 
     def prove(self, offset: int, max_bytes: int, *, is_committed: bool) -> None:
         """Have a look at what `read` needs; `NotWalkedError` if the log must be read first."""

@@ -10,7 +10,7 @@ import json
 import textwrap
 from enum import StrEnum
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.text import Text
@@ -132,7 +132,9 @@ class RecordTree(Tree[Any]):
             about += f", the first {format_bytes(len(content))} here: {more}"
         heading = Text.assemble((name, "bold"), (about, "dim"))
         if self._view is ValueView.HEX:
-            return heading, partial(_hex_lines, content, self._hex_width())
+            is_wide = self.size.width >= _WIDTH_FOR_HEX
+            width = _HEX_WIDTH if is_wide else _NARROW_HEX_WIDTH
+            return heading, partial(_hex_lines, content, width)
         if self._view is ValueView.JSON:
             found = _parsed(content)
             if isinstance(found, _JsonObject | list):
@@ -163,9 +165,6 @@ class RecordTree(Tree[Any]):
             if at >= len(text):
                 return
 
-    def _hex_width(self) -> int:
-        return _HEX_WIDTH if self.size.width >= _WIDTH_FOR_HEX else _NARROW_HEX_WIDTH
-
     def _add(self, node: TreeNode[Any], branches: Rest, *, expands: bool = False) -> None:
         """Add the next nodes under ``node``, and one that stands for the rest."""
         for label, under in islice(branches, _NODES_AT_ONCE):
@@ -187,16 +186,11 @@ class RecordTree(Tree[Any]):
         elif under is not None and node.parent is not None:
             (first, rest), parent = under, node.parent
             node.remove()
-            self._add(parent, _chained(first, rest))
+            self._add(parent, chain([first], rest))
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Any]) -> None:
         """Make what is under the node."""
         self._fill(event.node)
-
-
-def _chained(first: Branch, rest: Rest) -> Rest:
-    yield first
-    yield from rest
 
 
 def _record_of(batch: pa.RecordBatch, most_bytes: int) -> dict[str, Any]:

@@ -393,7 +393,9 @@ def box_lines(
 ) -> Iterator[str]:
     """Yield the lines of a table, and how many rows and columns it has; None is a null."""
     room = traits.width or 0
-    kept = _ends((_cut(cells, room) for cells in rows), _ROWS_AT_AN_END)
+    # No more of a cell than a terminal has room for, so that memory stays small.
+    cut = ([None if cell is None else shortened(cell, room) for cell in cells] for cells in rows)
+    kept = _ends(cut, _ROWS_AT_AN_END)
     widths = _natural_widths(columns, [*kept.first, *kept.last])
     places = _columns_that_fit(widths, room)
     if len(places) < len(columns):
@@ -425,11 +427,6 @@ def box_lines(
 
 def _number(count: int, shown: int, thing: str) -> str:
     return counted(count, thing) + (f" ({shown} shown)" if shown < count else "")
-
-
-def _cut(cells: Cells, room: int) -> Cells:
-    """Keep no more of a cell than a terminal has room for, so that memory stays small."""
-    return [None if cell is None else shortened(cell, room) for cell in cells]
 
 
 def _ends(rows: Iterable[Cells], most: int) -> _Rows:

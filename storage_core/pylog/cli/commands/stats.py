@@ -188,7 +188,10 @@ class StatisticsText:
             "SIZE": [format_bytes(each["sizeInBytes"]) for each in topics],
             "RECORDS": [_records(each) for each in topics],
             "BATCHES": [f"{each['batches']:,}" for each in topics],
-            "RECORDS/BATCH": [_mean(each["records"], _counted_batches(each)) for each in topics],
+            "RECORDS/BATCH": [
+                _mean(each["records"], each["batches"] - each["uncountedBatches"])
+                for each in topics
+            ],
             "BYTES/BATCH": [_mean(each["bytes"], each["batches"]) for each in topics],
         }
         if any(each["liveBytes"] is not None for each in topics):
@@ -371,10 +374,6 @@ class StatisticsText:
         if self._document["read"] == "headers":
             parts.append("only headers were read (--sample: keys, savings; --full: checksums too)")
         yield ", ".join(parts)
-
-
-def _counted_batches(row: Row) -> int:
-    return int(row["batches"] - row["uncountedBatches"])
 
 
 def _records(row: Row) -> str:
