@@ -41,17 +41,12 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.cancel: Callable[[], None] | None = None
-        self._received: signal.Signals | None = None
+        self.received: signal.Signals | None = None
         self._event = threading.Event()
-
-    @property
-    def received(self) -> signal.Signals | None:
-        """The signal, None if there was none."""
-        return self._received
 
     def request(self, number: signal.Signals) -> None:
         """Ask the job to end."""
-        self._received = number
+        self.received = number
         self._event.set()
 
     def wait(self, seconds: float) -> bool:
@@ -60,8 +55,8 @@ class StopRequest:
 
     def ensure_not_requested(self) -> None:
         """Return if the job may go on with its next step."""
-        if self._received is not None:
-            raise StoppedError(self._received)
+        if self.received is not None:
+            raise StoppedError(self.received)
 
 
 class StoppableWork(Generic[_T]):

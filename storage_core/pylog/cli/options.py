@@ -219,7 +219,6 @@ _HELP = (
 
 def stored_paths(
     *,
-    metavar: str = "PATH",
     help_text: str,
     type: click.ParamType,  # type: ignore[type-arg]  # noqa: A002 - click's name
     required: bool = True,
@@ -227,7 +226,7 @@ def stored_paths(
     """Give a command the argument ``paths``, and ``--storage-option``."""
     takes_paths = argument(
         "paths",
-        metavar=metavar,
+        metavar="PATH",
         nargs=-1,
         required=required,
         type=type,

@@ -62,6 +62,11 @@ def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({
     return document
 
 
+def tell(kind: str, *texts: object) -> None:
+    """Print lines for people to stderr, each of them a note, a warning or an error."""
+    sys.stderr.writelines(f"pylog: {kind}: {pylog.jobs.printable(str(each))}\n" for each in texts)
+
+
 def known(value: int | None, otherwise: str = "-") -> str:
     """Return a number as tables have it."""
     return otherwise if value is None else str(value)

@@ -80,12 +80,12 @@ class BrokerServer:
         served: ServedLogs,
         listener: Listener,
         server_properties: ServerProperties | None,
-        group_options: GroupOptions | None = None,
+        group_options: GroupOptions,
     ) -> None:
         self.metrics = Metrics()
         self.address = ""
         self.metrics_address: str | None = None
-        self._group_options = group_options or GroupOptions()
+        self._group_options = group_options
         self._group_options.ensure_outside(served.paths)
         self._served_paths, self._server_properties = served.paths, server_properties
         self._replicas = ReplicaManager(served)

@@ -57,8 +57,7 @@ class OffsetLookups:
         if is_committed:
             self._ensure_walked(request)
         asked = Counter(
-            (name, each["partitionIndex"])
-            for name, each in each_partition(request["topics"], "name")
+            (name, each["partitionIndex"]) for name, each in each_partition(request["topics"])
         )
 
         def answer(topic: str, partition: dict[str, Any]) -> Response:
@@ -81,7 +80,7 @@ class OffsetLookups:
 
     def _ensure_walked(self, request: Request) -> None:
         """Raise `NotWalkedError` before anything is looked up: after a walk, all is asked again."""
-        for name, each in each_partition(request["topics"], "name"):
+        for name, each in each_partition(request["topics"]):
             with suppress(PartitionError, LogStorageError):
                 self._replicas.partition(name, each["partitionIndex"]).find_last_stable_offset()
 

@@ -203,10 +203,8 @@ def first_times(
         seen.add(name)
 
 
-def each_partition(
-    topics: list[dict[str, Any]], name: str = "topic"
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def each_partition(topics: list[Request]) -> Iterator[tuple[str, Request]]:
     """Yield each partition of a request with its topic's name."""
     for topic in topics:
         for partition in topic["partitions"]:
-            yield topic[name], partition
+            yield topic["name"], partition

@@ -56,7 +56,7 @@ class _Columns(NamedTuple):
 class RecordTable(Widget, can_focus=True):
     """Rows of one partition, with a cursor and a scroll bar.
 
-    Invariant: ``_rows`` cover ``[_loaded.start_offset, _loaded.end_offset)`` without holes, and
+    Invariant: ``_rows`` cover ``[loaded.start_offset, loaded.end_offset)`` without holes, and
     ``_top`` and ``_cursor`` are places in them. What threads read comes back as messages of a
     generation; those from before a jump are dropped.
     """
@@ -103,7 +103,7 @@ class RecordTable(Widget, can_focus=True):
         self.records = records
         self._matches = matches  # by offset
         self.damaged_offsets: set[int] = set()  # that somebody has found
-        self._loaded = Window(0, 0, [])
+        self.loaded = Window(0, 0, [])  # what is in memory
         self._top = self._cursor = 0
         self._generation = 0
         self._reading: set[str] = set()
@@ -113,17 +113,12 @@ class RecordTable(Widget, can_focus=True):
     @property
     def row(self) -> Row | None:
         """The row that the cursor is on."""
-        return self._loaded.rows[self._cursor] if self._loaded.rows else None
+        return self.loaded.rows[self._cursor] if self.loaded.rows else None
 
     @property
     def is_reading(self) -> bool:
         """Whether rows are on their way."""
         return bool(self._reading)
-
-    @property
-    def loaded(self) -> Window:
-        """What is in memory."""
-        return self._loaded
 
     @property
     def _height(self) -> int:
@@ -133,7 +128,7 @@ class RecordTable(Widget, can_focus=True):
 
     def go_to(self, offset: int) -> None:
         """Put the cursor on the row of an offset, or the one after it."""
-        loaded = self._loaded
+        loaded = self.loaded
         if loaded.rows and loaded.start_offset <= offset < loaded.end_offset:
             self._put_cursor_at(offset)
             self._moved()
@@ -144,7 +139,7 @@ class RecordTable(Widget, can_focus=True):
         """Forget all rows: the log has changed."""
         self._generation += 1
         self._reading.clear()
-        self._loaded = Window(0, 0, [])
+        self.loaded = Window(0, 0, [])
 
     def _jump(self, read: Callable[[], Window], to: int) -> None:
         self._generation += 1
@@ -179,41 +174,41 @@ class RecordTable(Widget, can_focus=True):
         if window is None:
             return
         if message.where == "instead":
-            self._loaded = window
+            self.loaded = window
             self._top = -self._height  # on no row: the cursor comes into the middle
             self._put_cursor_at(message.to)
-        elif message.where == "after" and window.start_offset == self._loaded.end_offset:
+        elif message.where == "after" and window.start_offset == self.loaded.end_offset:
             self._append(window)
-        elif message.where == "before" and window.end_offset == self._loaded.start_offset:
+        elif message.where == "before" and window.end_offset == self.loaded.start_offset:
             self._prepend(window)
         self._moved()
 
     def _append(self, window: Window) -> None:
-        self._loaded = joined(self._loaded, window)
-        self._forget_first(len(self._loaded.rows) - MOST_ROWS)
+        self.loaded = joined(self.loaded, window)
+        self._forget_first(len(self.loaded.rows) - MOST_ROWS)
         self._move_by(0)
 
     def _prepend(self, window: Window) -> None:
-        before = len(self._loaded.rows)
-        self._loaded = joined(window, self._loaded)
-        added = len(self._loaded.rows) - before
+        before = len(self.loaded.rows)
+        self.loaded = joined(window, self.loaded)
+        added = len(self.loaded.rows) - before
         self._top += added
         self._cursor += added
         self._move_by(0)
-        if len(self._loaded.rows) > MOST_ROWS:
-            kept = self._loaded.rows[:MOST_ROWS]
-            self._loaded = Window(self._loaded.start_offset, kept[-1].end_offset, kept)
+        if len(self.loaded.rows) > MOST_ROWS:
+            kept = self.loaded.rows[:MOST_ROWS]
+            self.loaded = Window(self.loaded.start_offset, kept[-1].end_offset, kept)
 
     def _forget_first(self, count: int) -> None:
         if count > 0:
-            kept = self._loaded.rows[count:]
-            self._loaded = Window(kept[0].offset, self._loaded.end_offset, kept)
+            kept = self.loaded.rows[count:]
+            self.loaded = Window(kept[0].offset, self.loaded.end_offset, kept)
             self._top = max(self._top - count, 0)
             self._cursor = max(self._cursor - count, 0)
 
     def _read_on(self) -> None:
         """Read what comes next where the cursor is near an end of what is there."""
-        loaded, records = self._loaded, self.records
+        loaded, records = self.loaded, self.records
         if not loaded.rows or "instead" in self._reading:
             return
         margin = _READ_AHEAD_ROWS + self._height
@@ -225,7 +220,7 @@ class RecordTable(Widget, can_focus=True):
     # Moving
 
     def _put_cursor_at(self, offset: int) -> None:
-        rows = self._loaded.rows
+        rows = self.loaded.rows
         place = bisect_right(rows, offset, key=lambda row: row.offset) - 1
         if 0 <= place < len(rows) - 1 and rows[place].end_offset <= offset:
             place += 1
@@ -235,7 +230,7 @@ class RecordTable(Widget, can_focus=True):
 
     def _moved(self) -> None:
         """Keep the cursor on the screen, and tell."""
-        last = len(self._loaded.rows) - 1
+        last = len(self.loaded.rows) - 1
         self._cursor = min(max(self._cursor, 0), max(last, 0))
         lowest = self._cursor - self._height + 1
         self._top = max(min(max(self._top, lowest), self._cursor, last - self._height + 1), 0)
@@ -246,7 +241,7 @@ class RecordTable(Widget, can_focus=True):
     def _move_by(self, rows: int) -> None:
         """Move the cursor by this and what is pending, as far as there are rows; keep the rest."""
         wanted = self._cursor + self._pending_rows + rows
-        self._cursor = min(max(wanted, 0), max(len(self._loaded.rows) - 1, 0))
+        self._cursor = min(max(wanted, 0), max(len(self.loaded.rows) - 1, 0))
         self._pending_rows = min(max(wanted - self._cursor, -MOST_ROWS), MOST_ROWS)
 
     def action_move(self, rows: int) -> None:
@@ -272,7 +267,7 @@ class RecordTable(Widget, can_focus=True):
     def action_damage(self, step: int) -> None:
         """Go to the next damage, of the rows that have been read and of what the doctor found."""
         at = -1 if self.row is None else self.row.offset
-        offsets = {row.offset for row in self._loaded.rows if row.is_damage} | self.damaged_offsets
+        offsets = {row.offset for row in self.loaded.rows if row.is_damage} | self.damaged_offsets
         following = sorted(offset for offset in offsets if (offset - at) * step > 0)
         if following:
             self.go_to(following[0] if step > 0 else following[-1])
@@ -341,14 +336,14 @@ class RecordTable(Widget, can_focus=True):
         place = self._top + y - 1
         if y == 0:
             line = self._heading()
-        elif 0 <= place < len(self._loaded.rows):
-            line = self._line(self._loaded.rows[place])
+        elif 0 <= place < len(self.loaded.rows):
+            line = self._line(self.loaded.rows[place])
         else:
-            is_empty = y == 1 and not self._loaded.rows
+            is_empty = y == 1 and not self.loaded.rows
             about = "reading…" if self._reading else "no record here"
             line = Text(about if is_empty else "", "dim")
         segments: Iterable[Segment] = fitted(line, max(width - 1, 0)).render(self.app.console)
-        if y and place == self._cursor and self._loaded.rows:
+        if y and place == self._cursor and self.loaded.rows:
             name = "cursor" if self.has_focus else "cursor-elsewhere"
             style = self.get_component_rich_style(f"record-table--{name}")
             segments = Segment.apply_style(segments, post_style=style)
@@ -380,7 +375,7 @@ class RecordTable(Widget, can_focus=True):
 
     def _scroll_bar(self, y: int) -> Text:
         """Return the bar's part in a line: where the offsets on the screen are in the log."""
-        records, rows = self.records, self._loaded.rows
+        records, rows = self.records, self.loaded.rows
         span = records.end_offset - records.start_offset
         if not rows or span <= 0 or y == 0:
             return Text(" ")

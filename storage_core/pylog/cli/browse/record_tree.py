@@ -70,16 +70,11 @@ class RecordTree(Tree[Any]):
         super().__init__("")
         self.show_root = False
         self.guide_depth = 2
-        self._view = ValueView.JSON
+        self.value_view = ValueView.JSON  # how key and value are shown
         self._record: dict[str, Any] | None = None
         self._most_bytes = SHOWN_BYTES
 
-    @property
-    def value_view(self) -> ValueView:
-        """How key and value are shown."""
-        return self._view
-
-    def show_record(self, batch: pa.RecordBatch | None, most_bytes: int = SHOWN_BYTES) -> None:
+    def show_record(self, batch: pa.RecordBatch | None, most_bytes: int) -> None:
         """Show the one record of a batch, of key, value and headers at most so many bytes."""
         self._most_bytes = most_bytes
         self._record = None if batch is None else _record_of(batch, most_bytes)
@@ -97,7 +92,7 @@ class RecordTree(Tree[Any]):
 
     def next_view(self) -> None:
         """Show key and value in the next way."""
-        self._view = self._view.following
+        self.value_view = self.value_view.following
         self._show()
 
     def _show(self) -> None:
@@ -131,11 +126,11 @@ class RecordTree(Tree[Any]):
             more = "l shows more" if self._most_bytes < MOST_BYTES else "the most that is shown"
             about += f", the first {format_bytes(len(content))} here: {more}"
         heading = Text.assemble((name, "bold"), (about, "dim"))
-        if self._view is ValueView.HEX:
+        if self.value_view is ValueView.HEX:
             is_wide = self.size.width >= _WIDTH_FOR_HEX
             width = _HEX_WIDTH if is_wide else _NARROW_HEX_WIDTH
             return heading, partial(_hex_lines, content, width)
-        if self._view is ValueView.JSON:
+        if self.value_view is ValueView.JSON:
             found = _parsed(content)
             if isinstance(found, _JsonObject | list):
                 return heading, partial(_members, found)

@@ -11,7 +11,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format
+from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format, tell
 from pylog.cli.record_options import (
     EarlierRecords,
     advice_on_damage,
@@ -179,9 +179,9 @@ def cat(
         else:
             row_count = _print(scan, lines, earlier)
     if not row_count and (where is not None or chosen.is_restricted):
-        sys.stderr.write(f"pylog: note: {nothing_matched(scan)}\n")
+        tell("note", nothing_matched(scan))
     if note := earlier.note():
-        sys.stderr.write(f"pylog: note: {note}\n")
+        tell("note", note)
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
 
@@ -303,7 +303,7 @@ def follow_records(
         # Whoever reads the output sees what is there, however long nothing follows.
         output.flush()
         if is_first_look and not records.partitions:
-            sys.stderr.write("pylog: note: nothing to print is there yet; waiting for it\n")
+            tell("note", "nothing to print is there yet; waiting for it")
         is_first_look = False
         sleep(LOOK_EVERY_SECONDS)
     # Each has been named on stderr when it was found.

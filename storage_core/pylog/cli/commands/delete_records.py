@@ -73,9 +73,12 @@ def delete_records(
         offsets = pylog.jobs.read_offset_json_file(offset_file)
     else:
         offsets = _only_offset(topic, partition, offset, everything=everything)
-    act = pylog.jobs.plan_record_deletion if dry_run else pylog.delete_records
     try:
-        starts = act(directory, offsets, **of_library)
+        starts = (
+            pylog.jobs.plan_record_deletion(directory, offsets, **of_library)
+            if dry_run
+            else pylog.delete_records(directory, offsets, **of_library)
+        )
     except OffsetAboveHighWatermarkError as error:
         error.add_note("nothing has been changed")
         raise

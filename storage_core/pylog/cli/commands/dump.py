@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, TIME, command, stored_paths
-from pylog.cli.output import announce_compilation, printable_lines, write_whole
+from pylog.cli.output import announce_compilation, printable_lines, tell, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,8 +237,7 @@ def _report(dumped: pylog.results.Dump, *, as_json: bool) -> int:
     """Say on stderr what is wrong, and return the exit status."""
     sys.stdout.flush()
     for report in dumped.reports:
-        for reason in report.errors:
-            sys.stderr.write(f"pylog: error: {pylog.jobs.printable(reason)}\n")
+        tell("error", *report.errors)
     if not as_json:
         for text in dumped.texts():
             sys.stderr.write(f"{pylog.jobs.printable(text)}\n")

@@ -12,7 +12,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import TIME, command
-from pylog.cli.output import aligned_columns, document_of, known, write_json
+from pylog.cli.output import aligned_columns, document_of, known, tell, write_json
 from pylog.cli.style import OutputTraits
 from pylog.text.words import counted
 
@@ -129,10 +129,8 @@ def groups(
         )
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
-    for line in _notes(listing):
-        sys.stderr.write(f"pylog: note: {pylog.jobs.printable(line)}\n")
-    for line in _left_out(listing):
-        sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(line)}\n")
+    tell("note", *_notes(listing))
+    tell("warning", *_left_out(listing))
     unreadable = listing.unreadable_records + listing.unreadable_share_records
     is_sound = not listing.errors and not unreadable
     return exit_status.SOUND if is_sound else exit_status.FINDINGS

@@ -15,6 +15,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import FILE, TIME, command
+from pylog.cli.output import tell
 from pylog.cli.progress import is_seen
 from pylog.text.words import counted, format_bytes
 
@@ -222,9 +223,7 @@ def _print_start(
     server: BrokerServer, arguments: dict[str, Any], *, as_json: bool, is_open: bool
 ) -> None:
     if arguments["allow_remote"] and is_open and not as_json:
-        sys.stderr.write(
-            "pylog: warning: everyone who reaches this address can read all served topics\n"
-        )
+        tell("warning", "everyone who reaches this address can read all served topics")
     if as_json:
         _print_json(
             {

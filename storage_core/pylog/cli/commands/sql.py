@@ -86,10 +86,12 @@ def sql(
     way: WayOfReading,
     *,
     query: str,
+    mode: str,
+    check_crc: bool,
+    check_keys: bool,
     trust_batch_timestamps: bool,
     as_csv: bool,
     as_json: bool,
-    **of_library: Any,  # noqa: ANN401 - options that `pylog.duckdb.LogDatabase` has, too
 ) -> int:
     r"""Query records and the structure of logs in SQL.
 
@@ -134,7 +136,8 @@ def sql(
     directory, choice = chosen.choice()
     if trust_batch_timestamps:
         choice["where"] = pylog.RecordFilter(trusts_batch_timestamps=True)
-    with database_of(directory, **choice, **way.arguments(), **of_library) as database:
+    checks = {"check_crc": check_crc, "check_keys": check_keys}
+    with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
         announce_compilation()
         with stopped_by(database.interrupt), progress.ProgressBar("querying", None) as bar:
             if progress.is_wanted():

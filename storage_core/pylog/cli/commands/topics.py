@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, write_json
+from pylog.cli.output import document_of, known, tell, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,9 +52,8 @@ def topics(
     else:
         sys.stdout.writelines(f"{line}\n" for line in topic_lines(described))
         sys.stdout.flush()
-        sys.stderr.write(f"pylog: note: {where_from(described)}\n")
-    for error in described.errors:
-        sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(str(error))}\n")
+        tell("note", _where_from(described))
+    tell("warning", *described.errors)
     return exit_status.FINDINGS if described.errors else exit_status.SOUND
 
 
@@ -73,7 +72,7 @@ def topic_lines(described: TopicDescription) -> Iterator[str]:
         )
 
 
-def where_from(described: TopicDescription) -> str:
+def _where_from(described: TopicDescription) -> str:
     """Return a line that says what the topics are known from."""
     if described.metadata_path is None:
         return "no __cluster_metadata-0 is here: this is what directories alone tell"

@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DURATION, command
-from pylog.cli.output import aligned_columns, document_of, known, write_json
+from pylog.cli.output import aligned_columns, document_of, known, tell, write_summary
 from pylog.cli.style import OutputTraits
 from pylog.text.words import counted, duration_text, format_bytes, time_text
 
@@ -78,16 +78,10 @@ def transactions(
             progress=bar.show if progress.is_seen() else None,
             **of_library,
         )
-    if as_json:
-        write_json(_document(listing))
-    else:
-        lines = transaction_lines(listing, OutputTraits.of(sys.stdout).width)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    sys.stdout.flush()
-    for stale in listing.stale:
-        sys.stderr.write(f"pylog: note: {pylog.jobs.printable(str(stale))}\n")
-    for error in listing.errors:
-        sys.stderr.write(f"pylog: warning: {pylog.jobs.printable(str(error))}\n")
+    lines = _lines(listing, OutputTraits.of(sys.stdout).width)
+    write_summary(_document(listing), lines, as_json=as_json)
+    tell("note", *listing.stale)
+    tell("warning", *listing.errors)
     is_sound = not listing.errors and not any(each.is_overdue for each in listing.transactions)
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
@@ -95,7 +89,7 @@ def transactions(
 _LEFT = {"TOPIC", "STATE", "STARTED", "TRANSACTIONAL ID", "COORDINATOR", "NOTE"}
 
 
-def transaction_lines(listing: TransactionListing, width: int | None = None) -> Iterator[str]:
+def _lines(listing: TransactionListing, width: int | None) -> Iterator[str]:
     """Yield a table, if there is a row for it, and the sums; ``width`` is that of the terminal."""
     rows = listing.transactions
     if rows:

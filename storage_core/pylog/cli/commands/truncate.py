@@ -62,13 +62,11 @@ def truncate(
     """
     place = pylog.TopicPartition(topic, partition)
     try:
-        act = pylog.jobs.plan_truncation if dry_run else pylog.truncate_log
-        end = act(
-            directory,
-            place,
-            offset,
-            takes_whole_batch=whole_batch,
-            **of_library,
+        what = {"takes_whole_batch": whole_batch, **of_library}
+        end = (
+            pylog.jobs.plan_truncation(directory, place, offset, **what)
+            if dry_run
+            else pylog.truncate_log(directory, place, offset, **what)
         )
     except OffsetInsideBatchError as error:
         error.add_note("--whole-batch removes that batch as a whole")
