@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pylog
@@ -130,20 +130,13 @@ class Target:
 
     def write_options(self) -> dict[str, str]:
         """Return the options of ``format("pylog")``."""
-        named = {
-            "topic": self.topic,
-            "numPartitions": self.partitions,
-            "createTopic": self.create_topic,
-            "partitioner": self.partitioner,
-            "compression": self.compression,
-            "level": self.level,
-            "batchSizeBytes": self.batch_size_bytes,
-            "commitTimeout": self.commit_timeout,
-            "recoverAsBroker": self.recover_as_broker,
-            "jobId": self.job_id,
-            "jobFingerprint": self.fingerprint,
+        other_names = {"partitions": "numPartitions", "fingerprint": "jobFingerprint"}
+        options = {
+            other_names.get(each.name, pylog.jobs.json_name(each.name)): str(value)
+            for each in fields(self)
+            if each.name not in ("directory", "properties")
+            and (value := getattr(self, each.name)) is not None
         }
-        options = {name: str(value) for name, value in named.items() if value is not None}
         return options | {f"topic.{name}": value for name, value in self.properties.items()}
 
     def write_job(self) -> pylog.jobs.WriteJob:
