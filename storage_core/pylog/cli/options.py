@@ -209,6 +209,26 @@ TOPIC = TopicType()
 TOPICS = TopicType(takes_list=True)
 
 
+def flag(*names: str, help: str) -> Decorator:  # noqa: A002 - click's name
+    """Return an option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
+def number(*names: str, at_least: int = 0, metavar: str = "N", **attributes: Any) -> Decorator:  # noqa: ANN401 - click's own
+    """Return an option whose value is a whole number."""
+    return click.option(*names, metavar=metavar, type=click.IntRange(min=at_least), **attributes)
+
+
+def instant(*names: str, **attributes: Any) -> Decorator:  # noqa: ANN401 - click's own
+    """Return an option whose value is a time."""
+    return click.option(*names, metavar="TIME", type=TIME, **attributes)
+
+
+def file(*names: str, **attributes: Any) -> Decorator:  # noqa: ANN401 - click's own
+    """Return an option whose value is a file."""
+    return click.option(*names, metavar="FILE", type=FILE, **attributes)
+
+
 _META = "pylog.storage_options"
 _HELP = (
     "A parameter of the store that PATH lies in, such as region=eu-central-1; may be given several "
@@ -316,21 +336,12 @@ def partitions(
     help_text: str = "Only this partition of each topic; may be given several times.",
 ) -> Decorator:
     """Return the option for the only partitions of each topic that count."""
-    return click.option(
-        "--partition",
-        "-p",
-        "partitions",
-        metavar="N",
-        multiple=True,
-        type=click.IntRange(min=0),
-        help=help_text,
-    )
+    return number("--partition", "-p", "partitions", multiple=True, help=help_text)
 
 
 of_several_disks = together(
-    click.option(
+    flag(
         "--include-stray",
-        is_flag=True,
         help="Read directories that end in -stray, -delete or -future, too. Beside a live "
         "directory of the partition, one is topic <topic>.<id>-stray. One that is a PATH by itself "
         "is read anyway.",
@@ -346,17 +357,13 @@ of_several_disks = together(
 """Which directory of a partition is read."""
 
 own_timestamps = together(
-    click.option(
+    instant(
         "--min-timestamp",
-        metavar="TIME",
-        type=TIME,
         help="Only records whose own timestamp is TIME or later. This is a filter, and exact, "
         "where --start-timestamp looks up an offset.",
     ),
-    click.option(
+    instant(
         "--max-timestamp",
-        metavar="TIME",
-        type=TIME,
         help="Only records whose own timestamp is TIME or earlier; those without one are none.",
     ),
 )
@@ -400,10 +407,10 @@ def mode(help_text: str) -> Decorator:
 
 def max_decompressed_bytes(more: str = "") -> Decorator:
     """Return the option for the limit on what a batch may be decompressed to."""
-    return click.option(
+    return number(
         "--max-decompressed-bytes",
+        at_least=1,
         metavar="BYTES",
-        type=click.IntRange(min=1),
         default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
         help="The most bytes that the records of one batch may have after decompression; a batch "
         f"with more counts as damage.{more}",
@@ -412,10 +419,8 @@ def max_decompressed_bytes(more: str = "") -> Decorator:
 
 def html(what: str) -> Decorator:
     """Return the option for a page; see `pylog.cli.output.write_page`."""
-    return click.option(
+    return file(
         "--html",
-        metavar="FILE",
-        type=FILE,
         help=f"{what}. It needs nothing beside it, neither files nor a network. An existing file "
         "is replaced.",
     )
@@ -423,9 +428,8 @@ def html(what: str) -> Decorator:
 
 def trust_batch_timestamps(when: str) -> Decorator:
     """Return the option by which batches are passed over by their headers."""
-    return click.option(
+    return flag(
         "--trust-batch-timestamps",
-        is_flag=True,
         help=f"{when}, do not read batches whose header says that all records are earlier. "
         "Faster, and right for what brokers have written; records of a batch whose header is wrong "
         "are missed.",
@@ -434,10 +438,9 @@ def trust_batch_timestamps(when: str) -> Decorator:
 
 def threads(what: str, default: str = "one for each processor") -> Decorator:
     """Return the option for how many threads work; ``what`` is what there are so many of then."""
-    return click.option(
+    return number(
         "--threads",
-        metavar="N",
-        type=click.IntRange(min=1),
+        at_least=1,
         help=f"How many {what}. Default: what the environment variable PYLOG_NUM_THREADS says, "
         f"else {default}. The output does not depend on it.",
     )
@@ -482,13 +485,7 @@ def _hint_at_patterns() -> str:
 
 def one_partition(*, required: bool = True) -> Decorator:
     """Return the option for the number of a partition."""
-    return click.option(
-        "--partition",
-        metavar="N",
-        type=click.IntRange(min=0),
-        required=required,
-        help="The partition's number.",
-    )
+    return number("--partition", required=required, help="The partition's number.")
 
 
 partition = one_partition()
@@ -496,7 +493,7 @@ partition = one_partition()
 
 def json_output(help_text: str) -> Decorator:
     """Return the option ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help=help_text)
+    return flag("--json", "as_json", help=help_text)
 
 
 as_json = json_output("Print the summary as one JSON document, sizes in bytes.")
@@ -528,18 +525,14 @@ def _server_properties(
     return None if path is None else pylog.ServerProperties.read(path)
 
 
-server_properties = click.option(
+server_properties = file(
     "--server-properties",
-    metavar="FILE",
-    type=FILE,
     callback=_server_properties,
     help="A broker's server.properties, for what it says of topics that have no properties of "
     "their own. Default: Kafka's defaults.",
 )
 
-dry_run = click.option(
-    "--dry-run", is_flag=True, help="Print what would be removed, and change nothing."
-)
+dry_run = flag("--dry-run", help="Print what would be removed, and change nothing.")
 
 
 high_watermark = click.option(
@@ -551,9 +544,8 @@ high_watermark = click.option(
     "log-end: all of them; for a directory whose cluster is gone.",
 )
 
-recover_as_broker = click.option(
+recover_as_broker = flag(
     "--recover-as-broker",
-    is_flag=True,
     help="Recover damaged logs as a broker does, which drops intact records after the damage. "
     "Without this, such a log stays as it is.",
 )
@@ -569,7 +561,7 @@ def cleanup(*, all_topics: str, counted: str, once: str) -> Decorator:
         now(counted),
         high_watermark,
         recover_as_broker,
-        click.option("--once", is_flag=True, help=once),
+        flag("--once", help=once),
         dry_run,
         as_json,
     )

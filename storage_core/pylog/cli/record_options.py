@@ -14,7 +14,7 @@ import click
 
 import pylog
 from pylog.cli import options
-from pylog.cli.options import FILE, TIME, ParsedType, stored_paths
+from pylog.cli.options import FILE, ParsedType, stored_paths
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.text.words import counted
 
@@ -248,30 +248,22 @@ chosen_records = _packed(
             help="Where to begin in every partition read, as kcat has it: beginning, end, an "
             "offset, or -N for the last N offsets.",
         ),
-        click.option(
+        options.number(
             "--start-offset",
-            metavar="N",
-            type=click.IntRange(min=0),
             help="First offset to read (inclusive), in every partition read. Default: the "
             "earliest.",
         ),
-        click.option(
+        options.number(
             "--end-offset",
-            metavar="N",
-            type=click.IntRange(min=0),
             help="Offset before which to stop (exclusive). Default: the end of the log.",
         ),
-        click.option(
+        options.instant(
             "--start-timestamp",
-            metavar="TIME",
-            type=TIME,
             help="Begin at the first record whose timestamp is TIME or later (inclusive). TIME: "
             "see above. A partition without such a record is passed over.",
         ),
-        click.option(
+        options.instant(
             "--end-timestamp",
-            metavar="TIME",
-            type=TIME,
             help="Stop before the first record whose timestamp is TIME or later (exclusive).",
         ),
         options.of_several_disks,
@@ -283,17 +275,15 @@ way_of_reading = _packed(
     WayOfReading,
     "way",
     (
-        click.option(
+        options.flag(
             "--ignore-indexes",
-            is_flag=True,
             help="Do not open .index, .timeindex and .txnindex files: everything is looked up in "
             "the .log files. This is slower; the records are the same unless an index file was "
             "forged.",
         ),
         options.threads("threads decompress and decode records", default="1"),
-        click.option(
+        options.flag(
             "--leave-page-cache",
-            is_flag=True,
             help="Leave the system's page cache as it was: what is read of .log files does not "
             "stay there, and so does not evict what a broker on this host serves from. An error "
             "where the system cannot do it.",

@@ -26,11 +26,8 @@ from pylog.text.words import counted
     multiple=True,
     help="A property of the topic's own that it loses; may be given several times.",
 )
-@click.option(
-    "--partitions",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How many partitions the topic has afterwards: more than now.",
+@options.number(
+    "--partitions", at_least=1, help="How many partitions the topic has afterwards: more than now."
 )
 @options.server_properties
 @options.recover_as_broker

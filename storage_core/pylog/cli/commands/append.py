@@ -47,17 +47,14 @@ STANDARD_INPUT = "-"
     type=TOPIC,
     help="The topic. Default, with jsonl: the one that each line names.",
 )
-@click.option(
+@options.flag(
     "--create",
     "creates_similar_topic",
-    is_flag=True,
     help="Create the topic even if one of a similar name exists; without this, such a name counts "
     "as a typing error.",
 )
-@click.option(
+@options.number(
     "--partition",
-    metavar="N",
-    type=click.IntRange(min=0),
     help="The partition of records whose line does not name one. Default: see --partitioner.",
 )
 @click.option(
@@ -77,11 +74,11 @@ STANDARD_INPUT = "-"
     "has takes precedence.",
 )
 @click.option("--level", metavar="L", type=int, help="The codec's level. Default: Kafka's.")
-@click.option(
+@options.number(
     "--batch-size",
     "batch_size_bytes",
+    at_least=1,
     metavar="BYTES",
-    type=click.IntRange(min=1),
     default=16_384,
     help="The most bytes that a batch of records may have before compression.",
 )

@@ -48,19 +48,12 @@ _FOR_PEOPLE = "pretty"
     multiple=True,
     help="Only records whose key is exactly this text (in UTF-8); may be given several times.",
 )
-@click.option(
+@options.number(
     "--last",
-    metavar="N",
-    type=click.IntRange(min=1),
+    at_least=1,
     help="Only the last N records of each partition, of those that the other options let through.",
 )
-@click.option(
-    "--limit",
-    "-c",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Stop after N records in all.",
-)
+@options.number("--limit", "-c", at_least=1, help="Stop after N records in all.")
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in pylog.ReadMode]),
@@ -85,20 +78,14 @@ _FOR_PEOPLE = "pretty"
     "Default: base64.",
 )
 @line_format
-@click.option(
+@options.flag(
     "--merge",
-    is_flag=True,
     help="Print one timeline of all partitions, ordered by timestamp. A record that is earlier "
     "than the one before it in its partition comes right after that one.",
 )
-@click.option(
-    "--reverse",
-    is_flag=True,
-    help="With --merge: the latest records first.",
-)
-@click.option(
+@options.flag("--reverse", help="With --merge: the latest records first.")
+@options.flag(
     "--follow",
-    is_flag=True,
     help="Then wait for what is appended, also to new partitions, and print it, until Ctrl-C.",
 )
 @way_of_reading

@@ -49,9 +49,8 @@ _WHY_NOT_CLEANED = {
     "pylog compact /mnt/kafka-logs --dry-run",
     "pylog compact /mnt/kafka-logs --topic accounts --roll",
 )
-@click.option(
+@options.flag(
     "--roll",
-    is_flag=True,
     help="Begin a new segment of each log first, so that what is in the active one, which is never "
     "cleaned, can be cleaned.",
 )

@@ -6,8 +6,6 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import click
-
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
@@ -18,9 +16,8 @@ if TYPE_CHECKING:
 
 
 @command("compile", "pylog compile --all-levels")
-@click.option(
+@options.flag(
     "--all-levels",
-    is_flag=True,
     help="For every level of x86-64 and not only for this machine's: for an image that runs on "
     "other machines. Takes three times as long.",
 )

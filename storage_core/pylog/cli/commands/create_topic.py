@@ -16,10 +16,9 @@ from pylog.cli.output import write_summary
 )
 @options.writable_directory
 @click.option("--topic", metavar="T", required=True, help="The new topic's name.")
-@click.option(
+@options.number(
     "--partitions",
-    metavar="N",
-    type=click.IntRange(min=1),
+    at_least=1,
     help="How many partitions. Default: num.partitions of --server-properties, else 1.",
 )
 @click.option(

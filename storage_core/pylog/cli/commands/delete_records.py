@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.cleanup import removal_json, removal_lines
-from pylog.cli.options import FILE, command
+from pylog.cli.options import command
 from pylog.cli.output import document_of, write_summary
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 
@@ -22,15 +22,11 @@ from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 @options.writable_directory
 @options.one_topic(required=False)
 @options.one_partition(required=False)
-@click.option(
-    "--offset", metavar="O", type=click.IntRange(min=0), help="First offset that is kept."
-)
-@click.option("--all", "everything", is_flag=True, help="Keep no record that is replicated.")
-@click.option(
+@options.number("--offset", metavar="O", help="First offset that is kept.")
+@options.flag("--all", "everything", help="Keep no record that is replicated.")
+@options.file(
     "--offset-json-file",
     "offset_file",
-    metavar="FILE",
-    type=FILE,
     help="Offsets of several partitions, as kafka-delete-records takes them: "
     '{"partitions": [{"topic": "t", "partition": 0, "offset": 7}], "version": 1}; offset -1 keeps '
     "no record that is replicated.",

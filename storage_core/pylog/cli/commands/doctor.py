@@ -52,10 +52,9 @@ if TYPE_CHECKING:
     default="info",
     help="Show findings that are at least so severe.",
 )
-@click.option(
+@options.flag(
     "-v",
     "--verbose",
-    is_flag=True,
     help="Show every finding with its place: also those of info, and all of a kind that is found "
     "often. --json has them all anyway.",
 )

@@ -9,7 +9,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import FILE, TIME, command, stored_paths
+from pylog.cli.options import FILE, command, stored_paths
 from pylog.cli.output import announce_compilation, printable_lines, tell, write_whole
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ _DECODERS = {
 
 def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     for name, what in reversed(_DECODERS.items()):
-        function = click.option(
-            f"--{name}-decoder", is_flag=True, help=f"Keys and values are of {what}."
-        )(function)
+        function = options.flag(f"--{name}-decoder", help=f"Keys and values are of {what}.")(
+            function
+        )
     return function
 
 
@@ -59,40 +59,31 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @options.partitions(
     "Of directories, only this partition of each topic; may be given several times."
 )
-@click.option(
+@options.flag(
     "--print-data-log",
-    is_flag=True,
     help="Print keys and values, as text. Implies --deep-iteration; a decoder implies this.",
 )
-@click.option(
-    "--deep-iteration", is_flag=True, help="Print a line for each record, not only for each batch."
-)
-@click.option(
+@options.flag("--deep-iteration", help="Print a line for each record, not only for each batch.")
+@options.flag(
     "--skip-record-metadata",
-    is_flag=True,
     help="Of a record's line, print keys and values alone; that of a control record is empty.",
 )
-@click.option(
-    "--max-bytes",
-    metavar="BYTES",
-    type=click.IntRange(min=0),
-    help="Look at so many bytes of each .log file only.",
+@options.number(
+    "--max-bytes", metavar="BYTES", help="Look at so many bytes of each .log file only."
 )
-@click.option(
+@options.number(
     "--max-message-size",
+    at_least=1,
     metavar="BYTES",
-    type=click.IntRange(min=1),
     default=5 << 20,
     help="How many bytes from an index entry's position on are looked at to verify it.",
 )
-@click.option(
+@options.flag(
     "--verify-index-only",
-    is_flag=True,
     help="Verify .index and .timeindex files, without printing their entries.",
 )
-@click.option(
+@options.flag(
     "--index-sanity-check",
-    is_flag=True,
     help="Only make the check that a broker makes of .index and .timeindex files at its start.",
 )
 @click.option(
@@ -108,36 +99,18 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     default=str(max(pylog.KafkaVersion)),
     help="Print the text of this version's tool: 3.9 to 4.4.",
 )
-@click.option(
-    "--offset",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Only the record with this offset, and its batch.",
+@options.number("--offset", help="Only the record with this offset, and its batch.")
+@options.number(
+    "--start-offset", help="Only records from this offset on (inclusive), and their batches."
 )
-@click.option(
-    "--start-offset",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Only records from this offset on (inclusive), and their batches.",
+@options.number(
+    "--end-offset", help="Only records below this offset (exclusive), and their batches."
 )
-@click.option(
-    "--end-offset",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Only records below this offset (exclusive), and their batches.",
-)
-@click.option(
+@options.instant(
     "--start-timestamp",
-    metavar="TIME",
-    type=TIME,
     help="Only records whose timestamp is TIME or later (inclusive). TIME: see above.",
 )
-@click.option(
-    "--end-timestamp",
-    metavar="TIME",
-    type=TIME,
-    help="Only records whose timestamp is before TIME (exclusive).",
-)
+@options.instant("--end-timestamp", help="Only records whose timestamp is before TIME (exclusive).")
 @options.json_output("Print JSON objects, one a line; see above.")
 @click.option(
     "--values",

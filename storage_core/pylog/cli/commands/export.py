@@ -8,7 +8,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import FILE, command
+from pylog.cli.options import command
 from pylog.cli.output import announce_compilation, document_of, write_summary
 from pylog.cli.record_options import (
     advice_on_damage,
@@ -31,10 +31,8 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
 )
 @chosen_records
 @options.own_timestamps
-@click.option(
+@options.file(
     "--to",
-    metavar="FILE",
-    type=FILE,
     required=True,
     help="The file to write; .parquet, .arrow, .csv or .jsonl at its end says what it becomes. "
     "With {topic} in its name, each topic has a file of its own.",
@@ -55,7 +53,7 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
     type=click.Choice(["zstd", "lz4", "none"]),
     help="Codec of .parquet and .arrow. Default: zstd.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@options.flag("--overwrite", help="Replace a file that is there.")
 @options.mode(
     "FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range is "
     "left out and reported on stderr, and everything intact is written. The exit status is 1 in "

@@ -11,7 +11,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import TIME, command
+from pylog.cli.options import command
 from pylog.cli.output import aligned_columns, document_of, known, tell, write_json
 from pylog.cli.style import OutputTraits
 from pylog.text.words import counted
@@ -46,22 +46,19 @@ _LEAST_NEEDED = (
     multiple=True,
     help="Only this group; may be given several times. Default: all.",
 )
-@click.option(
+@options.instant(
     "--at",
     "at_ms",
-    metavar="TIME",
-    type=TIME,
     help="Show what had been committed by TIME, and count lag to where the logs ended then. TIME: "
     "an ISO date or time, how long before now (-2h, -7d), or milliseconds since 1970-01-01 UTC.",
 )
 @options.isolation(
     "read_committed counts lag to the last stable offset, and not to the end of the log."
 )
-@click.option("--members", "shows_members", is_flag=True, help="List members, not offsets.")
-@click.option(
+@options.flag("--members", "shows_members", help="List members, not offsets.")
+@options.flag(
     "--csv",
     "as_csv",
-    is_flag=True,
     help="Print lines of group, topic, partition and offset, as kafka-consumer-groups "
     "--reset-offsets --from-file reads them.",
 )

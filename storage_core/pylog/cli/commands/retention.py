@@ -39,11 +39,7 @@ _NAMES = {
     once="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
     "changes nothing; compact has the same option.",
 )
-@click.option(
-    "--yes",
-    is_flag=True,
-    help="Do not ask in a terminal before all records of a topic are removed.",
-)
+@options.flag("--yes", help="Do not ask in a terminal before all records of a topic are removed.")
 def retention(
     directory: str,
     *,

@@ -98,31 +98,25 @@ if TYPE_CHECKING:
     help="The value is JSON and has something at this path, or has exactly this there; other "
     "comparisons are != < <= > >=. Of several, all. See above.",
 )
-@click.option("--tombstones", is_flag=True, help="Only records whose value is null.")
-@click.option(
+@options.flag("--tombstones", help="Only records whose value is null.")
+@options.flag(
     "-i",
     "--ignore-case",
-    is_flag=True,
     help="Find upper and lower case alike, with --key-contains, --key-regex, --value-contains and "
     "--value-regex.",
 )
-@click.option(
+@options.flag(
     "--not",
     "invert",
-    is_flag=True,
     help="Print the records that do not match instead. --min-timestamp and --max-timestamp stay "
     "what they are.",
 )
 @options.own_timestamps
 @options.trust_batch_timestamps("For --min-timestamp")
-@click.option(
-    "--limit",
-    "-c",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Stop at the N-th match, and read nothing after it.",
+@options.number(
+    "--limit", "-c", at_least=1, help="Stop at the N-th match, and read nothing after it."
 )
-@click.option("--count", "only_count", is_flag=True, help="Print only how many records match.")
+@options.flag("--count", "only_count", help="Print only how many records match.")
 @line_format
 @options.json_output(
     "Print matches as JSON lines, as cat --values text does, and the summary as a last line, "

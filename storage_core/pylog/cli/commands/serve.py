@@ -14,7 +14,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.options import FILE, TIME, command
+from pylog.cli.options import command
 from pylog.cli.output import tell
 from pylog.cli.progress import is_seen
 from pylog.text.words import counted, format_bytes
@@ -44,9 +44,8 @@ _STATUS_SECONDS = 1.0
     default=9092,
     help="The port to listen on; 0 takes a free one.",
 )
-@click.option(
+@options.flag(
     "--allow-remote",
-    is_flag=True,
     help="Let --host be an address that other machines reach. There are no ACLs: everyone who can "
     "connect, and has the password or certificate that you ask for, can read everything.",
 )
@@ -56,20 +55,13 @@ _STATUS_SECONDS = 1.0
     help="Where clients are told to connect to, if that is not the address listened on, as in a "
     "container.",
 )
-@click.option("--tls-certificate", metavar="FILE", type=FILE, help="PEM file: encrypt connections.")
-@click.option(
-    "--tls-key", metavar="FILE", type=FILE, help="PEM file: the certificate's private key."
+@options.file("--tls-certificate", help="PEM file: encrypt connections.")
+@options.file("--tls-key", help="PEM file: the certificate's private key.")
+@options.file(
+    "--tls-client-ca", help="PEM file: accept only clients with a certificate of these authorities."
 )
-@click.option(
-    "--tls-client-ca",
-    metavar="FILE",
-    type=FILE,
-    help="PEM file: accept only clients with a certificate of these authorities.",
-)
-@click.option(
+@options.file(
     "--sasl-users",
-    metavar="FILE",
-    type=FILE,
     help="Ask clients for a password (SASL/PLAIN, SCRAM-SHA-256 or -512); the file has a line "
     "user:password for each.",
 )
@@ -87,7 +79,7 @@ _STATUS_SECONDS = 1.0
     help="Up to where consumers read: the end of the log, or what replication-offset-checkpoint "
     "says.",
 )
-@click.option("--follow", is_flag=True, help="Serve what a broker appends meanwhile, too.")
+@options.flag("--follow", help="Serve what a broker appends meanwhile, too.")
 @options.server_properties
 @click.option(
     "--offsets",
@@ -96,28 +88,21 @@ _STATUS_SECONDS = 1.0
     help="Keep what consumer groups commit in this file, outside the PATHs, so that they resume "
     "there after a restart. Default: in memory.",
 )
-@click.option(
+@options.instant(
     "--at",
     "at_ms",
-    metavar="TIME",
-    type=TIME,
     help="Let groups resume from what they had committed by TIME, as in `pylog groups --at`. "
     "Default: from their last commits in the PATHs.",
 )
-@click.option(
+@options.number(
     "--group-initial-rebalance-delay",
     "group_initial_rebalance_delay_ms",
     metavar="MS",
-    type=click.IntRange(min=0),
     default=100,
     help="How many milliseconds the first member of a group waits for others.",
 )
-@click.option(
-    "--max-connections",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=2000,
-    help="Refuse connections beyond so many.",
+@options.number(
+    "--max-connections", at_least=1, default=2000, help="Refuse connections beyond so many."
 )
 @click.option(
     "--metrics-port",

@@ -66,19 +66,17 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
     "FAILFAST: damage is an error. DROPMALFORMED: each damaged range is left out and reported on "
     "stderr. The exit status is 1 in both cases."
 )
-@click.option(
+@options.flag(
     "--check-crc",
-    is_flag=True,
     help="View batches computes checksums, for its column is_valid_crc, which is null else.",
 )
-@click.option(
+@options.flag(
     "--check-keys",
-    is_flag=True,
     help="View cleaning reads all records, twice, and so says how much of a compacted topic is "
     "live.",
 )
 @options.trust_batch_timestamps("Where the query compares the column timestamp")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, the names of columns first.")
+@options.flag("--csv", "as_csv", help="Print CSV, the names of columns first.")
 @options.json_output("Print JSON lines, an object for each row.")
 @way_of_reading
 def sql(

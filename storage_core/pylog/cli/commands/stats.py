@@ -9,7 +9,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.options import FILE, command
+from pylog.cli.options import command
 from pylog.cli.output import (
     aligned_columns,
     announce_compilation,
@@ -46,38 +46,33 @@ _MOST_WIDTH = 140
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
 @options.partitions()
 @options.of_several_disks
-@click.option(
+@options.flag(
     "--sample",
-    is_flag=True,
     help="Read some records, too: the most frequent keys, the largest records, and what other "
     "codecs and batch sizes would save.",
 )
-@click.option(
+@options.flag(
     "--full",
-    is_flag=True,
     help="Read all records: keys and large records are counted over all of them, and of topics "
     "known to be compacted it says what is live. Savings come from a sample as with --sample.",
 )
-@click.option(
+@options.number(
     "--sample-bytes",
+    at_least=1,
     metavar="BYTES",
-    type=click.IntRange(min=1),
     default=64 << 20,
     help="How much of the .log files is read for the sample. Topics that are small enough for "
     "their share of it are read as a whole.",
 )
-@click.option(
+@options.number(
     "--top",
-    metavar="N",
-    type=click.IntRange(min=1),
+    at_least=1,
     default=10,
     help="How many topics are shown one by one, and how many keys and large records of each.",
 )
 @options.html("Write a page with charts to FILE")
-@click.option(
+@options.file(
     "--timeline",
-    metavar="FILE",
-    type=FILE,
     help="Write another page to FILE, which shows one topic (--topic) along its offsets: records, "
     "bytes, missing offsets, transactions and leader epochs.",
 )

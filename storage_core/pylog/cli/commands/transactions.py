@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     "first: the brokers' transaction.max.timeout.ms.",
 )
 @options.now("how long transactions have been open")
-@click.option(
-    "--all", "includes_ended", is_flag=True, help="List committed and aborted ones as well."
-)
+@options.flag("--all", "includes_ended", help="List committed and aborted ones as well.")
 @options.server_properties
 @options.threads("partitions are read side by side")
 @options.as_json_document

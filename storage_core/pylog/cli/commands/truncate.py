@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.cleanup import removal_json, removal_lines
@@ -21,17 +19,14 @@ from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 @options.writable_directory
 @options.topic
 @options.partition
-@click.option(
+@options.number(
     "--offset",
     metavar="O",
-    type=click.IntRange(min=0),
     required=True,
     help="First offset to remove; everything after it is removed, too.",
 )
-@click.option(
-    "--whole-batch",
-    is_flag=True,
-    help="If the offset lies inside a batch, remove that batch as a whole.",
+@options.flag(
+    "--whole-batch", help="If the offset lies inside a batch, remove that batch as a whole."
 )
 @options.server_properties
 @options.recover_as_broker
