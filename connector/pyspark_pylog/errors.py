@@ -12,20 +12,7 @@ import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pylog.errors import (
-    CorruptCheckpointError,
-    CorruptRecordError,
-    InvalidRecordError,
-    KafkaStorageError,
-    LogDirectoryError,
-    LogLockedError,
-    RecordBatchTooLargeError,
-    RecordTooLargeError,
-    RecordValidationError,
-    SegmentReplacedError,
-    SegmentVanishedError,
-    UnknownTopicOrPartitionError,
-)
+from pylog import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,16 +23,16 @@ ADVICE_ON_DAMAGE = (
     "endingOffsets leave out a range"
 )
 _OF_WRITES = (
-    CorruptCheckpointError,
-    CorruptRecordError,
-    InvalidRecordError,
-    KafkaStorageError,
-    LogDirectoryError,
-    LogLockedError,
-    RecordBatchTooLargeError,
-    RecordTooLargeError,
-    RecordValidationError,
-    UnknownTopicOrPartitionError,
+    errors.CorruptCheckpointError,
+    errors.CorruptRecordError,
+    errors.InvalidRecordError,
+    errors.KafkaStorageError,
+    errors.LogDirectoryError,
+    errors.LogLockedError,
+    errors.RecordBatchTooLargeError,
+    errors.RecordTooLargeError,
+    errors.RecordValidationError,
+    errors.UnknownTopicOrPartitionError,
 )
 """Errors of the library that take their text alone."""
 _OF_LOSS = (
@@ -69,10 +56,10 @@ def advice_added(of_damage: str = ADVICE_ON_DAMAGE, of_loss: str = _OF_LOSS) -> 
     try:
         yield
     except (
-        CorruptRecordError,
-        InvalidRecordError,
-        LogDirectoryError,
-        SegmentVanishedError,
+        errors.CorruptRecordError,
+        errors.InvalidRecordError,
+        errors.LogDirectoryError,
+        errors.SegmentVanishedError,
     ) as error:
         # Path and position in the text alone, where the advice can follow them.
         raise type(error)(
@@ -93,7 +80,7 @@ def place_of_write_added(place: str = "") -> Iterator[None]:
 
 
 def _advice_on_write(error: Exception) -> str:
-    if isinstance(error, LogLockedError):
+    if isinstance(error, errors.LogLockedError):
         return "; option commitTimeout says how long a write waits, for example 10 minutes"
     if isinstance(error.__cause__, PermissionError):
         return f"; let user {_user()} write there: Spark's Python workers run as that user"
@@ -101,15 +88,18 @@ def _advice_on_write(error: Exception) -> str:
 
 
 def _advice(
-    error: CorruptRecordError | InvalidRecordError | LogDirectoryError | SegmentVanishedError,
+    error: errors.CorruptRecordError
+    | errors.InvalidRecordError
+    | errors.LogDirectoryError
+    | errors.SegmentVanishedError,
     of_damage: str,
     of_loss: str,
 ) -> str:
-    if isinstance(error, CorruptRecordError | InvalidRecordError):
+    if isinstance(error, errors.CorruptRecordError | errors.InvalidRecordError):
         return f"; {of_damage}"
-    if isinstance(error, SegmentReplacedError):
+    if isinstance(error, errors.SegmentReplacedError):
         return "; load() again to read what is there now"
-    if isinstance(error, SegmentVanishedError):
+    if isinstance(error, errors.SegmentVanishedError):
         return f"; {of_loss}"
     if isinstance(error.__cause__, PermissionError):
         return f"; let user {_user()} read it: Spark's Python workers run as that user"

@@ -15,15 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.errors import (
-    CorruptCheckpointError,
-    CorruptIndexError,
-    CorruptRecordError,
-    CorruptSnapshotError,
-    InvalidRecordError,
-    RecoveryRefusedError,
-    UnexpectedFileError,
-)
+from pylog import errors
 
 if TYPE_CHECKING:
     from pylog.results import PartitionListing
@@ -37,13 +29,13 @@ BROKEN_PIPE = 141
 """128 + SIGPIPE."""
 
 _FINDINGS = (
-    CorruptCheckpointError,
-    CorruptIndexError,
-    CorruptRecordError,
-    CorruptSnapshotError,
-    InvalidRecordError,
-    RecoveryRefusedError,
-    UnexpectedFileError,
+    errors.CorruptCheckpointError,
+    errors.CorruptIndexError,
+    errors.CorruptRecordError,
+    errors.CorruptSnapshotError,
+    errors.InvalidRecordError,
+    errors.RecoveryRefusedError,
+    errors.UnexpectedFileError,
 )
 
 
