@@ -16,9 +16,9 @@ from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
+from pylog_jobs.record_frame import MissingInputError
 from pylog_jobs.run_window import RunWindow
 from pylog_jobs.secret_values import SecretValues
-from pylog_jobs.record_frame import MissingInputError
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
