@@ -171,20 +171,20 @@ def _empty_partitions(
     """Yield a finding for each directory that has the name of a partition and holds none."""
     named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
     empty = [
-        (named, entry)
-        for named, entry in named_entries
-        if named is not None and not named.state and _is_dir(entry) and not _has_log(entry.path)
+        (found, entry)
+        for found, entry in named_entries
+        if found is not None and not found.state and _is_dir(entry) and not _has_log(entry.path)
     ]
     if empty and not is_clean:  # a broker may have just made them
         time.sleep(_PAUSE_SECONDS)
         empty = [each for each in empty if not _has_log(each[1].path)]
-    for named, entry in empty:
-        if named.topic_partition == CLUSTER_METADATA:
+    for found, entry in empty:
+        if found.topic_partition == CLUSTER_METADATA:
             message = "the log of the cluster's metadata is gone"
             yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)
             continue
         message = "the directory holds no log"
-        start, end = _recorded_offsets(path, named.topic_partition)
+        start, end = _recorded_offsets(path, found.topic_partition)
         if end:
             yield _gone("empty_partition", entry.path, message, start, end)
         else:
