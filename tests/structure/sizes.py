@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.structure.source_tree import Module, Problem, SourceTree
 
 MAX_FUNCTION_LINES = 80  # without its docstring
-KERNELS = "pylog.kernels"  # self-contained files with flat loops: they may be long
+KERNELS = "pylog.kernels"  # flat loops: they may be long
 
 
 def long_functions(tree: SourceTree) -> Iterator[Problem]:

@@ -1,15 +1,14 @@
-"""Kernels: flat loops over bytes, each file self-contained, compiled by Numba.
+"""Kernels: flat loops over bytes, compiled by Numba.
 
-A compiled kernel is kept as machine code, keyed on its own file's content among other things, so a
-constant or helper imported from another file would be frozen into stale code: kernel files import
-nothing of ours but the decorators below, and the constants they repeat are pinned by a test. Every
-byte is widened to int64 before arithmetic. Kernels return counts and a status; a typed wrapper one
-layer up turns those into errors.
+A compiled kernel is kept as machine code, keyed on the content of its own file and of those that it
+imports helpers from, so a constant imported from another file would be frozen into stale code:
+kernel files import nothing of ours but the decorators below and functions of `helpers`, and the
+constants they repeat are pinned by a test. Every byte is widened to int64 before arithmetic.
+Kernels return counts and a status; a typed wrapper one layer up turns those into errors.
 
 ``@kernel`` is for what Python calls. Annotations give the types, the decorator what they cannot
-say: ``@kernel(writes=("positions",), tables=("headers",))``. ``@helper`` is for what kernels of the
-same file call, and ``@intrinsic("copy_bytes")`` for a helper that machine code has an instruction
-for.
+say: ``@kernel(writes=("positions",), tables=("headers",))``. ``@helper`` is for what kernels call,
+and ``@intrinsic("copy_bytes")`` for a helper that machine code has an instruction for.
 
 The first run after an installation compiles what it needs, which takes seconds; from then on the
 code is loaded from a file, in a fraction of a millisecond, and Numba is not imported. The file lies

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels.helpers import load_word
 
 CRC32C_POLYNOMIAL = 0x82F63B78
 
@@ -54,15 +55,6 @@ def _powers() -> npt.NDArray[np.int64]:
 _POWERS = _powers()
 
 
-@intrinsic("load_word")
-def _load(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
-    word = np.int64(0)
-    for i in range(8):
-        word |= np.int64(buf[at + i]) << (8 * i)
-    return word
-
-
 @intrinsic("crc32c_byte", level="x86-64-v3")
 def _add_byte(crc: int, byte: int) -> int:
     """Return the state after one more byte."""
@@ -99,15 +91,15 @@ def _crc32c(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
         second = np.int64(0)
         third = np.int64(0)
         for i in range(at, at + lane, 8):
-            crc = _add_word(crc, _load(buf, i))
-            second = _add_word(second, _load(buf, i + lane))
-            third = _add_word(third, _load(buf, i + 2 * lane))
+            crc = _add_word(crc, load_word(buf, i))
+            second = _add_word(second, load_word(buf, i + lane))
+            third = _add_word(third, load_word(buf, i + 2 * lane))
         zero = np.int64(0)
         crc = _add_word(zero, _multiply(crc, _POWERS[2 * units]))
         crc ^= _add_word(zero, _multiply(second, _POWERS[units])) ^ third
         at += 3 * lane
     while end - at >= 8:
-        crc = _add_word(crc, _load(buf, at))
+        crc = _add_word(crc, load_word(buf, at))
         at += 8
     while at < end:
         crc = _add_byte(crc, np.int64(buf[at]))

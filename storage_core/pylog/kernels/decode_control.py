@@ -9,22 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pylog.kernels import helper, kernel
+from pylog.kernels import kernel
+from pylog.kernels.helpers import skip_varlong
 
 RECORDS_OFFSET = 61
 UNKNOWN = -1
 NEEDS_REFERENCE = -2
 """The batch is not of the usual form; the plain decoder must look at it."""
-
-
-@helper
-def _skip_varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
-    for i in range(10):
-        if at + i >= end:
-            return np.int64(-1)
-        if buf[at + i] < 0x80:
-            return at + i + 1
-    return np.int64(-1)
 
 
 @kernel(writes=("types",))
@@ -41,7 +32,7 @@ def decode_control_types(
         at = positions[i] + RECORDS_OFFSET
         if at >= end or at + 1 + (np.int64(buf[at]) >> 1) != end or buf[at] & 0x81 != 0:  # length
             continue
-        at = _skip_varint(buf, at + 2, end)  # attributes, timestamp delta
+        at = skip_varlong(buf, at + 2, end)  # attributes, timestamp delta
         if at < 0 or at + 7 > end or buf[at] != 0 or buf[at + 1] != 8:  # offset delta, key length 4
             continue
         if buf[at + 2] >= 0x80:  # negative version

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels.helpers import copy_bytes, load_big_half, load_big_word, load_word
 
 STATUS_OK = 0
 STATUS_BAD_SIZE = 1
@@ -80,41 +81,6 @@ def _crc32_tables() -> npt.NDArray[np.uint32]:
 _TABLES = _crc32_tables()
 
 
-@intrinsic("copy_bytes")
-def _copy_bytes(
-    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
-) -> None:
-    for i in range(count):
-        dst[dst_at + i] = src[src_at + i]
-
-
-@intrinsic("load_word")
-def _load_little(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
-    word = np.int64(0)
-    for i in range(8):
-        word |= np.int64(buf[at + i]) << (8 * i)
-    return word
-
-
-@intrinsic("load_big_word")
-def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the last."""
-    word = np.int64(0)
-    for i in range(8):
-        word = (word << 8) | np.int64(buf[at + i])
-    return word
-
-
-@intrinsic("load_big_half")
-def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 4 bytes at ``buf[at]`` as a signed number whose lowest byte is the last."""
-    value = np.int64(0)
-    for i in range(4):
-        value = (value << 8) | np.int64(buf[at + i])
-    return value - ((value & 0x80000000) << 1)
-
-
 @helper
 def _eight_more(word: int, zeros: int) -> int:
     """Return what eight bytes with ``zeros`` bytes after them contribute to a CRC-32."""
@@ -134,8 +100,8 @@ def _eight_more(word: int, zeros: int) -> int:
 def _fold(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: int) -> tuple[int, int, int]:
     """Return what is left to be done of ``blocks`` of 16 bytes, at least one, after ``crc``."""
     for at in range(start, start + 16 * blocks, 16):
-        crc = _eight_more(_load_little(buf, at) ^ crc, np.int64(8)) ^ _eight_more(
-            _load_little(buf, at + 8), np.int64(0)
+        crc = _eight_more(load_word(buf, at) ^ crc, np.int64(8)) ^ _eight_more(
+            load_word(buf, at + 8), np.int64(0)
         )
     return np.int64(0), np.int64(0), np.int64(crc)
 
@@ -149,7 +115,7 @@ def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
         crc = _eight_more(low, np.int64(8)) ^ _eight_more(high, np.int64(0)) ^ rest
     at = start + 16 * blocks
     if end - at >= 8:
-        crc = _eight_more(_load_little(buf, at) ^ crc, np.int64(0))
+        crc = _eight_more(load_word(buf, at) ^ crc, np.int64(0))
         at += 8
     if end - at >= 4:
         for i in range(4):
@@ -189,7 +155,7 @@ def _last_entry(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, 
     at = start
     last = np.int64(-1)
     while end - at >= LOG_OVERHEAD:
-        size = _read_int32(buf, at + 8)
+        size = load_big_half(buf, at + 8)
         if size < MIN_SIZE_V0:
             return last, STATUS_BAD_SIZE
         if size > end - at - LOG_OVERHEAD:
@@ -212,7 +178,7 @@ def _base_offset(
     if last < 0:
         return np.int64(0), STATUS_EMPTY_SET
     wrapper_offset = sets[i, SET_WRAPPER_OFFSET]
-    last_inner = _read_int64(buf, last)
+    last_inner = load_big_word(buf, last)
     if wrapper_offset == 0:
         return np.int64(0), STATUS_OK
     if wrapper_offset < last_inner:
@@ -230,7 +196,7 @@ def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
         return STATUS_BAD_SIZE
     if (np.int64(buf[at + 17]) & COMPRESSION_CODEC_MASK) != 0:
         return STATUS_NESTED_COMPRESSION
-    stored = _read_int32(buf, at + LOG_OVERHEAD) & 0xFFFFFFFF
+    stored = load_big_half(buf, at + LOG_OVERHEAD) & 0xFFFFFFFF
     if stored != _crc32(buf, at + MAGIC_OFFSET, at + LOG_OVERHEAD + size):
         return STATUS_BAD_CRC
     return STATUS_OK
@@ -303,9 +269,9 @@ def decode_legacy(
         first_row = row
         latest = np.int64(NO_TIMESTAMP)
         base, status = _base_offset(buf, sets, i)
-        set_base_offsets[i] = base + _read_int64(buf, at) if status == STATUS_OK else -1
+        set_base_offsets[i] = base + load_big_word(buf, at) if status == STATUS_OK else -1
         while status == STATUS_OK and set_end - at >= LOG_OVERHEAD:
-            size = _read_int32(buf, at + 8)
+            size = load_big_half(buf, at + 8)
             if size < MIN_SIZE_V0:
                 status = STATUS_BAD_SIZE
                 break
@@ -318,23 +284,23 @@ def decode_legacy(
                     break
             magic = np.int64(buf[at + MAGIC_OFFSET])
             key_from = at + (30 if magic == 1 else 22)
-            key_length = _read_int32(buf, key_from - 4)
+            key_length = load_big_half(buf, key_from - 4)
             after_key = key_from + max(key_length, 0)
             if after_key + 4 > end:
                 status = STATUS_BAD_KEY_LENGTH
                 break
-            value_length = _read_int32(buf, after_key)
+            value_length = load_big_half(buf, after_key)
             if value_length > end - after_key - 4:
                 status = STATUS_BAD_VALUE_LENGTH
                 break
-            offset = base + _read_int64(buf, at)
+            offset = base + load_big_word(buf, at)
             if offset <= offset_before or offset > wrapper_offset:
                 status = STATUS_BAD_OFFSET
                 break
             offset_before = offset
             timestamp = np.int64(NO_TIMESTAMP)
             if magic == 1:
-                timestamp = _read_int64(buf, at + 18)
+                timestamp = load_big_word(buf, at + 18)
                 if wrapped and sets[i, SET_APPEND_TIME] != 0:
                     timestamp = sets[i, SET_WRAPPER_TIMESTAMP]
             latest = max(latest, timestamp)
@@ -349,7 +315,7 @@ def decode_legacy(
                 timestamps[row] = timestamp * timestamp_scale
             if want_key:
                 if key_length >= 0:
-                    _copy_bytes(key_data, key_at, buf, key_from, key_length)
+                    copy_bytes(key_data, key_at, buf, key_from, key_length)
                     key_at += key_length
                 else:
                     key_validity[row >> 3] &= np.uint8(0xFF ^ (1 << (row & 7)))
@@ -357,7 +323,7 @@ def decode_legacy(
                 key_ends[row + 1] = key_at
             if want_value:
                 if value_length >= 0:
-                    _copy_bytes(value_data, value_at, buf, after_key + 4, value_length)
+                    copy_bytes(value_data, value_at, buf, after_key + 4, value_length)
                     value_at += value_length
                 else:
                     value_validity[row >> 3] &= np.uint8(0xFF ^ (1 << (row & 7)))

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels import helper, kernel
+from pylog.kernels.helpers import copy_bytes, load_word, skip_headers, varint
 
 STATUS_OK = 0
 STATUS_BAD_VARINT = 1
@@ -70,45 +71,6 @@ COMMON_HEADER_BYTES = 16
 attributes and deltas, 1 for the key length, or one word of 8."""
 
 
-@intrinsic("load_word")
-def _load(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
-    word = np.int64(0)
-    for i in range(8):
-        word |= np.int64(buf[at + i]) << (8 * i)
-    return word
-
-
-@intrinsic("copy_bytes")
-def _copy_bytes(
-    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
-) -> None:
-    for i in range(count):
-        dst[dst_at + i] = src[src_at + i]
-
-
-@helper
-def _varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
-    """Return the int32 at ``at`` and the position after it; position -1 if it does not fit."""
-    if at >= end:
-        return np.int64(0), np.int64(-1)
-    byte = np.int64(buf[at])
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), at + 1
-    raw = byte & 0x7F
-    shift = 7
-    for i in range(1, 5):
-        if at + i >= end:
-            return np.int64(0), np.int64(-1)
-        byte = np.int64(buf[at + i])
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            raw &= 0xFFFFFFFF
-            return (raw >> 1) ^ -(raw & 1), at + i + 1
-        shift += 7
-    return np.int64(0), np.int64(-1)
-
-
 @helper
 def _varlong(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     """Return the int64 at ``at`` and the position after it; position -1 if it does not fit."""
@@ -129,22 +91,6 @@ def _varlong(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
             return np.int64(raw >> np.uint64(1)) ^ sign, at + i + 1
         shift += np.uint64(7)
     return np.int64(0), np.int64(-1)
-
-
-@helper
-def _skip_headers(buf: npt.NDArray[np.uint8], at: int, end: int, count: int) -> int:
-    """Return the position after ``count`` well-formed headers; -1 if they do not fit."""
-    for _ in range(count):
-        length, at = _varint(buf, at, end)
-        if at < 0 or length < 0 or length > end - at:
-            return np.int64(-1)
-        at += length
-        length, at = _varint(buf, at, end)
-        if at < 0 or length > end - at:
-            return np.int64(-1)
-        if length > 0:
-            at += length
-    return at
 
 
 @kernel(
@@ -225,7 +171,7 @@ def decode_records(
             # a function call or a loop, which doubles the speed of the walk.
             is_common = False
             if batch_end - at >= COMMON_HEADER_BYTES:
-                word = _load(buf, at)
+                word = load_word(buf, at)
                 raw = word & 0x7F
                 at += 1
                 is_common = True
@@ -283,7 +229,7 @@ def decode_records(
                 at = record_end
             else:
                 at = record_start
-                length, at = _varint(buf, at, batch_end)
+                length, at = varint(buf, at, batch_end)
                 if at < 0:
                     status = STATUS_BAD_VARINT
                     break
@@ -295,31 +241,31 @@ def decode_records(
                 if at < 0:
                     status = STATUS_BAD_VARINT
                     break
-                offset_delta, at = _varint(buf, at, record_end)
+                offset_delta, at = varint(buf, at, record_end)
                 if at < 0:
                     status = STATUS_BAD_VARINT
                     break
-                key_length, key_from = _varint(buf, at, record_end)
+                key_length, key_from = varint(buf, at, record_end)
                 if key_from < 0 or key_length > record_end - key_from:
                     status = STATUS_BAD_KEY_LENGTH
                     break
                 at = key_from
                 if key_length > 0:
                     at += key_length
-                value_length, value_from = _varint(buf, at, record_end)
+                value_length, value_from = varint(buf, at, record_end)
                 if value_from < 0 or value_length > record_end - value_from:
                     status = STATUS_BAD_VALUE_LENGTH
                     break
                 at = value_from
                 if value_length > 0:
                     at += value_length
-                header_count, at = _varint(buf, at, record_end)
+                header_count, at = varint(buf, at, record_end)
                 if at < 0 or header_count < 0 or header_count > record_end - at:
                     status = STATUS_BAD_HEADER
                     break
                 headers_from = at
                 if header_count > 0:
-                    at = _skip_headers(buf, at, record_end, header_count)
+                    at = skip_headers(buf, at, record_end, header_count)
                     if at < 0:
                         status = STATUS_BAD_HEADER
                         break
@@ -343,7 +289,7 @@ def decode_records(
                 timestamps[row] = timestamp * timestamp_scale
             if want_key:
                 if key_length >= 0:
-                    _copy_bytes(key_data, key_at, buf, key_from, key_length)
+                    copy_bytes(key_data, key_at, buf, key_from, key_length)
                     key_at += key_length
                 else:
                     key_validity[row >> 3] &= np.uint8(0xFF ^ (1 << (row & 7)))
@@ -351,7 +297,7 @@ def decode_records(
                 key_ends[row + 1] = key_at
             if want_value:
                 if value_length >= 0:
-                    _copy_bytes(value_data, value_at, buf, value_from, value_length)
+                    copy_bytes(value_data, value_at, buf, value_from, value_length)
                     value_at += value_length
                 else:
                     value_validity[row >> 3] &= np.uint8(0xFF ^ (1 << (row & 7)))
@@ -409,14 +355,14 @@ def copy_headers(
     for row in range(positions.size):
         at = positions[row]
         for _ in range(counts[row]):
-            length, at = _varint(buf, at, buf.size)
-            _copy_bytes(key_data, key_at, buf, at, length)
+            length, at = varint(buf, at, buf.size)
+            copy_bytes(key_data, key_at, buf, at, length)
             key_at += length
             at += length
             key_ends[entry + 1] = key_at
-            length, at = _varint(buf, at, buf.size)
+            length, at = varint(buf, at, buf.size)
             if length >= 0:
-                _copy_bytes(value_data, value_at, buf, at, length)
+                copy_bytes(value_data, value_at, buf, at, length)
                 value_at += length
                 at += length
             else:

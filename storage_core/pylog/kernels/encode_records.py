@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels.helpers import copy_bytes, put_integer, put_varint, size_of_varint, store_word
 
 STATUS_OK = 0
 STATUS_NEEDS_ROOM = 1
@@ -71,21 +72,6 @@ RECORDS_OFFSET = 61
 MAX_BATCH_BYTES = 0x7FFFFFFF
 
 
-@intrinsic("store_word")
-def _store(buf: npt.NDArray[np.uint8], at: int, word: int) -> None:
-    """Write ``word`` to the 8 bytes at ``buf[at]``, its lowest byte first."""
-    for i in range(8):
-        buf[at + i] = (word >> (8 * i)) & 0xFF
-
-
-@intrinsic("copy_bytes")
-def _copy_bytes(
-    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
-) -> None:
-    for i in range(count):
-        dst[dst_at + i] = src[src_at + i]
-
-
 @intrinsic("prefetch")
 def _prefetch(buf: npt.NDArray[np.uint8], at: int) -> None:
     """Have the processor fetch ``buf[at]``, which will be read soon. It may lie outside."""
@@ -95,36 +81,6 @@ def _prefetch(buf: npt.NDArray[np.uint8], at: int) -> None:
 def _is_valid(validity: npt.NDArray[np.uint8], row: int) -> bool:
     """Return bit ``row`` of an Arrow bitmap; an empty bitmap has no nulls."""
     return validity.size == 0 or ((np.int64(validity[row >> 3]) >> (row & 7)) & 1) != 0
-
-
-@helper
-def _size_of(raw: int) -> int:
-    """Return the bytes of an unsigned varint; a negative ``raw`` stands for one of 64 bits."""
-    if raw < 0:
-        return np.int64(10)
-    size = np.int64(1)
-    while raw > 0x7F:
-        raw >>= 7
-        size += 1
-    return size
-
-
-@helper
-def _put_varint(out: npt.NDArray[np.uint8], at: int, raw: int) -> int:
-    """Write an unsigned varint; return the position after it."""
-    while (raw & ~0x7F) != 0:
-        out[at] = (raw & 0x7F) | 0x80
-        raw = (raw >> 7) & 0x01FFFFFFFFFFFFFF
-        at += 1
-    out[at] = raw
-    return at + 1
-
-
-@helper
-def _put_integer(out: npt.NDArray[np.uint8], at: int, value: int, width: int) -> None:
-    """Write a big-endian integer of ``width`` bytes."""
-    for i in range(width):
-        out[at + i] = (value >> (8 * (width - 1 - i))) & 0xFF
 
 
 @helper
@@ -141,19 +97,19 @@ def _put_batch_header(
     sequence = settings[SET_BASE_SEQUENCE]
     if sequence != NO_SEQUENCE:
         sequence = (sequence + first_row) & 0x7FFFFFFF
-    _put_integer(out, start, settings[SET_BASE_OFFSET] + first_row, 8)
-    _put_integer(out, start + 8, end - start - LOG_OVERHEAD, 4)
-    _put_integer(out, start + 12, settings[SET_PARTITION_LEADER_EPOCH], 4)
+    put_integer(out, start, settings[SET_BASE_OFFSET] + first_row, 8)
+    put_integer(out, start + 8, end - start - LOG_OVERHEAD, 4)
+    put_integer(out, start + 12, settings[SET_PARTITION_LEADER_EPOCH], 4)
     out[start + 16] = MAGIC_VALUE_V2
-    _put_integer(out, start + 17, 0, 4)
-    _put_integer(out, start + 21, settings[SET_ATTRIBUTES], 2)
-    _put_integer(out, start + 23, count - 1, 4)
-    _put_integer(out, start + 27, base_timestamp, 8)
-    _put_integer(out, start + 35, max_timestamp, 8)
-    _put_integer(out, start + 43, settings[SET_PRODUCER_ID], 8)
-    _put_integer(out, start + 51, settings[SET_PRODUCER_EPOCH], 2)
-    _put_integer(out, start + 53, sequence, 4)
-    _put_integer(out, start + 57, count, 4)
+    put_integer(out, start + 17, 0, 4)
+    put_integer(out, start + 21, settings[SET_ATTRIBUTES], 2)
+    put_integer(out, start + 23, count - 1, 4)
+    put_integer(out, start + 27, base_timestamp, 8)
+    put_integer(out, start + 35, max_timestamp, 8)
+    put_integer(out, start + 43, settings[SET_PRODUCER_ID], 8)
+    put_integer(out, start + 51, settings[SET_PRODUCER_EPOCH], 2)
+    put_integer(out, start + 53, sequence, 4)
+    put_integer(out, start + 57, count, 4)
 
 
 @helper
@@ -173,14 +129,14 @@ def _size_of_headers(
         length = key_ends[entry + 1] - start
         if start < 0 or length < 0 or length > key_data.size - start:
             return np.int64(-1)
-        size += _size_of(length << 1) + length
+        size += size_of_varint(length << 1) + length
         length = np.int64(0)
         if _is_valid(value_validity, entry):
             start = value_ends[entry]
             length = value_ends[entry + 1] - start
             if start < 0 or length < 0 or length > value_data.size - start:
                 return np.int64(-1)
-        size += _size_of(length << 1) + length
+        size += size_of_varint(length << 1) + length
     return size
 
 
@@ -200,14 +156,14 @@ def _put_headers(
     for entry in range(first, end):
         start = key_ends[entry]
         length = key_ends[entry + 1] - start
-        at = _put_varint(out, at, length << 1)
-        _copy_bytes(out, at, key_data, start, length)
+        at = put_varint(out, at, length << 1)
+        copy_bytes(out, at, key_data, start, length)
         at += length
         if _is_valid(value_validity, entry):
             start = value_ends[entry]
             length = value_ends[entry + 1] - start
-            at = _put_varint(out, at, length << 1)
-            _copy_bytes(out, at, value_data, start, length)
+            at = put_varint(out, at, length << 1)
+            copy_bytes(out, at, value_data, start, length)
             at += length
         else:
             out[at] = 1
@@ -387,17 +343,17 @@ def encode_records(
                 size = np.int64(0)
                 body = (
                     1
-                    + _size_of(raw_timestamp)
-                    + _size_of(raw_offset)
-                    + _size_of(raw_key)
+                    + size_of_varint(raw_timestamp)
+                    + size_of_varint(raw_offset)
+                    + size_of_varint(raw_key)
                     + key_length
-                    + _size_of(raw_value)
+                    + size_of_varint(raw_value)
                     + value_length
-                    + _size_of(header_count << 1)
+                    + size_of_varint(header_count << 1)
                     + headers_bytes
                 )
                 raw_body = body << 1
-                record_end = at + _size_of(raw_body) + body
+                record_end = at + size_of_varint(raw_body) + body
             if record_end - start > batch_bytes:
                 if row > first:
                     break
@@ -408,12 +364,12 @@ def encode_records(
                 status = STATUS_NEEDS_ROOM
                 break
             if is_common:
-                _store(out, at, word)
+                store_word(out, at, word)
                 at += size
                 out[at] = raw_key
                 at += 1
                 if key_length > 0:
-                    _copy_bytes(out, at, key_data, key_from, key_length)
+                    copy_bytes(out, at, key_data, key_from, key_length)
                     at += key_length
                 if raw_value < 0x80:
                     out[at] = raw_value
@@ -422,20 +378,20 @@ def encode_records(
                     out[at] = (raw_value & 0x7F) | 0x80
                     out[at + 1] = raw_value >> 7
                     at += 2
-                _copy_bytes(out, at, value_data, value_from, value_length)
+                copy_bytes(out, at, value_data, value_from, value_length)
                 out[record_end - 1] = 0
             else:
-                at = _put_varint(out, at, raw_body)
+                at = put_varint(out, at, raw_body)
                 out[at] = 0
-                at = _put_varint(out, at + 1, raw_timestamp)
-                at = _put_varint(out, at, raw_offset)
-                at = _put_varint(out, at, raw_key)
-                _copy_bytes(out, at, key_data, key_from, key_length)
+                at = put_varint(out, at + 1, raw_timestamp)
+                at = put_varint(out, at, raw_offset)
+                at = put_varint(out, at, raw_key)
+                copy_bytes(out, at, key_data, key_from, key_length)
                 at += key_length
-                at = _put_varint(out, at, raw_value)
-                _copy_bytes(out, at, value_data, value_from, value_length)
+                at = put_varint(out, at, raw_value)
+                copy_bytes(out, at, value_data, value_from, value_length)
                 at += value_length
-                at = _put_varint(out, at, header_count << 1)
+                at = put_varint(out, at, header_count << 1)
                 if header_count > 0:
                     at = _put_headers(
                         out,

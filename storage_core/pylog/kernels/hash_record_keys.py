@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels import helper, kernel
+from pylog.kernels.helpers import add_words, load_word, skip_headers, skip_varlong, varint
 
 STATUS_OK = 0
 STATUS_BAD_RECORD = 1
@@ -36,22 +37,6 @@ TRAIT_VALUE = 2
 """The record has a value."""
 
 
-@intrinsic("load_word")
-def _load(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
-    word = np.int64(0)
-    for i in range(8):
-        word |= np.int64(buf[at + i]) << (8 * i)
-    return word
-
-
-@intrinsic("add_words", also_checked=True)
-def _add(left: int, right: int) -> int:
-    """Return the sum modulo 2^64, as an int64."""
-    total = (int(left) + int(right)) & 0xFFFFFFFFFFFFFFFF
-    return np.int64(total - (1 << 64) if total >> 63 else total)
-
-
 @helper
 def _rotated(word: int, bits: int) -> int:
     return (word << bits) | ((word >> (64 - bits)) & ((1 << bits) - 1))
@@ -60,14 +45,14 @@ def _rotated(word: int, bits: int) -> int:
 @helper
 def _mixed(v0: int, v1: int, v2: int, v3: int) -> tuple[int, int, int, int]:
     """Return the state after one SipRound."""
-    v0 = _add(v0, v1)
+    v0 = add_words(v0, v1)
     v1 = _rotated(v1, 13) ^ v0
     v0 = _rotated(v0, 32)
-    v2 = _add(v2, v3)
+    v2 = add_words(v2, v3)
     v3 = _rotated(v3, 16) ^ v2
-    v0 = _add(v0, v3)
+    v0 = add_words(v0, v3)
     v3 = _rotated(v3, 21) ^ v0
-    v2 = _add(v2, v1)
+    v2 = add_words(v2, v1)
     v1 = _rotated(v1, 17) ^ v2
     v2 = _rotated(v2, 32)
     return v0, v1, v2, v3
@@ -85,7 +70,7 @@ def _siphash(
     at = start
     end = start + length
     while end - at >= 8:
-        word = _load(buf, at)
+        word = load_word(buf, at)
         v3 ^= word
         v0, v1, v2, v3 = _mixed(v0, v1, v2, v3)
         v0 ^= word
@@ -93,7 +78,7 @@ def _siphash(
     word = np.int64(length & 0xFF) << 56
     if at < end:
         if at + 8 <= buf.size:
-            word |= _load(buf, at) & ((np.int64(1) << (8 * (end - at))) - 1)
+            word |= load_word(buf, at) & ((np.int64(1) << (8 * (end - at))) - 1)
         else:
             for i in range(end - at):
                 word |= np.int64(buf[at + i]) << (8 * i)
@@ -108,55 +93,6 @@ def _siphash(
     for _ in range(3):
         v0, v1, v2, v3 = _mixed(v0, v1, v2, v3)
     return first, v0 ^ v1 ^ v2 ^ v3
-
-
-@helper
-def _varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
-    """Return the int32 at ``at`` and the position after it; position -1 if it does not fit."""
-    if at >= end:
-        return np.int64(0), np.int64(-1)
-    byte = np.int64(buf[at])
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), at + 1
-    raw = byte & 0x7F
-    shift = 7
-    for i in range(1, 5):
-        if at + i >= end:
-            return np.int64(0), np.int64(-1)
-        byte = np.int64(buf[at + i])
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            raw &= 0xFFFFFFFF
-            return (raw >> 1) ^ -(raw & 1), at + i + 1
-        shift += 7
-    return np.int64(0), np.int64(-1)
-
-
-@helper
-def _skip_varlong(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
-    """Return the position after the number at ``at``; -1 if it does not fit."""
-    for i in range(10):
-        if at + i >= end:
-            return np.int64(-1)
-        if np.int64(buf[at + i]) < 0x80:
-            return at + i + 1
-    return np.int64(-1)
-
-
-@helper
-def _skip_headers(buf: npt.NDArray[np.uint8], at: int, end: int, count: int) -> int:
-    """Return the position after ``count`` well-formed headers; -1 if they do not fit."""
-    for _ in range(count):
-        length, at = _varint(buf, at, end)
-        if at < 0 or length < 0 or length > end - at:
-            return np.int64(-1)
-        at += length
-        length, at = _varint(buf, at, end)
-        if at < 0 or length > end - at:
-            return np.int64(-1)
-        if length > 0:
-            at += length
-    return at
 
 
 @kernel(
@@ -186,32 +122,32 @@ def hash_record_keys(
         last_offset = batches[batch, BATCH_LAST_OFFSET]
         for _ in range(batches[batch, BATCH_RECORD_COUNT]):
             positions[row] = at
-            length, at = _varint(buf, at, batch_end)
+            length, at = varint(buf, at, batch_end)
             if at < 0 or length <= 0 or length > batch_end - at:
                 return row, STATUS_BAD_RECORD, batch
             record_end = at + length
-            at = _skip_varlong(buf, at + 1, record_end)
+            at = skip_varlong(buf, at + 1, record_end)
             if at < 0:
                 return row, STATUS_BAD_RECORD, batch
-            offset_delta, at = _varint(buf, at, record_end)
+            offset_delta, at = varint(buf, at, record_end)
             if at < 0:
                 return row, STATUS_BAD_RECORD, batch
-            key_length, key_from = _varint(buf, at, record_end)
+            key_length, key_from = varint(buf, at, record_end)
             if key_from < 0 or key_length > record_end - key_from:
                 return row, STATUS_BAD_RECORD, batch
             at = key_from
             if key_length > 0:
                 at += key_length
-            value_length, at = _varint(buf, at, record_end)
+            value_length, at = varint(buf, at, record_end)
             if at < 0 or value_length > record_end - at:
                 return row, STATUS_BAD_RECORD, batch
             if value_length > 0:
                 at += value_length
-            header_count, at = _varint(buf, at, record_end)
+            header_count, at = varint(buf, at, record_end)
             if at < 0 or header_count < 0 or header_count > record_end - at:
                 return row, STATUS_BAD_RECORD, batch
             if header_count > 0:
-                at = _skip_headers(buf, at, record_end, header_count)
+                at = skip_headers(buf, at, record_end, header_count)
             if at != record_end:
                 return row, STATUS_BAD_RECORD, batch
             offset = base_offset + offset_delta

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.kernels import helper, kernel
+from pylog.kernels.helpers import character, unsigned_varint
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,47 +25,13 @@ MEASURES = 3
 
 
 @helper
-def _character(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, bool]:
-    """Return how many bytes of ``[at, end)`` one character, or one U+FFFD, stands for; which."""
-    lead = np.int64(buf[at])
-    if lead < 0x80:
-        return np.int64(1), True
-    low = np.int64(0x80)
-    high = np.int64(0xBF)
-    if lead < 0xC2 or lead > 0xF4:
-        return np.int64(1), False
-    if lead < 0xE0:
-        longest = np.int64(2)
-    elif lead < 0xF0:
-        longest = np.int64(3)
-        if lead == 0xE0:
-            low = np.int64(0xA0)
-    else:
-        longest = np.int64(4)
-        if lead == 0xF0:
-            low = np.int64(0x90)
-        elif lead == 0xF4:
-            high = np.int64(0x8F)
-    is_surrogate = lead == 0xED and at + 1 < end and np.int64(buf[at + 1]) >= 0xA0
-    length = np.int64(1)
-    while length < longest and at + length < end:
-        byte = np.int64(buf[at + length])
-        if byte < low or byte > high:
-            break
-        low = np.int64(0x80)
-        high = np.int64(0xBF)
-        length += 1
-    return length, length == longest and not is_surrogate
-
-
-@helper
 def _replaced_size(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, int]:
     """Return the size of the text ``[start, end)`` with malformed parts replaced; how many."""
     size = np.int64(0)
     malformed = np.int64(0)
     at = np.int64(start)
     while at < end:
-        length, is_well_formed = _character(buf, at, end)
+        length, is_well_formed = character(buf, at, end)
         if is_well_formed:
             size += length
         else:
@@ -77,15 +44,7 @@ def _replaced_size(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[in
 @helper
 def _varint(buf: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
     """Return the number at ``at``, which has been found sound, and the position after it."""
-    raw = np.int64(0)
-    shift = 0
-    while True:
-        byte = np.int64(buf[at])
-        at += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
+    raw, at = unsigned_varint(buf, at)
     raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), at
 
@@ -140,7 +99,7 @@ def replace_malformed(
         at = np.int64(ends[i])
         end = np.int64(ends[i + 1])
         while at < end:
-            length, is_well_formed = _character(data, at, end)
+            length, is_well_formed = character(data, at, end)
             if is_well_formed:
                 for j in range(length):
                     replaced_data[to + j] = data[at + j]

@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels import helper, kernel
+from pylog.kernels.helpers import (
+    add_words,
+    copy_bytes,
+    load_big_half,
+    load_big_word,
+    put_varint,
+    size_of_varint,
+)
 
 STATUS_OK = 0
 STATUS_BAD_MESSAGE = 1
@@ -51,68 +59,12 @@ MOST_OVERHEAD = 40
 """What a record takes beside its key and value, at the most, and room to write."""
 
 
-@intrinsic("load_big_word")
-def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the last."""
-    word = np.int64(0)
-    for i in range(8):
-        word = (word << 8) | np.int64(buf[at + i])
-    return word
-
-
-@intrinsic("load_big_half")
-def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 4 bytes at ``buf[at]`` as a signed number whose lowest byte is the last."""
-    value = np.int64(0)
-    for i in range(4):
-        value = (value << 8) | np.int64(buf[at + i])
-    return value - ((value & 0x80000000) << 1)
-
-
-@intrinsic("copy_bytes")
-def _copy_bytes(
-    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
-) -> None:
-    for i in range(count):
-        dst[dst_at + i] = src[src_at + i]
-
-
-@intrinsic("add_words", also_checked=True)
-def _add(left: int, right: int) -> int:
-    """Return the sum modulo 2^64, as an int64."""
-    total = (int(left) + int(right)) & 0xFFFFFFFFFFFFFFFF
-    return np.int64(total - (1 << 64) if total >> 63 else total)
-
-
-@helper
-def _size_of(raw: int) -> int:
-    """Return the bytes of an unsigned varint; a negative ``raw`` stands for one of 64 bits."""
-    if raw < 0:
-        return np.int64(10)
-    size = np.int64(1)
-    while raw > 0x7F:
-        raw >>= 7
-        size += 1
-    return size
-
-
-@helper
-def _put_varint(out: npt.NDArray[np.uint8], at: int, raw: int) -> int:
-    """Write an unsigned varint; return the position after it."""
-    while (raw & ~0x7F) != 0:
-        out[at] = (raw & 0x7F) | 0x80
-        raw = (raw >> 7) & 0x01FFFFFFFFFFFFFF
-        at += 1
-    out[at] = raw
-    return at + 1
-
-
 @helper
 def _message_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     """Return the position after the message at ``at``; -1 if it is cut short, -2 if impossible."""
     if end - at < LOG_OVERHEAD:
         return np.int64(-1)
-    size = _read_int32(buf, at + SIZE_OFFSET)
+    size = load_big_half(buf, at + SIZE_OFFSET)
     if size < MIN_SIZE_V0:
         return np.int64(-2)
     if size > end - at - LOG_OVERHEAD:
@@ -125,7 +77,7 @@ def _field_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     """Return the position after the field whose length lies at ``at``; -1 if it does not fit."""
     if end - at < 4:
         return np.int64(-1)
-    length = _read_int32(buf, at)
+    length = load_big_half(buf, at)
     if length > end - at - 4:
         return np.int64(-1)
     return np.int64(at + 4 + max(length, np.int64(0)))
@@ -134,12 +86,12 @@ def _field_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
 @helper
 def _put_field(out: npt.NDArray[np.uint8], at: int, buf: npt.NDArray[np.uint8], field: int) -> int:
     """Write the field whose length lies at ``field``; return the position after it."""
-    length = _read_int32(buf, field)
+    length = load_big_half(buf, field)
     if length < 0:
         out[at] = 1
         return at + 1
-    at = _put_varint(out, at, length << 1)
-    _copy_bytes(out, at, buf, field + 4, length)
+    at = put_varint(out, at, length << 1)
+    copy_bytes(out, at, buf, field + 4, length)
     return np.int64(at + length)
 
 
@@ -167,7 +119,7 @@ def legacy_to_v2(
                 return STATUS_BAD_MESSAGE, index
             if following < 0:
                 break
-            last_inner = _read_int64(buf, message)
+            last_inner = load_big_word(buf, message)
             count += 1
             message = following
         if count == 0:
@@ -193,7 +145,7 @@ def legacy_to_v2(
             if magic == 1:
                 if following - message < LOG_OVERHEAD + MIN_SIZE_V1:
                     return STATUS_BAD_MESSAGE, index
-                timestamp = _read_int64(buf, key)
+                timestamp = load_big_word(buf, key)
                 key += 8
                 if is_wrapped and sets[index, SET_APPEND_TIME] != 0:
                     timestamp = sets[index, SET_TIMESTAMP]
@@ -204,7 +156,7 @@ def legacy_to_v2(
             value = _field_end(buf, key, following)
             if value < 0 or _field_end(buf, value, following) < 0:
                 return STATUS_BAD_MESSAGE, index
-            offset = _read_int64(buf, message)
+            offset = load_big_word(buf, message)
             if offset < 0:
                 return STATUS_BAD_OFFSET, index
             offset += base
@@ -218,18 +170,18 @@ def legacy_to_v2(
                 return STATUS_BAD_OFFSET, index
             if out.size - at < MOST_OVERHEAD + following - message:
                 return STATUS_NO_ROOM, index
-            delta = _add(timestamp, _add(~first_timestamp, 1))
+            delta = add_words(timestamp, add_words(~first_timestamp, 1))
             raw_timestamp = (delta << 1) ^ (delta >> 63)
             raw_offset = (offset - first_offset) << 1
             fields = np.int64(0)
             for field in (key, value):
-                length = _read_int32(buf, field)
-                fields += 1 if length < 0 else _size_of(length << 1) + length
-            raw = (2 + _size_of(raw_timestamp) + _size_of(raw_offset) + fields) << 1
-            at = _put_varint(out, at, raw)
+                length = load_big_half(buf, field)
+                fields += 1 if length < 0 else size_of_varint(length << 1) + length
+            raw = (2 + size_of_varint(raw_timestamp) + size_of_varint(raw_offset) + fields) << 1
+            at = put_varint(out, at, raw)
             out[at] = 0
-            at = _put_varint(out, at + 1, raw_timestamp)
-            at = _put_varint(out, at, raw_offset)
+            at = put_varint(out, at + 1, raw_timestamp)
+            at = put_varint(out, at, raw_offset)
             at = _put_field(out, at, buf, key)
             at = _put_field(out, at, buf, value)
             out[at] = 0

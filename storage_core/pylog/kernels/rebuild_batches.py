@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels import kernel
+from pylog.kernels.helpers import (
+    add_words,
+    copy_bytes,
+    put_integer,
+    put_varint,
+    size_of_varint,
+    unsigned_varint,
+)
 
 STATUS_OK = 0
 STATUS_NO_ROOM = 1
@@ -48,65 +56,6 @@ MOST_ADDED_BYTES = 24
 write."""
 
 
-@intrinsic("copy_bytes")
-def _copy_bytes(
-    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
-) -> None:
-    for i in range(count):
-        dst[dst_at + i] = src[src_at + i]
-
-
-@helper
-def _unsigned_varint(buf: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Return the number at ``at``, which has been found sound, and the position after it."""
-    raw = np.int64(0)
-    shift = 0
-    while True:
-        byte = np.int64(buf[at])
-        at += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw, at
-        shift += 7
-
-
-@helper
-def _size_of(raw: int) -> int:
-    """Return the bytes of an unsigned varint; a negative ``raw`` stands for one of 64 bits."""
-    if raw < 0:
-        return np.int64(10)
-    size = np.int64(1)
-    while raw > 0x7F:
-        raw >>= 7
-        size += 1
-    return size
-
-
-@helper
-def _put_varint(out: npt.NDArray[np.uint8], at: int, raw: int) -> int:
-    """Write an unsigned varint; return the position after it."""
-    while (raw & ~0x7F) != 0:
-        out[at] = (raw & 0x7F) | 0x80
-        raw = (raw >> 7) & 0x01FFFFFFFFFFFFFF
-        at += 1
-    out[at] = raw
-    return at + 1
-
-
-@helper
-def _put_integer(out: npt.NDArray[np.uint8], at: int, value: int, width: int) -> None:
-    """Write a big-endian integer of ``width`` bytes."""
-    for i in range(width):
-        out[at + i] = (value >> (8 * (width - 1 - i))) & 0xFF
-
-
-@intrinsic("add_words", also_checked=True)
-def _add(left: int, right: int) -> int:
-    """Return the sum modulo 2^64, as an int64."""
-    total = (int(left) + int(right)) & 0xFFFFFFFFFFFFFFFF
-    return np.int64(total - (1 << 64) if total >> 63 else total)
-
-
 @kernel(writes=("out", "ends"), tables=("batches",))
 def rebuild_batches(
     buf: npt.NDArray[np.uint8],
@@ -133,18 +82,18 @@ def rebuild_batches(
         for row in range(batches[batch, BATCH_FIRST_ROW], batches[batch, BATCH_END_ROW]):
             if kept[row] == 0:
                 continue
-            raw, source = _unsigned_varint(buf, positions[row])
+            raw, source = unsigned_varint(buf, positions[row])
             record_end = source + ((raw & 0xFFFFFFFF) >> 1)
             if out.size - at < record_end - source + MOST_ADDED_BYTES:
                 return STATUS_NO_ROOM, row
-            raw, source = _unsigned_varint(buf, source + 1)
+            raw, source = unsigned_varint(buf, source + 1)
             delta = ((raw >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(raw & 1)
-            timestamp = _add(batches[batch, BATCH_OLD_BASE_TIMESTAMP], delta)
+            timestamp = add_words(batches[batch, BATCH_OLD_BASE_TIMESTAMP], delta)
             if append_time:
                 timestamp = batches[batch, BATCH_MAX_TIMESTAMP]
             if timestamp < NO_TIMESTAMP:
                 return STATUS_BAD_TIMESTAMP, row
-            raw, source = _unsigned_varint(buf, source)
+            raw, source = unsigned_varint(buf, source)
             offset = offsets[row]
             if count == 0:
                 if batches[batch, BATCH_DELETE_HORIZON] == NO_TIMESTAMP:
@@ -157,29 +106,29 @@ def rebuild_batches(
             raw_timestamp = (delta << 1) ^ (delta >> 63)
             raw_offset = (offset - base_offset) << 1
             rest = record_end - source
-            raw = (1 + _size_of(raw_timestamp) + _size_of(raw_offset) + rest) << 1
-            at = _put_varint(out, at, raw)
+            raw = (1 + size_of_varint(raw_timestamp) + size_of_varint(raw_offset) + rest) << 1
+            at = put_varint(out, at, raw)
             out[at] = 0
-            at = _put_varint(out, at + 1, raw_timestamp)
-            at = _put_varint(out, at, raw_offset)
-            _copy_bytes(out, at, buf, source, rest)
+            at = put_varint(out, at + 1, raw_timestamp)
+            at = put_varint(out, at, raw_offset)
+            copy_bytes(out, at, buf, source, rest)
             at += rest
             highest = max(highest, timestamp)
             count += 1
         if append_time or count == 0:
             highest = batches[batch, BATCH_MAX_TIMESTAMP]
-        _put_integer(out, start, base_offset, 8)
-        _put_integer(out, start + 8, at - start - LOG_OVERHEAD, 4)
-        _put_integer(out, start + 12, batches[batch, BATCH_PARTITION_LEADER_EPOCH], 4)
+        put_integer(out, start, base_offset, 8)
+        put_integer(out, start + 8, at - start - LOG_OVERHEAD, 4)
+        put_integer(out, start + 12, batches[batch, BATCH_PARTITION_LEADER_EPOCH], 4)
         out[start + 16] = MAGIC_VALUE_V2
-        _put_integer(out, start + 17, np.int64(0), 4)
-        _put_integer(out, start + 21, batches[batch, BATCH_ATTRIBUTES], 2)
-        _put_integer(out, start + 23, last_offset - base_offset, 4)
-        _put_integer(out, start + 27, base_timestamp, 8)
-        _put_integer(out, start + 35, highest, 8)
-        _put_integer(out, start + 43, batches[batch, BATCH_PRODUCER_ID], 8)
-        _put_integer(out, start + 51, batches[batch, BATCH_PRODUCER_EPOCH], 2)
-        _put_integer(out, start + 53, batches[batch, BATCH_BASE_SEQUENCE], 4)
-        _put_integer(out, start + 57, count, 4)
+        put_integer(out, start + 17, np.int64(0), 4)
+        put_integer(out, start + 21, batches[batch, BATCH_ATTRIBUTES], 2)
+        put_integer(out, start + 23, last_offset - base_offset, 4)
+        put_integer(out, start + 27, base_timestamp, 8)
+        put_integer(out, start + 35, highest, 8)
+        put_integer(out, start + 43, batches[batch, BATCH_PRODUCER_ID], 8)
+        put_integer(out, start + 51, batches[batch, BATCH_PRODUCER_EPOCH], 2)
+        put_integer(out, start + 53, batches[batch, BATCH_BASE_SEQUENCE], 4)
+        put_integer(out, start + 57, count, 4)
         ends[batch] = at
     return STATUS_OK, batches.shape[0]

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pylog.kernels import helper, intrinsic, kernel
+from pylog.kernels import helper, kernel
+from pylog.kernels.helpers import character, copy_bytes, load_word, store_word
 
 # A step is a row of four numbers: what to do, then up to three arguments a, b, c.
 STEP_FIELDS = 4
@@ -96,30 +97,6 @@ _BASE64_PAIRS = np.frombuffer(
 _BASE64_START = np.frombuffer(b'{"base64":', dtype=np.uint8)
 
 
-@intrinsic("load_word")
-def _load(buf: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
-    word = np.int64(0)
-    for i in range(8):
-        word |= np.int64(buf[at + i]) << (8 * i)
-    return word
-
-
-@intrinsic("copy_bytes")
-def _copy_bytes(
-    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
-) -> None:
-    for i in range(count):
-        dst[dst_at + i] = src[src_at + i]
-
-
-@intrinsic("store_word")
-def _store(buf: npt.NDArray[np.uint8], at: int, word: int) -> None:
-    """Write ``word`` to the 8 bytes at ``buf[at]``, its lowest byte first."""
-    for i in range(8):
-        buf[at + i] = (word >> (8 * i)) & 0xFF
-
-
 @helper
 def _eight_digits(value: int) -> int:
     """Return a number below 10^8 as a word of 8 digits, the first one in the lowest byte."""
@@ -148,7 +125,7 @@ def _write_short(out: npt.NDArray[np.uint8], at: int, value: int) -> int:
         digits = 5 if value < 100_000 else 6
     else:
         digits = 7 if value < 10_000_000 else 8
-    _store(out, at, _eight_digits(value) >> (64 - 8 * digits))
+    store_word(out, at, _eight_digits(value) >> (64 - 8 * digits))
     at += digits
     return at
 
@@ -160,8 +137,8 @@ def _write_number(out: npt.NDArray[np.uint8], at: int, value: int) -> int:
         out[at] = 0x2D
         at += 1
         if value == _LOWEST:  # its opposite is no int64
-            _store(out, at, _eight_digits(np.int64(92_233_720)))
-            _store(out, at + 8, _eight_digits(np.int64(36_854_775)))
+            store_word(out, at, _eight_digits(np.int64(92_233_720)))
+            store_word(out, at + 8, _eight_digits(np.int64(36_854_775)))
             out[at + 16] = 0x38
             out[at + 17] = 0x30
             out[at + 18] = 0x38
@@ -177,51 +154,17 @@ def _write_number(out: npt.NDArray[np.uint8], at: int, value: int) -> int:
     else:
         highest = high // _EIGHT_DIGITS
         at = _write_short(out, at, highest)
-        _store(out, at, _eight_digits(high - highest * _EIGHT_DIGITS))
+        store_word(out, at, _eight_digits(high - highest * _EIGHT_DIGITS))
         at += 8
-    _store(out, at, _eight_digits(value - high * _EIGHT_DIGITS))
+    store_word(out, at, _eight_digits(value - high * _EIGHT_DIGITS))
     at += 8
     return at
 
 
 @helper
-def _character(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, bool]:
-    """Return how many bytes of ``[at, end)`` one character, or one U+FFFD, stands for; which."""
-    lead = np.int64(buf[at])
-    if lead < 0x80:
-        return np.int64(1), True
-    low = np.int64(0x80)
-    high = np.int64(0xBF)
-    if lead < 0xC2 or lead > 0xF4:
-        return np.int64(1), False
-    if lead < 0xE0:
-        longest = np.int64(2)
-    elif lead < 0xF0:
-        longest = np.int64(3)
-        if lead == 0xE0:
-            low = np.int64(0xA0)
-    else:
-        longest = np.int64(4)
-        if lead == 0xF0:
-            low = np.int64(0x90)
-        elif lead == 0xF4:
-            high = np.int64(0x8F)
-    is_surrogate = lead == 0xED and at + 1 < end and np.int64(buf[at + 1]) >= 0xA0
-    length = np.int64(1)
-    while length < longest and at + length < end:
-        byte = np.int64(buf[at + length])
-        if byte < low or byte > high:
-            break
-        low = np.int64(0x80)
-        high = np.int64(0xBF)
-        length += 1
-    return length, length == longest and not is_surrogate
-
-
-@helper
 def _ascii_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     """Return the position of the first byte of ``[at, end)`` that is not ASCII; ``end`` if none."""
-    while end - at >= 8 and (_load(buf, at) & _HIGH_BITS) == 0:
+    while end - at >= 8 and (load_word(buf, at) & _HIGH_BITS) == 0:
         at += 8
     while at < end and np.int64(buf[at]) < 0x80:
         at += 1
@@ -232,7 +175,7 @@ def _ascii_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
 def _plain_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     """Return the position of the first byte that a JSON string has an escape for, or not ASCII."""
     while end - at >= 8:
-        signed = _load(buf, at)
+        signed = load_word(buf, at)
         if (signed & _HIGH_BITS) != 0:
             break
         word = np.uint64(signed)
@@ -260,11 +203,11 @@ def _write_text(
     """Write ``buf[start:end]``, malformed parts replaced by U+FFFD; return the position after."""
     while start < end:
         ascii_end = _ascii_end(buf, start, end)
-        _copy_bytes(out, at, buf, start, ascii_end - start)
+        copy_bytes(out, at, buf, start, ascii_end - start)
         at += ascii_end - start
         start = ascii_end
         while start < end and np.int64(buf[start]) >= 0x80:
-            length, is_well_formed = _character(buf, start, end)
+            length, is_well_formed = character(buf, start, end)
             if is_well_formed:
                 for i in range(length):
                     out[at + i] = buf[start + i]
@@ -283,7 +226,7 @@ def _is_well_formed(buf: npt.NDArray[np.uint8], start: int, end: int) -> bool:
     while start < end:
         start = _ascii_end(buf, start, end)
         while start < end and np.int64(buf[start]) >= 0x80:
-            length, is_character = _character(buf, start, end)
+            length, is_character = character(buf, start, end)
             if not is_character:
                 return False
             start += length
@@ -352,12 +295,12 @@ def _write_string(
     at += 1
     while start < end:
         plain_end = _plain_end(buf, start, end)
-        _copy_bytes(out, at, buf, start, plain_end - start)
+        copy_bytes(out, at, buf, start, plain_end - start)
         at += plain_end - start
         start = plain_end
         if start == end:
             break
-        length, _ = _character(buf, start, end)
+        length, _ = character(buf, start, end)
         code = _code_point(buf, start, length)
         letter = _short_escape(code) if length == 1 else np.int64(0)
         if letter != 0:
@@ -383,12 +326,12 @@ def _write_base64(
     out[at] = 0x22
     at += 1
     while end - start >= 8:  # 6 of which are used
-        word = _load(buf, start)
+        word = load_word(buf, start)
         first = word & 0xFF
         second = (word >> 8) & 0xFF
         fourth = (word >> 24) & 0xFF
         fifth = (word >> 32) & 0xFF
-        _store(
+        store_word(
             out,
             at,
             np.int64(_BASE64_PAIRS[(first << 4) | (second >> 4)])
@@ -431,7 +374,7 @@ def _write_bytes(
     elif _is_well_formed(buf, start, end):
         at = _write_string(out, at, buf, start, end)
     else:
-        _copy_bytes(out, at, _BASE64_START, 0, _BASE64_START.size)
+        copy_bytes(out, at, _BASE64_START, 0, _BASE64_START.size)
         at = _write_base64(out, at + _BASE64_START.size, buf, start, end)
         out[at] = 0x7D
         at += 1
@@ -451,7 +394,7 @@ def _most_bytes(buf: npt.NDArray[np.uint8], start: int, end: int, style: int) ->
         start = plain_end
         if start == end:
             break
-        length, is_well_formed = _character(buf, start, end)
+        length, is_well_formed = character(buf, start, end)
         if not is_well_formed:
             most += 3
         elif style == STYLE_TEXT or length == 4:
@@ -479,7 +422,7 @@ def _write_literal(
     end = literal_ends[number + 1]
     # Word by word: they are short, and there is room for what follows the last one.
     for position in range(start, end, 8):
-        _store(out, at + position - start, _load(literals, position))
+        store_word(out, at + position - start, load_word(literals, position))
     at += end - start
     return at
 
@@ -638,7 +581,7 @@ def write_lines(
                     step += c
             elif what == DETAIL:
                 size = detail_ends[row + 1] - detail_ends[row]
-                _copy_bytes(out, at, detail_data, detail_ends[row], size)
+                copy_bytes(out, at, detail_data, detail_ends[row], size)
                 at += size
         if has_line:
             row += 1

@@ -141,7 +141,7 @@ def kernel(
 
 
 def helper(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
-    """Mark a function that kernels of the same file call; it is compiled into them."""
+    """Mark a function that kernels call; it is compiled into them."""
     return intrinsic("")(function)
 
 

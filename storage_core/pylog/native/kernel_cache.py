@@ -5,10 +5,10 @@ The directory is the one that ``NUMBA_CACHE_DIR`` names, and no other, if it is 
 below), ``pylog`` in the user's cache directory: ``$XDG_CACHE_HOME``, or
 ``~/.cache``. Code is read from whichever has it, and kept in the first that takes it.
 
-The key is a digest of all that decides what the code is: the kernel's source, our own
-compiler, the versions of Numba and LLVM, the system, and the machine's *level*. A level is a set of
-instructions that many processors share (x86-64-v3: since Intel's Haswell and AMD's
-Excavator), so that a cache in a home directory or a container image serves them all; kernels
+The key is a digest of all that decides what the code is: the kernel's source, that of the helpers
+it imports, our own compiler, the versions of Numba and LLVM, the system, and the machine's *level*.
+A level is a set of instructions that many processors share (x86-64-v3: since Intel's Haswell and
+AMD's Excavator), so that a cache in a home directory or a container image serves them all; kernels
 walk through bytes, and gain nothing from what newer processors have beyond that.
 
 A file is the object file that LLVM wrote, the key (8 bytes), and a checksum of all before it (8
@@ -178,7 +178,7 @@ class KernelCache:
 
     def __init__(self, function: Callable[..., object], level: str) -> None:
         self._source = Path(function.__code__.co_filename)
-        self._key = _key(function, level)
+        self._key = key_of(function, level)
         stem = f"{self._source.stem}.{function.__name__}"
         self._name = f"{stem}-{level}-{self._key.hex()}.kernel"
 
@@ -237,12 +237,16 @@ def content_of(file: bytes, key: bytes) -> bytes | None:
     return file[: end - len(key)]
 
 
-def _key(function: Callable[..., Any], level: str) -> bytes:
+def key_of(function: Callable[..., Any], level: str) -> bytes:
     """Return a hash of 64 bits, which is what Python takes for its own caches of code."""
     own = __name__.rpartition(".")[0]
+    used = (each for each in function.__globals__.values() if hasattr(each, "pylog_intrinsic"))
     parts = [
         f"{sys.platform} {level} {function.__module__}.{function.__qualname__}".encode(),
-        _source_of(function.__module__),
+        *(
+            _source_of(each)
+            for each in sorted({function.__module__, *(u.__module__ for u in used)})
+        ),
         *(_source_of(f"{own}.{name}") for name in _COMPILER),
         *(_source_of(package, "_version.py") for package in ("numba", "llvmlite")),
     ]

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from pylog.native import intrinsics
-from pylog.native.kernel_cache import LEVELS
+from pylog.native.kernel_cache import LEVELS, key_of
 from pylog.native.machine_code import ENTRY, HAS_LINKER, UnsupportedObjectError, link
 from pylog.native.signature import SCRATCH_WORDS
 
@@ -67,9 +67,10 @@ def run_by_numba(function: Callable[..., object], signature: Signature) -> Calla
     checks_bounds = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]  # made at run time
     namespace = _with_helpers(function, _OPTIONS, None, checks_bounds=checks_bounds)
     arguments = tuple(_numba_type(parameter) for parameter in signature.parameters)
-    compiled: Callable[..., object] = _njit(arguments, cache=_can_cache(), **_OPTIONS)(
-        _moved(function, namespace)
-    )
+    moved = _moved(function, namespace)
+    # Part of the name of Numba's file, which it would also read if only a helper had changed.
+    moved.__qualname__ += f"_{key_of(function, '').hex()}"
+    compiled: Callable[..., object] = _njit(arguments, cache=_can_cache(), **_OPTIONS)(moved)
     return compiled
 
 
@@ -81,16 +82,28 @@ def _with_helpers(
     checks_bounds: bool,
 ) -> dict[str, Any]:
     """Return the globals of a kernel, in which helpers are what Numba can compile."""
-    namespace = dict(function.__globals__)
-    for name, value in function.__globals__.items():
-        if hasattr(value, "pylog_intrinsic"):
+    namespaces: dict[str, dict[str, Any]] = {}
+    helpers: dict[Callable[..., Any], Any] = {}
+
+    def namespace_of(function: Callable[..., Any]) -> dict[str, Any]:
+        if function.__module__ not in namespaces:
+            namespace = namespaces[function.__module__] = dict(function.__globals__)
+            for name, value in function.__globals__.items():
+                if hasattr(value, "pylog_intrinsic"):
+                    namespace[name] = compilable(value)
+        return namespaces[function.__module__]
+
+    def compilable(value: Any) -> Any:
+        if value not in helpers:
             instead, also_checked, needed = value.pylog_intrinsic
-            namespace[name] = (
+            helpers[value] = (
                 getattr(intrinsics, instead)
                 if instead and (also_checked or not checks_bounds) and needed in {None, level}
-                else _njit(**options)(_moved(value, namespace))
+                else _njit(**options)(_moved(value, namespace_of(value)))
             )
-    return namespace
+        return helpers[value]
+
+    return namespace_of(function)
 
 
 def _moved(function: Callable[..., Any], namespace: dict[str, Any]) -> FunctionType:

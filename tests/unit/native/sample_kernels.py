@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.kernels.helpers import add_words
 from pylog.native.kernel import helper, kernel
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def double_all(
     total = np.int64(0)
     for i in range(values.size):
         doubled[i] = _double(values[i])
-        total += values[i]
+        total = add_words(total, values[i])
     row_total = np.int64(0)
     if is_row_wanted:
         for column in range(table.shape[1]):

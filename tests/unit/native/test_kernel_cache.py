@@ -106,6 +106,7 @@ def test_functions_and_levels_have_files_of_their_own(
     "changed",
     [
         ("tests.unit.native.sample_kernels", ""),
+        ("pylog.kernels.helpers", ""),
         ("pylog.native.numba_compiler", ""),
         ("pylog.native.intrinsics", ""),
         ("pylog.native.signature", ""),
