@@ -12,10 +12,10 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.log.log_segment import FetchIsolation
 from pylog.model import AppendOrigin, ControlRecordType, TopicPartition
-from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.testing import ManualClock, ManualScheduler
+from tests.support.batches import marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -300,17 +300,12 @@ class Script:
     def mark(self, producer_id: int, kind: str) -> None:
         """End the transaction of a producer."""
         before = self._begin("step")
-        marker = end_transaction_marker(
-            ControlRecordType.COMMIT if kind == "commit" else ControlRecordType.ABORT,
-            offset=0,
-            producer_id=producer_id,
-            producer_epoch=0,
-            coordinator_epoch=0,
-            timestamp=self.clock.milliseconds(),
-        )
+        control_type = ControlRecordType.COMMIT if kind == "commit" else ControlRecordType.ABORT
+        now = self.clock.milliseconds()
+        sent = marker(0, control_type, producer_id=producer_id, timestamp=now).data
         batch = Batch(self.end, self.end, producer_id, kind)
         coordinator = AppendOrigin.COORDINATOR
-        self._appending([batch], lambda log: log.append_as_leader(marker, 0, origin=coordinator))
+        self._appending([batch], lambda log: log.append_as_leader(sent, 0, origin=coordinator))
         self._done(f"{kind} {producer_id}", before)
 
     def append_many(self, *records: int) -> None:

@@ -39,11 +39,10 @@ from pylog.model import (
     TimestampType,
     TopicPartition,
 )
-from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.testing import ManualClock, ManualScheduler
-from tests.support import peers
+from tests.support import batches, peers
 
 if TYPE_CHECKING:
     from pylog.log.unified_log import UnifiedLog
@@ -352,14 +351,7 @@ class UnifiedLogMachine(RuleBasedStateMachine):
         producer_id = self.producer_id(producer)
         kind = ControlRecordType.COMMIT if marker == "commit" else ControlRecordType.ABORT
         now = self.clock.milliseconds()
-        sent = end_transaction_marker(
-            kind,
-            offset=0,
-            producer_id=producer_id,
-            producer_epoch=0,
-            coordinator_epoch=0,
-            timestamp=now,
-        )
+        sent = batches.marker(0, kind, producer_id=producer_id, timestamp=now).data
         info = self.log.append_as_leader(sent, origin=AppendOrigin.COORDINATOR)
         assert info.first_offset == self.model.end
         key = b"\0\0\0\1" if marker == "commit" else b"\0\0\0\0"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.model import AppendOrigin, CompressionType, ControlRecordType
-from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch_builder import RecordBatchBuilder
-from tests.support.batches import LOG_APPEND_TIME
+from tests.support.batches import LOG_APPEND_TIME, marker
 from tests.support.partition_account import record_at
 
 if TYPE_CHECKING:
@@ -106,15 +105,15 @@ class PartitionWriter:
         """Append the marker that decides the producer's transaction."""
         kind = ControlRecordType.COMMIT if is_commit else ControlRecordType.ABORT
         now = self.clock.milliseconds()
-        marker = end_transaction_marker(
+        batch = marker(
+            0,
             kind,
-            offset=0,
             producer_id=producer.producer_id,
             producer_epoch=producer.epoch,
             coordinator_epoch=_COORDINATOR_EPOCH,
             timestamp=now,
         )
-        self._append_as_leader(marker, AppendOrigin.COORDINATOR)
+        self._append_as_leader(batch.data, AppendOrigin.COORDINATOR)
         self.account.enter_marker(producer, now, is_commit=is_commit)
 
     def delete_records(self, offset: int) -> None:

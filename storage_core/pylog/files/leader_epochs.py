@@ -152,7 +152,8 @@ class LeaderEpochFileCache:
     @property
     def latest_entry(self) -> EpochEntry | None:
         """The entry of the highest epoch."""
-        return _last(self._entries)
+        entries = self._entries
+        return entries[-1] if entries else None
 
     @property
     def earliest_entry(self) -> EpochEntry | None:
@@ -163,21 +164,14 @@ class LeaderEpochFileCache:
     @property
     def latest_epoch(self) -> int | None:
         """The highest epoch."""
-        return _epoch_of(self.latest_entry)
-
-    @property
-    def previous_epoch(self) -> int | None:
-        """The highest epoch but one."""
-        return _epoch_of(_last(self._entries[:-1]))
-
-    def previous_entry(self, epoch: int) -> EpochEntry | None:
-        """Return the entry of the highest epoch below ``epoch``."""
-        return _last([each for each in self._entries if each.epoch < epoch])
+        latest = self.latest_entry
+        return None if latest is None else latest.epoch
 
     def epoch_for_offset(self, offset: int) -> int | None:
         """Return the epoch under which ``offset`` was written, or would be now."""
         entries = self._entries
-        return _epoch_of(_last(entries[: bisect_right(entries, offset, key=_start_offset)]))
+        above = bisect_right(entries, offset, key=_start_offset)
+        return entries[above - 1].epoch if above else None
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return what `end_offset_for` does of the entries."""
@@ -229,10 +223,6 @@ class LeaderEpochFileCache:
         self._write(())
         self._entries = ()
 
-    def clear(self) -> None:
-        """Remove all entries from memory; the file, about to be deleted, stays as it is."""
-        self._entries = ()
-
     def _replace(self, entries: Iterable[EpochEntry]) -> None:
         changed = tuple(entries)
         if changed != self._entries:
@@ -249,11 +239,3 @@ def _epoch(entry: EpochEntry) -> int:
 
 def _start_offset(entry: EpochEntry) -> int:
     return entry.start_offset
-
-
-def _last(entries: list[EpochEntry] | tuple[EpochEntry, ...]) -> EpochEntry | None:
-    return entries[-1] if entries else None
-
-
-def _epoch_of(entry: EpochEntry | None) -> int | None:
-    return None if entry is None else entry.epoch

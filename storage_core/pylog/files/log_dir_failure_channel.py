@@ -19,7 +19,7 @@ from pylog.errors import KafkaStorageError
 from pylog.locations import printable_location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -27,12 +27,9 @@ _LOGGER = logging.getLogger(__name__)
 class LogDirFailureChannel:
     """Remembers the first error of each log directory. Thread-safe."""
 
-    def __init__(
-        self, on_failure: Callable[[str], None] | None = None, *, is_logged: bool = True
-    ) -> None:
+    def __init__(self, *, is_logged: bool = True) -> None:
         self._errors: dict[str, KafkaStorageError] = {}
         self._lock = threading.Lock()
-        self._on_failure = on_failure
         self._is_logged = is_logged
 
     def is_offline(self, log_directory: str) -> bool:
@@ -59,8 +56,6 @@ class LogDirFailureChannel:
             _LOGGER.error(
                 "log directory %s goes offline: %s", printable_location(log_directory), error
             )
-        if self._on_failure is not None:
-            self._on_failure(log_directory)
 
     @contextmanager
     def watching(self, log_directory: str) -> Iterator[None]:

@@ -26,15 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, split_lines
-from pylog.files.partition_metadata import format_uuid, parse_uuid
+from pylog.files.partition_metadata import parse_uuid
 
 if TYPE_CHECKING:
     import os
     import uuid
     from collections.abc import Iterator
-    from datetime import datetime
-
-    from pylog.files.durable_io import DurableIO
 
 
 # Java properties files: a key and a value a line, both text.
@@ -119,9 +116,6 @@ _VERSION_ZOOKEEPER = 0
 _VERSION_KRAFT = 1
 KRAFT_VERSIONS = (_VERSION_KRAFT, 2)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_MUST_BE_ESCAPED = re.compile(r"^ |[\\=:#!\t\n\r\f]|[^ -~]")
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class MetaProperties(NamedTuple):
@@ -153,21 +147,6 @@ def read_meta_properties(path: str | os.PathLike[str]) -> MetaProperties:
         raise CorruptCheckpointError(reason, path) from error
 
 
-def write_meta_properties(
-    io: DurableIO,
-    path: str | os.PathLike[str],
-    properties: MetaProperties,
-    *,
-    written_at: datetime | None = None,
-) -> None:
-    """Replace a ``meta.properties`` file, and return when it is on the disk."""
-    values = _values_of(properties)
-    _meta_properties(values)
-    lines = ["#", f"#{_java_date(written_at)}"] if written_at is not None else []
-    lines += [f"{key}={_escape(value)}" for key, value in values.items()]
-    io.write_atomically(path, "".join(f"{line}\n" for line in lines).encode("ascii"))
-
-
 def _meta_properties(properties: dict[str, str]) -> MetaProperties:
     version = parse_integer(properties.get("version", "0"), 32)
     if version not in {_VERSION_ZOOKEEPER, *KRAFT_VERSIONS}:
@@ -187,40 +166,3 @@ def _meta_properties(properties: dict[str, str]) -> MetaProperties:
         properties.get("cluster.id"),
         None if directory_id is None else parse_uuid(directory_id),
     )
-
-
-def _values_of(properties: MetaProperties) -> dict[str, str]:
-    """Return the lines of the file, in the order of the hash table that brokers write."""
-    version, node_id, cluster_id, directory_id = properties
-    node_id_key = "node.id" if version in KRAFT_VERSIONS else "broker.id"
-    values = {
-        node_id_key: None if node_id is None else str(node_id),
-        "directory.id": None if directory_id is None else format_uuid(directory_id),
-        "version": str(version),
-        "cluster.id": cluster_id,
-    }
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _java_date(time: datetime) -> str:
-    """Return ``time`` as ``java.util.Date.toString`` does, which knows no locale."""
-    if time.tzinfo is None:
-        msg = f"time {time} has no zone"
-        raise ValueError(msg)
-    day, month = _DAYS[time.weekday()], _MONTHS[time.month - 1]
-    return f"{day} {month} {time:%d %H:%M:%S} {time.tzname()} {time.year}"
-
-
-def _escape(value: str) -> str:
-    return _MUST_BE_ESCAPED.sub(_escape_character, value)
-
-
-def _escape_character(match: re.Match[str]) -> str:
-    character = match[0]
-    if " " <= character <= "~":
-        return "\\" + character
-    for letter, escaped in _ESCAPED.items():
-        if escaped == character:
-            return "\\" + letter
-    code_units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{code_units[start : start + 4]}" for start in range(0, len(code_units), 4))

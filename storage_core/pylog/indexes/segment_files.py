@@ -98,18 +98,10 @@ class SegmentFiles:
             )
             raise LogSegmentOffsetOverflowError(reason, self.log.path)
 
-    def has_overflow(self) -> bool:
-        """Whether the last offset does not fit into 32 bits relative to the base offset.
-
-        Possible in files of brokers before 2.0 (KAFKA-5413).
-        """
-        next_offset = self.read_next_offset()
-        return next_offset > self.base_offset and not self.can_hold(next_offset - 1)
-
-    def translate_offset(self, offset: int, lowest_position: int = 0) -> PositionedHeader | None:
+    def translate_offset(self, offset: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``, None if none is."""
         entry = self.offset_index.lookup(offset)
-        return self.log.find_batch(offset, max(entry.position, lowest_position))
+        return self.log.find_batch(offset, entry.position)
 
     def fetch_upper_bound_offset(self, start: OffsetPosition, size_bytes: int) -> int | None:
         """Return an offset at or after the end of a range of bytes; None if none is indexed."""

@@ -65,8 +65,7 @@ from pylog.log.segment_replacement import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, is_zero
 from pylog.log_file.file_records import tidy_directory
-from pylog.producers.producer_snapshots import ProducerSnapshots
-from pylog.producers.producer_state_manager import ProducerStateManager
+from pylog.producers.producer_state_manager import ProducerSnapshots, ProducerStateManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,8 +156,6 @@ class _LogLoader:
             loading.topic_partition,
             loading.directory,
             io=loading.context.io,
-            clock=loading.context.clock,
-            max_transaction_timeout_ms=loading.manager_config.transaction_max_timeout_ms,
             producer_id_expiration_ms=loading.manager_config.producer_id_expiration_ms,
             snapshots=self._snapshots,
         )

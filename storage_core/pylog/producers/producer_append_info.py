@@ -37,7 +37,6 @@ from pylog.producers.producer_state_entry import (
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
-    from pylog.producers.producer_state_entry import VerificationStateEntry
     from pylog.record.batch_header import BatchHeader
     from pylog.record.control_record import EndTransactionMarker
 
@@ -60,14 +59,12 @@ class ProducerAppendInfo:
         topic_partition: TopicPartition,
         current_entry: ProducerStateEntry,
         origin: AppendOrigin,
-        verification_state: VerificationStateEntry | None = None,
     ) -> None:
         self.topic_partition = topic_partition
         self.producer_id = current_entry.producer_id
         self.origin = origin
         self._current = current_entry
         self._updated = current_entry.without_batches()
-        self._verification_state = verification_state
         self._started_transactions: list[TxnMetadata] = []
 
     @property
@@ -88,16 +85,11 @@ class ProducerAppendInfo:
     ) -> CompletedTransaction | None:
         """Add a batch; return the transaction that it ends, if it ends one with data in it."""
         if not header.is_control_batch:
-            self.append_data_batch(header)
+            self._append_data_batch(header)
             return None
-        if marker is None:
-            return None
-        return self.append_end_transaction_marker(
-            header, marker, transaction_version=transaction_version
-        )
+        return None if marker is None else self._append_marker(header, marker, transaction_version)
 
-    def append_data_batch(self, header: BatchHeader) -> None:
-        """Add a batch of data; errors as in `append_batch`."""
+    def _append_data_batch(self, header: BatchHeader) -> None:
         self._check_producer_epoch(header, 0)
         if self.origin is AppendOrigin.CLIENT:
             self._check_sequence(header)
@@ -121,10 +113,9 @@ class ProducerAppendInfo:
             entry.current_txn_first_offset = header.offset
             self._started_transactions.append(TxnMetadata(self.producer_id, header.offset))
 
-    def append_end_transaction_marker(
-        self, header: BatchHeader, marker: EndTransactionMarker, *, transaction_version: int = 0
+    def _append_marker(
+        self, header: BatchHeader, marker: EndTransactionMarker, transaction_version: int
     ) -> CompletedTransaction | None:
-        """Add a marker; parameters, result and errors as in `append_batch`."""
         self._check_producer_epoch(header, transaction_version)
         self._check_coordinator_epoch(header, marker)
         entry = self._updated
@@ -174,7 +165,6 @@ class ProducerAppendInfo:
         _LOGGER.info("%s in partition %s; taken, as it is replicated", msg, self._partition)
 
     def _check_sequence(self, header: BatchHeader) -> None:
-        self._check_sequence_under_verification(header)
         first_sequence = header.base_sequence
         if header.producer_epoch != self._updated.producer_epoch:
             is_known = self._updated.producer_epoch != NO_PRODUCER_EPOCH
@@ -195,18 +185,6 @@ class ProducerAppendInfo:
         if producer_epoch == self._current.producer_epoch:
             return self._current.last_sequence
         return NO_SEQUENCE
-
-    def _check_sequence_under_verification(self, header: BatchHeader) -> None:
-        verification = self._verification_state
-        if verification is None:
-            return
-        first_sequence = header.base_sequence
-        if verification.supports_epoch_bump and first_sequence != 0 and self._current.is_empty:
-            expected = "0 from a producer of transactions version 2 without any state"
-            raise self._out_of_order(header, expected)
-        if first_sequence > verification.lowest_sequence:
-            expected = f"at most {verification.lowest_sequence}, which awaits verification"
-            raise self._out_of_order(header, expected)
 
     def _out_of_order(self, header: BatchHeader, expected: str) -> OutOfOrderSequenceError:
         msg = (

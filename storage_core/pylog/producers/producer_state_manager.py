@@ -7,31 +7,48 @@ back: open ones, and completed ones whose marker is not below the high watermark
 The state can always be rebuilt from the log. A snapshot at offset N saves reading what lies below
 N; the log takes one where a segment begins, and one when it is closed.
 
-Source: ProducerStateManager (Kafka 4.3; KIP-98, KIP-360, KIP-890).
+===================== ===========================================================
+step                  what a crash in it leaves, and what happens then
+===================== ===========================================================
+write a snapshot      a short file: its checksum is wrong, so loading deletes it
+                      and takes the next older snapshot
+rename to .deleted    one of both names; start-up deletes ``*.deleted`` files
+delete                nothing, or the file: a stray, deleted when the log is loaded
+===================== ===========================================================
+
+Source: ProducerStateManager, SnapshotFile (Kafka 4.3; KIP-98, KIP-360, KIP-890).
 """
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import (
     CorruptSnapshotError,
     InvalidProducerEpochError,
-    InvalidTxnStateError,
+    KafkaStorageError,
     LogLoadingError,
 )
+from pylog.files import disk
+from pylog.files.file_names import (
+    DELETED_FILE_SUFFIX,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    file_name_prefix,
+    find_segment_file_name,
+)
+from pylog.files.producer_snapshot import read_producer_snapshot, write_producer_snapshot
 from pylog.locations import printable_location
 from pylog.model import NO_PRODUCER_ID, AppendOrigin, ControlRecordType
 from pylog.producers.producer_append_info import ProducerAppendInfo
-from pylog.producers.producer_snapshots import ProducerSnapshots
 from pylog.producers.producer_state_entry import (
     LastRecord,
     ProducerStateEntry,
     TransactionsByFirstOffset,
     TxnMetadata,
-    VerificationStateEntry,
 )
 from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.control_record import (
@@ -42,112 +59,106 @@ from pylog.record.control_record import (
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pylog.files.durable_io import DurableIO
+    from pylog.files.producer_snapshot import ProducerStateEntry as StoredProducerStateEntry
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import (
         BatchMetadata,
         CompletedTransaction,
-        VerificationGuard,
     )
     from pylog.record.batch_header import BatchHeader
-    from pylog.scheduling.clock import Clock
 
 
 _LOGGER = logging.getLogger(__name__)
 
 
-# Which producers may begin a transaction in one partition; off unless it is asked for.
-#
-# See `pylog.producers.producer_state_entry` for why. The steps of an append that is verified:
-# `TransactionVerification.maybe_start` before the coordinator is asked, `ensure_verified` before
-# the batch is validated, `clear` once a transactional batch or a marker is validated.
-#
-# Source: UnifiedLog.maybeStartTransactionVerification, analyzeAndValidateProducerState,
-# ProducerStateManager (Kafka 4.3; KIP-890).
+class ProducerSnapshots:
+    """Offsets of the snapshots in a directory; an offset is known if and only if its file is ours.
 
+    Changes files and knowledge together. Guarded by the log's lock.
+    """
 
-class TransactionVerification:
-    """Verifications under way, at most one a producer. Guarded by the log's lock."""
+    def __init__(self, directory: str, io: DurableIO) -> None:
+        self._directory = directory
+        self._io = io
+        self._offsets: set[int] = set()
+        self.reload()
 
-    def __init__(
-        self,
-        topic_partition: TopicPartition,
-        producers: Mapping[int, ProducerStateEntry],
-        clock: Clock,
-        *,
-        is_enabled: bool,
-    ) -> None:
-        self.is_enabled = is_enabled
-        self._partition = str(topic_partition)
-        self._producers = producers
-        self._clock = clock
-        self._entries: dict[int, VerificationStateEntry] = {}
-
-    def find(self, producer_id: int) -> VerificationStateEntry | None:
-        """Return the verification under way for a producer, None if there is none."""
-        return self._entries.get(producer_id)
-
-    def maybe_start(
-        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool = False
-    ) -> VerificationGuard | None:
-        """Return the guard that the batch has to bring along; None if its transaction is open."""
-        if self._has_ongoing_transaction(producer_id, epoch):
-            return None
-        entry = self._entries.get(producer_id)
-        if entry is None:
-            now_ms = self._clock.milliseconds()
-            entry = VerificationStateEntry(now_ms, sequence, epoch, supports_epoch_bump)
-            self._entries[producer_id] = entry
-        entry.maybe_update_lowest_sequence_and_epoch(sequence, epoch)
-        return entry.verification_guard
-
-    def clear(self, producer_id: int) -> None:
-        """End the verification, as every transactional batch and every marker does."""
-        self._entries.pop(producer_id, None)
-
-    def remove_begun_until(self, timestamp: int) -> None:
-        """End the verifications that began at or before ``timestamp``."""
-        self._entries = {
-            producer_id: entry
-            for producer_id, entry in self._entries.items()
-            if entry.timestamp > timestamp
+    def reload(self) -> None:
+        """Know the snapshots that are in the directory now."""
+        suffix = PRODUCER_SNAPSHOT_FILE_SUFFIX
+        try:
+            with disk.scandir(self._directory) as entries:
+                names = [e.name for e in entries if e.name.endswith(suffix) and e.is_file()]
+        except FileNotFoundError:
+            names = []
+        except OSError as error:
+            reason = f"I/O error on listing the directory: {error.strerror}"
+            raise KafkaStorageError(reason, self._directory, errno=error.errno) from error
+        file_names = (find_segment_file_name(name) for name in names)
+        self._offsets = {
+            each.base_offset
+            for each in file_names
+            if each is not None and (each.suffix, each.state) == (suffix, "")
         }
 
-    def ensure_verified(self, header: BatchHeader, guard: VerificationGuard | None) -> None:
-        """Check that a batch of a client or coordinator may begin the transaction it begins."""
-        is_ongoing = self._has_ongoing_transaction(header.producer_id, header.producer_epoch)
-        if not header.is_transactional or is_ongoing:
-            return
-        self._ensure_epoch(header)
-        if header.is_control_batch or not self.is_enabled:
-            return
-        entry = self._entries.get(header.producer_id)
-        if guard is None or entry is None or guard is not entry.verification_guard:
-            reason = f"batch of producer {header.producer_id} belongs to no verified transaction"
-            raise InvalidTxnStateError(reason, self._partition)
+    @property
+    def offsets(self) -> list[int]:
+        """Offsets of all snapshots, ascending."""
+        return sorted(self._offsets)
 
-    def _ensure_epoch(self, header: BatchHeader) -> None:
-        known = self._producers.get(header.producer_id)
-        if known is not None and header.producer_epoch < known.producer_epoch:
-            reason = (
-                f"producer epoch of producer {header.producer_id} is {header.producer_epoch}, "
-                f"expected at least {known.producer_epoch}"
-            )
-            raise InvalidProducerEpochError(reason, self._partition)
+    @property
+    def latest_offset(self) -> int | None:
+        """Offset of the newest snapshot, None if there is none."""
+        return max(self._offsets, default=None)
 
-    def _has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        entry = self._producers.get(producer_id)
-        return (
-            entry is not None
-            and entry.current_txn_first_offset is not None
-            and entry.producer_epoch == producer_epoch
-        )
+    def read(self, offset: int) -> list[StoredProducerStateEntry]:
+        """Return the entries of the snapshot at ``offset``; errors of `read_producer_snapshot`."""
+        return read_producer_snapshot(self._path(offset))
 
+    def write(self, offset: int, entries: Iterable[StoredProducerStateEntry], *, sync: bool) -> str:
+        """Write a snapshot and return its path; with ``sync``, it survives a power failure."""
+        path = self._path(offset)
+        write_producer_snapshot(self._io, path, entries, sync=sync)
+        self._offsets.add(offset)
+        return path
 
-LATE_TRANSACTION_BUFFER_MS = 5 * 60 * 1000
+    def remove(self, offsets: Iterable[int]) -> None:
+        """Delete the snapshots at ``offsets``; those that are gone already do not matter."""
+        for offset in offsets:
+            self._io.remove(self._path(offset), missing_ok=True)
+            self._offsets.discard(offset)
+
+    def remove_strays(self, segment_base_offsets: Collection[int]) -> None:
+        """Delete every snapshot where no segment begins, but the one of a clean shutdown."""
+        self.reload()
+        strays = sorted(self._offsets - set(segment_base_offsets))
+        if strays and strays[-1] >= max(segment_base_offsets, default=0):
+            strays.pop()
+        self.remove(strays)
+
+    def mark_for_deletion(self, offset: int) -> str | None:
+        """Append ``.deleted`` to a snapshot's name and forget it; return its path now."""
+        if offset not in self._offsets:
+            return None
+        path = self._path(offset)
+        marked = path + DELETED_FILE_SUFFIX
+        try:
+            self._io.replace(path, marked)
+        except KafkaStorageError as error:
+            if error.errno != errno.ENOENT:
+                raise
+            self._offsets.discard(offset)
+            return None
+        self._offsets.discard(offset)
+        return marked
+
+    def _path(self, offset: int) -> str:
+        name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+        return os.path.join(self._directory, name)  # noqa: PTH118 - kept as text
 
 
 class ProducerStateManager:
@@ -157,27 +168,20 @@ class ProducerStateManager:
     known from the beginning; their content is not loaded before `truncate_and_reload`.
     """
 
-    def __init__(  # noqa: PLR0913 - as many properties as a broker has here
+    def __init__(
         self,
         topic_partition: TopicPartition,
         directory: str,
         *,
         io: DurableIO,
-        clock: Clock,
-        max_transaction_timeout_ms: int = 900_000,
         producer_id_expiration_ms: int = 86_400_000,
-        transaction_verification_enabled: bool = False,
         snapshots: ProducerSnapshots | None = None,
     ) -> None:
         self.topic_partition = topic_partition
-        self._max_transaction_timeout_ms = max_transaction_timeout_ms
         self._producer_id_expiration_ms = producer_id_expiration_ms
         self._producers: dict[int, ProducerStateEntry] = {}
         self._ongoing = TransactionsByFirstOffset()
         self._unreplicated = TransactionsByFirstOffset()
-        self.transaction_verification = TransactionVerification(
-            topic_partition, self._producers, clock, is_enabled=transaction_verification_enabled
-        )
         # Those of another manager of this log, if given: a large directory is listed once.
         self._snapshots = snapshots or ProducerSnapshots(directory, io)
         self._warning_level = io.warning_level
@@ -220,8 +224,7 @@ class ProducerStateManager:
     def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
         """Return what validates an append of ``producer_id``; changes nothing itself."""
         entry = self._producers.get(producer_id) or ProducerStateEntry(producer_id)
-        verification = self.transaction_verification.find(producer_id)
-        return ProducerAppendInfo(self.topic_partition, entry, origin, verification)
+        return ProducerAppendInfo(self.topic_partition, entry, origin)
 
     def update(self, info: ProducerAppendInfo) -> None:
         """Take over what ``info`` has validated, after its batches have been appended."""
@@ -237,11 +240,10 @@ class ProducerStateManager:
             self._ongoing.put(transaction)
 
     def remove_expired_producers(self, now_ms: int) -> None:
-        """Forget the producers, and the verifications, that have been idle for too long."""
+        """Forget the producers that have been idle for too long."""
         expired = [each for each in self._producers.values() if self._is_expired(each, now_ms)]
         for entry in expired:
             del self._producers[entry.producer_id]
-        self.transaction_verification.remove_begun_until(now_ms - self._producer_id_expiration_ms)
 
     def _is_expired(self, entry: ProducerStateEntry, now_ms: int) -> bool:
         is_idle = now_ms - entry.last_timestamp >= self._producer_id_expiration_ms
@@ -290,28 +292,10 @@ class ProducerStateManager:
         latest = self._snapshots.latest_offset
         self._last_snapshot_offset = log_start_offset if latest is None else latest
 
-    def has_late_transaction(self, now_ms: int) -> bool:
-        """Return whether the oldest transaction is open far longer than any timeout allows."""
-        first = self._ongoing.first
-        entry = None if first is None else self._producers.get(first.producer_id)
-        if entry is None or entry.last_timestamp <= 0:
-            return False
-        allowed_ms = self._max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-        return now_ms - entry.last_timestamp > allowed_ms
-
     @property
     def latest_snapshot_offset(self) -> int | None:
         """Offset of the newest snapshot file, None if there is none."""
         return self._snapshots.latest_offset
-
-    @property
-    def oldest_snapshot_offset(self) -> int | None:
-        """Offset of the oldest snapshot file, None if there is none."""
-        return self._snapshots.oldest_offset
-
-    def fetch_snapshot(self, offset: int) -> str | None:
-        """Return the path of the snapshot file at ``offset``, None if there is none."""
-        return self._snapshots.find(offset)
 
     def take_snapshot(self, *, sync: bool = True) -> str | None:
         """Write a snapshot at `map_end_offset` and return its path; None if the last is as new."""
@@ -376,17 +360,9 @@ class ProducerStateManager:
         """Read the directory again and delete snapshots that belong to no segment."""
         self._snapshots.remove_strays(segment_base_offsets)
 
-    def delete_snapshots_before(self, offset: int) -> None:
-        """Delete the snapshots below ``offset``."""
-        self._snapshots.remove(each for each in self._snapshots.offsets if each < offset)
-
     def remove_and_mark_snapshot_for_deletion(self, offset: int) -> str | None:
         """Rename the snapshot at ``offset`` to ``.deleted``; return its path now, None if gone."""
         return self._snapshots.mark_for_deletion(offset)
-
-    def update_parent_directory(self, directory: str) -> None:
-        """Look for the snapshots in ``directory``, to which the partition has been renamed."""
-        self._snapshots.move_to(directory)
 
 
 # Producers of one append: duplicates, sequences, transactions; nothing is changed yet.
@@ -413,6 +389,19 @@ def end_transaction_marker_of(batch: memoryview) -> EndTransactionMarker | None:
     return None
 
 
+def _ensure_epoch(manager: ProducerStateManager, header: BatchHeader) -> None:
+    """Refuse a transactional batch of an old epoch, unless its transaction is open."""
+    known = manager.last_entry(header.producer_id)
+    if known is None or not header.is_transactional:
+        return
+    if header.producer_epoch < known.producer_epoch:
+        reason = (
+            f"producer epoch of producer {header.producer_id} is {header.producer_epoch}, "
+            f"expected at least {known.producer_epoch}"
+        )
+        raise InvalidProducerEpochError(reason, str(manager.topic_partition))
+
+
 def validate_producers(
     manager: ProducerStateManager,
     records: memoryview,
@@ -434,7 +423,7 @@ def validate_producers(
             if duplicate is not None:
                 return ProducerUpdates({}, [], duplicate)
         if origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
-            manager.transaction_verification.ensure_verified(header, None)
+            _ensure_epoch(manager, header)
         info = updates.get(header.producer_id)
         if info is None:
             info = updates[header.producer_id] = manager.prepare_update(header.producer_id, origin)

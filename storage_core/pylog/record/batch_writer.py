@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.lazy_modules import LazyModule
@@ -176,31 +175,8 @@ def _ensure_writable_header(header: BatchHeader, room: int) -> None:
         raise ValueError(msg)
 
 
-def empty_batch(header: BatchHeader) -> bytes:
-    """Return the 61 bytes that compaction keeps of a batch whose records are all gone."""
-    kept = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_FLAG_MASK | CONTROL_FLAG_MASK
-    data = bytearray(RECORD_BATCH_OVERHEAD)
-    emptied = replace(
-        header,
-        size_bytes=RECORD_BATCH_OVERHEAD,
-        attributes=header.attributes & kept,
-        base_timestamp=NO_TIMESTAMP,
-        record_count=0,
-    )
-    write_batch_header(data, emptied)
-    return bytes(data)
-
-
 def _magic(view: bytearray | memoryview) -> int:
     return view[MAGIC_OFFSET]
-
-
-def set_base_offset(view: bytearray | memoryview, offset: int) -> None:
-    """Give the v2 batch at the head of ``view`` this base offset; its checksum stays right."""
-    if _magic(view) != MAGIC_VALUE_V2:
-        msg = f"a v{_magic(view)} message has no base offset to set, only a last offset"
-        raise ValueError(msg)
-    _INT64.pack_into(view, OFFSET_OFFSET, offset)
 
 
 def set_last_offset(view: bytearray | memoryview, offset: int) -> None:

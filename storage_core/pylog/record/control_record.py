@@ -7,8 +7,7 @@ their type. A newer version is read as version 0, surplus bytes are ignored; ver
 A transaction marker is a control batch of one record, 78 bytes with transactional and control
 flag, the producer's id and epoch, no sequence and no codec.
 
-Source: ControlRecordType, EndTransactionMarker, MemoryRecords.withEndTransactionMarker
-(Kafka 4.3); KIP-98, KIP-595.
+Source: ControlRecordType, EndTransactionMarker (Kafka 4.3); KIP-98, KIP-595.
 """
 
 from __future__ import annotations
@@ -18,21 +17,8 @@ from typing import NamedTuple
 
 from pylog.errors import InvalidRecordError
 from pylog.model import (
-    NO_PARTITION_LEADER_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    CompressionType,
     ControlRecordType,
-    TimestampType,
 )
-from pylog.record.batch_header import (
-    MAGIC_VALUE_V2,
-    RECORD_BATCH_OVERHEAD,
-    RECORDS_OFFSET,
-    BatchHeader,
-)
-from pylog.record.batch_writer import batch_attributes, ensure_timestamp, write_batch_header
-from pylog.record.record import encode_record
 
 _KEY = struct.Struct(">hh")
 _MARKER_VALUE = struct.Struct(">hi")
@@ -95,47 +81,3 @@ def encode_end_transaction_value(marker: EndTransactionMarker) -> bytes:
     except struct.error as error:
         msg = f"coordinator epoch {marker.coordinator_epoch} does not fit into 32 bits"
         raise ValueError(msg) from error
-
-
-def end_transaction_marker(  # noqa: PLR0913 - keyword-only fields of the batch
-    control_type: ControlRecordType,
-    *,
-    offset: int,
-    producer_id: int,
-    producer_epoch: int,
-    coordinator_epoch: int,
-    timestamp: int,
-    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
-) -> bytes:
-    """Return the control batch that ends a producer's transaction in one partition."""
-    value = encode_end_transaction_value(EndTransactionMarker(control_type, coordinator_epoch))
-    if producer_id == NO_PRODUCER_ID or producer_epoch == NO_PRODUCER_EPOCH:
-        msg = (
-            "a transaction marker needs a producer id and epoch, "
-            f"not {producer_id} and {producer_epoch}"
-        )
-        raise ValueError(msg)
-    ensure_timestamp(timestamp)
-    record = encode_record(0, 0, encode_control_record_key(control_type), value)
-    batch = bytearray(RECORD_BATCH_OVERHEAD + len(record))
-    batch[RECORDS_OFFSET:] = record
-    header = BatchHeader(
-        offset=offset,
-        size_bytes=len(batch),
-        magic=MAGIC_VALUE_V2,
-        crc=0,
-        attributes=batch_attributes(
-            CompressionType.NONE,
-            TimestampType.CREATE_TIME,
-            is_transactional=True,
-            is_control_batch=True,
-        ),
-        partition_leader_epoch=partition_leader_epoch,
-        base_timestamp=timestamp,
-        max_timestamp=timestamp,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        record_count=1,
-    )
-    write_batch_header(batch, header)
-    return bytes(batch)

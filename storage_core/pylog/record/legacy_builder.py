@@ -43,11 +43,6 @@ _INT32 = struct.Struct(">i")
 _NULL = _INT32.pack(-1)
 
 
-def size_of_message(magic: int, key: Bytes | None, value: Bytes | None) -> int:
-    """Return how many bytes `encode_message` gives, without encoding."""
-    return MIN_ENTRY_SIZES[magic] + len(key or b"") + len(value or b"")
-
-
 def encode_message(
     offset: int,
     key: Bytes | None,

@@ -187,11 +187,6 @@ def size_of_varlong(value: int) -> int:
     return _size_of_groups(_zig_zag(value, _INT64_BOUND))
 
 
-def size_of_unsigned_varint(value: int) -> int:
-    """Return how many bytes `encode_unsigned_varint` gives, 1 to 5."""
-    return len(encode_unsigned_varint(value))
-
-
 _INT64_MASK = 0xFFFFFFFFFFFFFFFF
 _INT64_SIGN = 1 << 63
 

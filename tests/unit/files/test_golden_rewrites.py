@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +19,6 @@ from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,
 )
-from pylog.files.meta_properties import read_meta_properties, write_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata, write_partition_metadata
 from pylog.files.producer_snapshot import read_producer_snapshot, write_producer_snapshot
 
@@ -31,20 +29,19 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
 
 CASES = {
-    "0.10.0.1/plain": {"checkpoint", "meta"},
-    "0.11.0.3/txn": {"checkpoint", "epochs", "meta", "snapshot"},
-    "2.8.2/internal-logdir": {"checkpoint", "epochs", "meta", "snapshot"},
-    "3.9.1/replicas": {"checkpoint", "clean", "epochs", "meta", "metadata", "snapshot"},
-    "4.3.0/crash-kill": {"checkpoint", "clean", "epochs", "meta", "metadata", "snapshot"},
-    "4.3.0/internal-logdir": {"checkpoint", "clean", "epochs", "meta", "metadata", "snapshot"},
-    "4.3.0/tiered": {"checkpoint", "clean", "epochs", "meta", "metadata", "snapshot"},
-    "4.3.0/txn": {"checkpoint", "clean", "epochs", "meta", "metadata", "snapshot"},
+    "0.10.0.1/plain": {"checkpoint"},
+    "0.11.0.3/txn": {"checkpoint", "epochs", "snapshot"},
+    "2.8.2/internal-logdir": {"checkpoint", "epochs", "snapshot"},
+    "3.9.1/replicas": {"checkpoint", "clean", "epochs", "metadata", "snapshot"},
+    "4.3.0/crash-kill": {"checkpoint", "clean", "epochs", "metadata", "snapshot"},
+    "4.3.0/internal-logdir": {"checkpoint", "clean", "epochs", "metadata", "snapshot"},
+    "4.3.0/tiered": {"checkpoint", "clean", "epochs", "metadata", "snapshot"},
+    "4.3.0/txn": {"checkpoint", "clean", "epochs", "metadata", "snapshot"},
 }
 NAMES = {
     "checkpoint": re.compile(r"(recovery-point|log-start|cleaner|replication)-offset-checkpoint"),
     "clean": re.compile(r"\.kafka_cleanshutdown"),
     "epochs": re.compile(r"leader-epoch-checkpoint"),
-    "meta": re.compile(r"meta\.properties"),
     "metadata": re.compile(r"partition\.metadata"),
     "snapshot": re.compile(r"\d{20}\.snapshot"),
 }
@@ -57,12 +54,6 @@ def rewrite_clean_shutdown(io: DurableIO, golden: Path, copy: Path) -> None:
     write_clean_shutdown(io, copy, epoch)
 
 
-def rewrite_meta_properties(io: DurableIO, golden: Path, copy: Path) -> None:
-    date = golden.read_text().splitlines()[1]
-    written_at = datetime.strptime(date, "#%a %b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC)
-    write_meta_properties(io, copy, read_meta_properties(golden), written_at=written_at)
-
-
 REWRITES: dict[str, Callable[[DurableIO, Path, Path], None]] = {
     "checkpoint": lambda io, golden, copy: write_offset_checkpoint(
         io, copy, read_offset_checkpoint(golden)
@@ -71,7 +62,6 @@ REWRITES: dict[str, Callable[[DurableIO, Path, Path], None]] = {
     "epochs": lambda io, golden, copy: write_leader_epoch_checkpoint(
         io, copy, read_leader_epoch_checkpoint(golden)
     ),
-    "meta": rewrite_meta_properties,
     "metadata": lambda io, golden, copy: write_partition_metadata(
         io, copy, read_partition_metadata(golden).topic_id
     ),

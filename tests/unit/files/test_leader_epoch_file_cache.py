@@ -56,9 +56,8 @@ def test_new_partition_has_an_empty_file_and_no_epoch(path: Path) -> None:
     assert path.read_bytes() == b""
     assert cache.is_empty
     assert cache.entries == ()
-    assert (cache.latest_epoch, cache.previous_epoch) == (None, None)
+    assert cache.latest_epoch is None
     assert (cache.latest_entry, cache.earliest_entry) == (None, None)
-    assert cache.previous_entry(5) is None
     assert cache.epoch_for_offset(0) is None
     assert cache.end_offset_for(0, 10) == UNDEFINED
 
@@ -67,7 +66,7 @@ def test_assigned_epochs_are_in_the_file_at_once(path: Path) -> None:
     cache = cache_of(path, [(0, 0), (1, 55), (7, 3_000_000_069)])
     assert path.read_text() == "0\n3\n0 0\n1 55\n7 3000000069\n"
     assert open_cache(path).entries == cache.entries
-    assert (cache.latest_epoch, cache.previous_epoch) == (7, 1)
+    assert cache.latest_epoch == 7
     assert cache.latest_entry == (7, 3_000_000_069)
     assert cache.earliest_entry == (0, 0)
     assert not cache.is_empty
@@ -215,15 +214,6 @@ def test_offset_was_written_under_the_epoch_that_began_before(
 
 
 @pytest.mark.parametrize(
-    ("epoch", "expected"), [(2, None), (3, (2, 6)), (4, (3, 8)), (9, (6, 11)), (0, None)]
-)
-def test_previous_entry_is_that_of_the_next_lower_epoch(
-    path: Path, epoch: int, expected: tuple[int, int] | None
-) -> None:
-    assert cache_of(path, [(2, 6), (3, 8), (6, 11)]).previous_entry(epoch) == expected
-
-
-@pytest.mark.parametrize(
     ("end_offset", "expected"),
     [
         (-1, [(2, 6), (3, 8), (4, 11)]),
@@ -277,13 +267,6 @@ def test_clearing_and_flushing_empties_the_file(path: Path) -> None:
     cache.clear_and_flush()
     assert cache.is_empty
     assert path.read_text() == "0\n0\n"
-
-
-def test_clearing_alone_leaves_the_file(path: Path) -> None:
-    cache = cache_of(path, [(2, 6)])
-    cache.clear()
-    assert cache.is_empty
-    assert path.read_text() == "0\n1\n2 6\n"
 
 
 def test_entries_once_given_never_change(path: Path) -> None:

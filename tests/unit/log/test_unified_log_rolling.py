@@ -358,13 +358,13 @@ def test_a_roll_flushes_what_lies_before_in_the_background(owned: OwnedLog) -> N
 
 
 def test_a_roll_takes_a_producer_snapshot(owned: OwnedLog) -> None:
-    assert owned.log.producer_state.oldest_snapshot_offset is None
-    for offset, oldest in ((1, 1), (2, 1), (3, 1)):
+    assert owned.snapshot_offsets == []
+    for offset in (1, 2, 3):
         owned.append(b"a")
         owned.log.roll(offset)
         owned.scheduler.tick()
         assert owned.latest_snapshot_offset() == offset
-        assert owned.log.producer_state.oldest_snapshot_offset == oldest
+        assert owned.snapshot_offsets == [*range(1, offset + 1)]
     owned.append(b"a")
     owned.log.flush(4)
     assert owned.snapshot_offsets == [1, 2, 3]

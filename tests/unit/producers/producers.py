@@ -21,8 +21,6 @@ REPLICATION = AppendOrigin.REPLICATION
 PARTITION = TopicPartition("test", 0)
 PRODUCER = 1
 NOW_MS = 1_700_000_000_000
-MAX_TRANSACTION_TIMEOUT_MS = 300_000
-LATE_MS = 600_000
 EXPIRATION_MS = 86_400_000
 LARGEST_SEQUENCE = 2_147_483_647
 
@@ -84,19 +82,14 @@ def control(
 class Partition:
     """A partition directory, a clock, and the manager of the producers there."""
 
-    def __init__(
-        self, directory: str, *, clock: ManualClock | None = None, verification: bool = False
-    ) -> None:
+    def __init__(self, directory: str, *, clock: ManualClock | None = None) -> None:
         self.directory = directory
         self.clock = ManualClock(NOW_MS) if clock is None else clock
         self.manager = ProducerStateManager(
             PARTITION,
             directory,
             io=DurableIO(),
-            clock=self.clock,
-            max_transaction_timeout_ms=MAX_TRANSACTION_TIMEOUT_MS,
             producer_id_expiration_ms=EXPIRATION_MS,
-            transaction_verification_enabled=verification,
         )
 
     @property

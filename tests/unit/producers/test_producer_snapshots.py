@@ -9,9 +9,7 @@ import pytest
 
 from pylog.errors import KafkaStorageError, TransactionCoordinatorFencedError
 from pylog.files.durable_io import DurableIO
-from pylog.producers.producer_snapshots import ProducerSnapshots
-from pylog.producers.producer_state_manager import ProducerStateManager
-from pylog.testing import ManualClock
+from pylog.producers.producer_state_manager import ProducerSnapshots, ProducerStateManager
 from tests.unit.producers.producers import (
     ABORT,
     COMMIT,
@@ -63,8 +61,6 @@ def test_snapshot_has_the_name_of_the_offset_after_the_last_record(
     path = partition.manager.take_snapshot()
     assert path == str(snapshot_path(tmp_path, 2))
     assert snapshot_path(tmp_path, 2).stat().st_size == 56
-    assert partition.manager.fetch_snapshot(2) == path
-    assert partition.manager.fetch_snapshot(1) is None
 
 
 def test_snapshot_of_an_unchanged_offset_is_not_taken(partition: Partition, tmp_path: Path) -> None:
@@ -96,9 +92,7 @@ def test_snapshot_is_synced_only_when_asked_for(tmp_path: Path, *, sync: bool) -
             assert data
             asked.append((Path(str(path)).name, sync))
 
-    manager = ProducerStateManager(
-        PARTITION, str(tmp_path), io=RecordingIO(), clock=ManualClock(NOW_MS)
-    )
+    manager = ProducerStateManager(PARTITION, str(tmp_path), io=RecordingIO())
     manager.update_map_end_offset(7)
     assert manager.take_snapshot(sync=sync) is not None
     assert asked == [("00000000000000000007.snapshot", sync)]
@@ -107,7 +101,6 @@ def test_snapshot_is_synced_only_when_asked_for(tmp_path: Path, *, sync: bool) -
 def test_reloading_removes_snapshots_outside_the_log(partition: Partition, tmp_path: Path) -> None:
     append_and_snapshot(partition, count=5)
     partition.manager.truncate_and_reload(1, 3, NOW_MS)
-    assert partition.manager.oldest_snapshot_offset == 2
     assert partition.manager.latest_snapshot_offset == 3
     assert offsets_on_disk(tmp_path) == [2, 3]
     assert partition.manager.map_end_offset == 3
@@ -250,23 +243,6 @@ def test_unstable_offset_goes_back_with_the_log(partition: Partition) -> None:
     assert partition.unstable_offsets() == (99, None, 99)
 
 
-def test_late_transaction_is_late_after_a_restart(partition: Partition) -> None:
-    partition.append(data(100, 0, transactional=True))
-    partition.manager.take_snapshot()
-    partition.clock.sleep(600_001)
-    reopened = partition.reopened(0, 101, partition.now_ms)
-    assert reopened.manager.has_late_transaction(partition.now_ms)
-
-
-def test_snapshots_below_an_offset_are_deleted(partition: Partition, tmp_path: Path) -> None:
-    append_and_snapshot(partition, count=3)
-    for below, expected in ((2, [2, 3]), (3, [3]), (4, [])):
-        partition.manager.delete_snapshots_before(below)
-        assert offsets_on_disk(tmp_path) == expected
-    assert partition.manager.latest_snapshot_offset is None
-    assert partition.manager.oldest_snapshot_offset is None
-
-
 def test_full_truncation_deletes_all_snapshots(partition: Partition, tmp_path: Path) -> None:
     append_and_snapshot(partition, count=3)
     partition.manager.truncate_fully_and_start_at(0)
@@ -301,14 +277,12 @@ def test_snapshots_without_segment_are_strays_but_that_of_a_clean_shutdown(
         snapshot_path(tmp_path, offset).touch()
     partition.manager.remove_stray_snapshots(base_offsets)
     assert offsets_on_disk(tmp_path) == expected
-    assert partition.manager.oldest_snapshot_offset == (expected[0] if expected else None)
     assert partition.manager.latest_snapshot_offset == (expected[-1] if expected else None)
 
 
 def test_snapshot_to_be_deleted_is_renamed_and_no_longer_known(tmp_path: Path) -> None:
     snapshot_path(tmp_path, 5).touch()
     manager = Partition(str(tmp_path)).manager
-    assert manager.fetch_snapshot(5) == str(snapshot_path(tmp_path, 5))
     path = manager.remove_and_mark_snapshot_for_deletion(5)
     assert path == f"{snapshot_path(tmp_path, 5)}.deleted"
     assert [each.name for each in tmp_path.iterdir()] == [Path(path).name]
@@ -350,17 +324,6 @@ def test_directory_that_does_not_exist_yet_has_no_snapshots(tmp_path: Path) -> N
     with pytest.raises(KafkaStorageError, match="listing the directory") as caught:
         ProducerSnapshots(str(tmp_path / "file"), DurableIO())
     assert caught.value.errno == errno.ENOTDIR
-
-
-def test_snapshots_move_with_their_directory(partition: Partition, tmp_path: Path) -> None:
-    append_and_snapshot(partition, count=1)
-    renamed = tmp_path.with_name("renamed")
-    tmp_path.rename(renamed)
-    partition.manager.update_parent_directory(str(renamed))
-    assert partition.manager.fetch_snapshot(1) == str(snapshot_path(renamed, 1))
-    partition.manager.delete_snapshots_before(2)
-    assert offsets_on_disk(renamed) == []
-    tmp_path.mkdir()
 
 
 def test_snapshot_taken_and_loaded_are_logged(

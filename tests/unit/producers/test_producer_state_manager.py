@@ -16,7 +16,6 @@ from pylog.model import NO_PRODUCER_ID, NO_SEQUENCE, TopicPartition
 from pylog.producers.producer_state_entry import CompletedTransaction
 from pylog.producers.producer_state_manager import ProducerStateManager
 from pylog.record.control_record import EndTransactionMarker
-from pylog.testing import ManualClock
 from tests.unit.producers.producers import (
     ABORT,
     CLIENT,
@@ -24,7 +23,6 @@ from tests.unit.producers.producers import (
     COORDINATOR,
     EXPIRATION_MS,
     LARGEST_SEQUENCE,
-    LATE_MS,
     NOW_MS,
     PRODUCER,
     REPLICATION,
@@ -195,7 +193,6 @@ def test_offset_commits_of_a_coordinator_have_no_sequence(tmp_path: Path) -> Non
         TopicPartition("__consumer_offsets", 0),
         str(tmp_path),
         io=DurableIO(),
-        clock=ManualClock(NOW_MS),
     )
     for offset in (99, 100):
         info = manager.prepare_update(PRODUCER, COORDINATOR)
@@ -326,40 +323,6 @@ def test_producer_with_an_open_transaction_does_not_expire(partition: Partition)
     assert partition.manager.first_undecided_offset == 99
 
 
-def test_transaction_is_late_when_open_longer_than_any_timeout(partition: Partition) -> None:
-    manager, clock = partition.manager, partition.clock
-    partition.append(
-        data(100, 0, producer_id=39, transactional=True, timestamp=clock.milliseconds())
-    )
-    clock.sleep(500)
-    partition.append(
-        data(150, 0, producer_id=57, transactional=True, timestamp=clock.milliseconds())
-    )
-    clock.sleep(LATE_MS - 500)
-    assert not manager.has_late_transaction(partition.now_ms)
-    clock.sleep(1)
-    assert manager.has_late_transaction(partition.now_ms)
-    partition.append_marker(control(200, producer_id=39), COMMIT)
-    assert not manager.has_late_transaction(partition.now_ms)
-    clock.sleep(500)
-    assert manager.has_late_transaction(partition.now_ms)
-    partition.append_marker(control(250, producer_id=57), COMMIT)
-    assert not manager.has_late_transaction(partition.now_ms)
-
-
-@pytest.mark.parametrize("how", ["reload", "full truncation"])
-def test_truncation_forgets_a_late_transaction(partition: Partition, how: str) -> None:
-    partition.append(data(100, 0, transactional=True))
-    partition.clock.sleep(LATE_MS + 1)
-    assert partition.manager.has_late_transaction(partition.now_ms)
-    if how == "reload":
-        partition.manager.truncate_and_reload(0, 80, partition.now_ms)
-    else:
-        partition.manager.truncate_fully_and_start_at(150)
-    assert not partition.manager.has_late_transaction(partition.now_ms)
-    assert partition.manager.first_unstable_offset is None
-
-
 def test_log_start_takes_unreplicated_transactions_and_leaves_producers(
     partition: Partition,
 ) -> None:
@@ -390,11 +353,6 @@ def test_truncation_lets_go_of_unreplicated_transactions(partition: Partition) -
     manager.truncate_and_reload(0, 5, NOW_MS)
     assert partition.unstable_offsets() == (None, None, None)
     assert manager.is_empty
-
-
-def test_transaction_without_timestamp_is_never_late(partition: Partition) -> None:
-    partition.append(data(0, 0, transactional=True, timestamp=-1))
-    assert not partition.manager.has_late_transaction(NOW_MS)
 
 
 def test_snapshot_may_be_taken_where_the_log_starts_above_the_newest(partition: Partition) -> None:

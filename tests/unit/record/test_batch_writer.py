@@ -3,7 +3,6 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import replace
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -14,8 +13,6 @@ from pylog.model import CompressionType, TimestampType
 from pylog.record.batch_header import BatchHeader, parse_batch_header
 from pylog.record.batch_writer import (
     batch_attributes,
-    empty_batch,
-    set_base_offset,
     set_last_offset,
     set_max_timestamp,
     set_partition_leader_epoch,
@@ -178,54 +175,16 @@ def test_attributes_have_the_documented_bits() -> None:
         batch_attributes(CompressionType.NONE, NO_TYPE)
 
 
-# --- empty_batch ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("timestamp_bit", "transactional_bit", "control_bit"),
-    list(product((0, 0x08), (0, 0x10), (0, 0x20))),
-)
-def test_an_emptied_batch_keeps_everything_but_codec_base_timestamp_and_horizon(
-    timestamp_bit: int, transactional_bit: int, control_bit: int
-) -> None:
-    kept = timestamp_bit | transactional_bit | control_bit
-    fields = {
-        "base_offset": 10,
-        "last_offset_delta": 32,
-        "leader_epoch": 15,
-        "max_timestamp": 9_876_543_210,
-        "producer_id": 23423,
-        "producer_epoch": 145,
-        "base_sequence": 983,
-    }
-    full = batch_v2_of(
-        b"payload", attributes=kept | 0x44, base_timestamp=77, record_count=5, **fields
-    )
-    expected = batch_v2_of(b"", attributes=kept, base_timestamp=-1, record_count=0, **fields)
-    assert len(expected) == 61
-    assert empty_batch(header_of(full)) == expected
-    for peer in PEERS:
-        (batch,) = peer_batches(peer, expected)
-        assert list(batch) == []
-    assert times_and_offsets(expected) == []
-
-
-def test_a_legacy_message_cannot_be_emptied() -> None:
-    with pytest.raises(ValueError, match="batch header has format v1, expected v2"):
-        empty_batch(header_of(message(RECORDS[0], magic=1).data))
-
-
 # --- offsets and leader epoch ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_a_v2_batch_moves_and_its_checksum_stays(codec: str) -> None:
     built = batch_v2(RECORDS, codec=codec).data
-    by_base, by_last = bytearray(built + FOLLOWING), bytearray(built + FOLLOWING)
-    set_base_offset(memoryview(by_base), 498)
-    set_last_offset(memoryview(by_last), 500)
-    assert by_base == by_last == struct.pack(">q", 498) + built[8:] + FOLLOWING
-    moved = bytes(by_base[: len(built)])
+    data = bytearray(built + FOLLOWING)
+    set_last_offset(memoryview(data), 500)
+    assert data == struct.pack(">q", 498) + built[8:] + FOLLOWING
+    moved = bytes(data[: len(built)])
     assert [offset for offset, _, _ in times_and_offsets(moved)] == [498, 499, 500]
     for found in peers_find(moved):
         assert [offset for offset, _, _ in found] == [498, 499, 500]
@@ -265,11 +224,9 @@ def test_the_leader_epoch_lies_outside_the_checksum() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_legacy_messages_have_neither_base_offset_nor_leader_epoch(magic: int) -> None:
+def test_legacy_messages_have_no_leader_epoch(magic: int) -> None:
     before = message(RECORDS[0], magic=magic).data
     data = bytearray(before)
-    with pytest.raises(ValueError, match=f"a v{magic} message has no base offset"):
-        set_base_offset(data, 1)
     with pytest.raises(ValueError, match=f"a v{magic} message has no partition leader epoch"):
         set_partition_leader_epoch(data, 1)
     assert data == before
