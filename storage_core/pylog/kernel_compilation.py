@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from pylog.kernels import (
     crc32c,
-    decode_control,
     decode_headers,
     decode_legacy,
     decode_records,
     encode_records,
     find_bytes,
-    frequent_keys,
     hash_record_keys,
     header_keys,
+    key_tables,
     legacy_to_v2,
     murmur2,
-    offset_map,
     parse_lines,
     rebuild_batches,
     scan_batches,
@@ -32,10 +30,9 @@ from pylog.native.kernel import KeptCode, Kernel
 from pylog.native.kernel_cache import LEVELS, this_level
 
 _MODULES = (
-    *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
-    *(find_bytes, frequent_keys, hash_record_keys, header_keys, legacy_to_v2, murmur2),
-    *(offset_map, parse_lines, rebuild_batches, scan_batches, skip_headers, split_batch),
-    write_lines,
+    *(crc32c, decode_headers, decode_legacy, decode_records, encode_records, find_bytes),
+    *(hash_record_keys, header_keys, key_tables, legacy_to_v2, murmur2, parse_lines),
+    *(rebuild_batches, scan_batches, skip_headers, split_batch, write_lines),
 )
 
 KERNELS = tuple(

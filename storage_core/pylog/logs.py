@@ -15,9 +15,9 @@ _PUBLIC = LazyNames(
             "CleanerConfig",
             "LogManagerConfig",
         ),
-        "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
         "pylog.log.log_segment": (
+            "LogContext",
             "FetchDataInfo",
             "FetchIsolation",
         ),

@@ -21,8 +21,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from pylog.scheduling.clock import Clock
-from pylog.scheduling.scheduler import Scheduler, TaskQueue
+from pylog.scheduling.scheduler import Clock, Scheduler, TaskQueue
 
 if TYPE_CHECKING:
     from pylog.scheduling.scheduler import ScheduledTask

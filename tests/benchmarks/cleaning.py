@@ -30,7 +30,7 @@ from pylog.columnar.encode import RecordEncoder
 from pylog.config import CleanerConfig, LogConfig
 from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_scan import find_batches
-from pylog.scheduling.clock import SystemClock
+from pylog.scheduling.scheduler import SystemClock
 from tests.benchmarks.batches import CODECS
 from tests.benchmarks.data_sets import PAYLOAD_BYTES, QUICK_DIVISOR, Bench
 from tests.benchmarks.java_peer import WARM_UP_SECONDS

@@ -17,8 +17,8 @@ import pyarrow as pa
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import LogConfig
 from pylog.files.durable_io import DurableIO
-from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
+from pylog.log.log_segment import LogContext
 from pylog.log.unified_log import UnifiedLog
 from pylog.model import TopicPartition
 from pylog.record.record_batch_builder import RecordBatchBuilder

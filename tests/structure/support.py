@@ -33,7 +33,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "partition_writer": frozenset(
         {
             "pylog.model",
-            "pylog.scheduling.clock",
+            "pylog.scheduling.scheduler",
             "pylog.log",
             "pylog.record",
             "pylog.testing",

@@ -21,7 +21,7 @@ from pylog.reading.log_directory import open_directory
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.slicing import segment_slices
-from pylog.scheduling.clock import SystemClock
+from pylog.scheduling.scheduler import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
 from pylog.text.words import counted

@@ -38,8 +38,8 @@ from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
 from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, name_of, printable_location
-from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
+from pylog.log.log_segment import LogContext
 from pylog.log_file.batch_walk import walk_headers
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted

@@ -19,9 +19,8 @@ import numpy as np
 from pylog.checks.findings import Finding, Severity, info, missing_index, warning
 from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
-from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.storage import open_file
-from pylog.files.time_index import TimeIndexEntries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -220,7 +219,7 @@ class IndexFindings:
         is_start[is_start] = positions[place[is_start]] == entries.values[which][is_start]
         place = np.minimum(place, len(positions) - 1)
         offsets = entries.offsets[which]
-        # `pylog.files.offset_index` says which offsets a broker stores for a batch; the first one
+        # `pylog.files.index_entries` says which offsets a broker stores for a batch; the first one
         # of a compressed v0/v1 wrapper is not in the header.
         last = np.minimum(
             np.searchsorted(headers.last_offsets, offsets), len(headers.last_offsets) - 1

@@ -32,7 +32,7 @@ from pylog.errors import (
     SegmentVanishedError,
 )
 from pylog.model import ControlRecordType
-from pylog.scheduling.clock import SystemClock
+from pylog.scheduling.scheduler import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -33,15 +33,15 @@ from pylog.cleaner.log_snapshot import CleanerStats
 from pylog.config import CleanerConfig
 from pylog.errors import KafkaStorageError
 from pylog.log.metrics import CleanerMetrics
-from pylog.scheduling.clock import monotonic_milliseconds
+from pylog.scheduling.scheduler import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
     from pylog.cleaner.cleanable_offsets import LogToClean
-    from pylog.log.log_context import LogContext
     from pylog.log.log_manager import LogManager
+    from pylog.log.log_segment import LogContext
     from pylog.model import TopicPartition
 
 

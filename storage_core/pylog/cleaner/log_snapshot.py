@@ -16,8 +16,7 @@ from pylog.files.file_names import SegmentTarget
 from pylog.files.overlay import Overlay
 from pylog.files.staged_segments import SegmentStage, StagedSegment
 from pylog.locations import printable_location
-from pylog.log.log_context import LogContext
-from pylog.log.log_segment import LogSegments
+from pylog.log.log_segment import LogContext, LogSegments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

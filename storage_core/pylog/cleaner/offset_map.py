@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.kernels.offset_map import ENTRY_WORDS, find_offsets, put_offsets
+from pylog.kernels.key_tables import ENTRY_WORDS, find_offsets, put_offsets
 
 if TYPE_CHECKING:
     import numpy.typing as npt

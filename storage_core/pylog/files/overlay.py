@@ -31,14 +31,13 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from pylog.errors import SegmentVanishedError
 from pylog.files import disk
-from pylog.files.durable_io import DurableIO
+from pylog.files.durable_io import DurableIO, WritableFile
 from pylog.files.system_calls import (
     missing_or_unreadable,
     not_a_regular_file,
     open_regular_file,
     storage_error,
 )
-from pylog.files.writable_file import WritableFile
 from pylog.locations import OVERLAY_PREFIX, without_overlay
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pylog.files.byte_source import ByteSource
-    from pylog.files.writable_file import BytesLike
+    from pylog.files.durable_io import BytesLike
 
 SPOOLED_BYTES = 32 * 1024 * 1024
 """How much of what was written is kept in memory."""

@@ -26,11 +26,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.fs as pa_fs
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
-from pylog.files.azure_store import azure_file_system
 from pylog.files.byte_source import ByteSource
+from pylog.files.cloud_stores import GcsStore, azure_file_system, gcs_file_system, s3_file_system
 from pylog.files.file_names import LOG_FILE_SUFFIX
-from pylog.files.gcs_store import GcsStore, gcs_file_system
-from pylog.files.s3_store import s3_file_system
 from pylog.files.stores import (
     STORE_FAILURES,
     ArrowStore,

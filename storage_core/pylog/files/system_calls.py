@@ -1,6 +1,6 @@
 """The system calls that change a disk, one method each, and the process that may make them.
 
-`pylog.files.durable_io` and the files that it opens (`pylog.files.writable_file`) change a disk
+`pylog.files.durable_io` and the files that it opens (`pylog.files.durable_io`) change a disk
 through one `SystemCalls` and by no other way. So a test that overrides these methods records,
 breaks or cuts short whatever reaches the disk.
 """

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     import os
     import struct
 
-    from pylog.files.durable_io import DurableIO
-    from pylog.files.writable_file import WritableFile
+    from pylog.files.durable_io import DurableIO, WritableFile
 
 
 _READ_BYTES = 1 << 20

@@ -1,6 +1,6 @@
 """Offset index of a segment that we own: where in the ``.log`` file an offset is.
 
-What an entry means and its history stand in `pylog.files.offset_index`, files and lengths in
+What an entry means and its history stand in `pylog.files.index_entries`, files and lengths in
 `pylog.indexes.abstract_index`. We store the last offset of a batch and the position where that
 batch begins.
 
@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pylog.errors import InvalidOffsetError
-from pylog.files.index_entries import MAX_RELATIVE_OFFSET
-from pylog.files.offset_index import LAYOUT, RELATIVE_OFFSET_COLUMN, OffsetIndexEntries
+from pylog.files.index_entries import (
+    MAX_RELATIVE_OFFSET,
+    OFFSET_COLUMN,
+    OFFSET_INDEX_LAYOUT,
+    OffsetIndexEntries,
+)
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import OffsetPosition
 
@@ -53,9 +57,9 @@ class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
         count, relative_offset = len(stored), offset - self.base_offset
         self._ensure_room(count, 1, stored.slot_count)
         if count:
-            self._ensure_follows(offset, stored[count - 1][RELATIVE_OFFSET_COLUMN], count)
+            self._ensure_follows(offset, stored[count - 1][OFFSET_COLUMN], count)
         self._ensure_in_range(offset)
-        self._append(stored, LAYOUT.struct.pack(relative_offset, position))
+        self._append(stored, OFFSET_INDEX_LAYOUT.struct.pack(relative_offset, position))
 
     def append_all(self, rows: npt.ArrayLike) -> None:
         """Append rows of offset and position with one write, all or none."""
@@ -66,7 +70,7 @@ class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
         count = len(stored)
         self._ensure_room(count, len(new_entries), stored.slot_count)
         relative = new_entries[:, 0] - self.base_offset
-        first = stored[count - 1][RELATIVE_OFFSET_COLUMN] if count else relative[0] - 1
+        first = stored[count - 1][OFFSET_COLUMN] if count else relative[0] - 1
         before = np.concatenate(([first], relative[:-1]))
         is_wrong = (relative <= before) | (relative < 0) | (relative > MAX_RELATIVE_OFFSET)
         if is_wrong.any():
@@ -91,4 +95,4 @@ class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
         last = self.base_offset + last_relative_offset
         if offset <= last:
             reason = f"offset {offset} cannot follow {last} as an index entry"
-            raise InvalidOffsetError(reason, self.path, slot * LAYOUT.struct.size)
+            raise InvalidOffsetError(reason, self.path, slot * OFFSET_INDEX_LAYOUT.struct.size)

@@ -1,6 +1,6 @@
 """Time index of a segment that we own: from which offset on a timestamp can occur.
 
-What an entry means and its history stand in `pylog.files.time_index`, files and lengths in
+What an entry means and its history stand in `pylog.files.index_entries`, files and lengths in
 `pylog.indexes.abstract_index`.
 
 Source: TimeIndex (KIP-33; Kafka 4.3).
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pylog.errors import InvalidOffsetError
-from pylog.files.index_entries import MAX_RELATIVE_OFFSET
-from pylog.files.time_index import LAYOUT, TimeIndexEntries
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET, TIME_INDEX_LAYOUT, TimeIndexEntries
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 
@@ -60,7 +59,7 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
             return False
         self._ensure_room(count, room)
         self._ensure_in_range(offset)
-        self._append(stored, LAYOUT.struct.pack(timestamp, offset - self.base_offset))
+        self._append(stored, TIME_INDEX_LAYOUT.struct.pack(timestamp, offset - self.base_offset))
         return True
 
     def append_all(self, rows: npt.ArrayLike) -> None:
@@ -99,7 +98,7 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
     ) -> None:
         if offset < last.offset:
             reason = f"offset {offset} cannot follow {last.offset} as an index entry"
-            raise InvalidOffsetError(reason, self.path, count * LAYOUT.struct.size)
+            raise InvalidOffsetError(reason, self.path, count * TIME_INDEX_LAYOUT.struct.size)
         if timestamp < last.timestamp:
             msg = f"timestamp {timestamp} cannot follow {last.timestamp} in time index {self.path}"
             raise ValueError(msg)

@@ -71,8 +71,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pylog.config import LogConfig, LogManagerConfig
-    from pylog.log.log_context import LogContext
-    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_segment import LogContext, LogSegment
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ Locks, in the order in which they are taken. A thread that holds one takes none 
 2. a log's locks: that of its flusher, then its own (`pylog.log.unified_log`); or the cleaner's
    lock of its states (`pylog.cleaner.log_cleaner_manager`);
 3. a log directory's locks, while a checkpoint of it is written
-   (`pylog.log.owned_log_directory`, `pylog.files.cleaner_checkpoint`);
+   (`pylog.log.owned_log_directory`, `pylog.files.checkpoint_file`);
 4. the lock of the maps of logs (`pylog.log.owned_logs`), held for a look or an entry only.
 
 So a truncation, which holds its log's lock, may write checkpoints (2, 3, 4), and the deletion of a
@@ -30,7 +30,7 @@ from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrParti
 from pylog.files.commit_manifest import read_manifest, write_manifest
 from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.files.partition_metadata import new_topic_id
-from pylog.log.log_context import LogContext
+from pylog.log.log_segment import LogContext
 from pylog.log.metrics import LogManagerMetrics
 from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
+    from pylog.files.checkpoint_file import IsOnlyReplica
     from pylog.files.commit_manifest import Manifest, NewTopic
-    from pylog.files.high_watermarks import IsOnlyReplica
     from pylog.log.log_loader import LogLoading
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog
@@ -197,7 +197,7 @@ class LogManager:
         Whether to remove in the background what logs no longer keep, as a broker does.
     is_only_replica
         Tells of a partition that no other broker has it, by the cluster's metadata for example: the
-        high watermark then starts at the log's end (`pylog.files.high_watermarks`). Asked only of
+        high watermark then starts at the log's end (`pylog.files.checkpoint_file`). Asked only of
         logs that end above their high watermark.
     recovery_mode
         What recovery may drop.

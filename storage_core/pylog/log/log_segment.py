@@ -9,31 +9,33 @@ Source: LogSegment (Kafka 4.3).
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pylog.errors import KafkaStorageError
+from pylog.files.durable_io import DurableIO
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.transaction_index import TRANSACTION_INDEX_VERSION, TransactionIndexEntry
 from pylog.indexes.index_entry_writer import IndexEntryWriter
 from pylog.indexes.segment_files import SegmentFiles
+from pylog.scheduling.scheduler import BackgroundScheduler, Clock, Scheduler, SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylog.config import LogConfig
-    from pylog.files.durable_io import DurableIO
     from pylog.files.file_names import SegmentTarget
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import AbortedTransaction, TimestampOffset
     from pylog.producers.producer_state_entry import CompletedTransaction
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.scheduling.clock import Clock
 
 
 # How far a read of an owned log may go, and what it gives.
@@ -462,3 +464,33 @@ class LogSegments:
     def size_bytes(self) -> int:
         """Length of all ``.log`` files."""
         return sum(segment.size_bytes for segment in self._now.segments)
+
+
+# What a log needs of its surroundings, handed down and never looked up.
+
+
+@dataclass(slots=True)
+class LogContext:
+    """Time, randomness, background work, disk, and where its failures are noted.
+
+    Shared by all logs of a manager.
+    """
+
+    io: DurableIO = field(default_factory=DurableIO)
+    clock: Clock = field(default_factory=SystemClock)
+    scheduler: Scheduler = field(default_factory=BackgroundScheduler)
+    failures: LogDirFailureChannel = field(default_factory=LogDirFailureChannel)
+    random: random.Random = field(default_factory=random.Random)
+
+    def open_segment(
+        self, target: SegmentTarget, config: LogConfig, *, is_new: bool = False
+    ) -> LogSegment:
+        """Open or make a segment, with a roll jitter of its own."""
+        return LogSegment(
+            target,
+            config,
+            io=self.io,
+            clock=self.clock,
+            is_new=is_new,
+            roll_jitter_ms=config.random_segment_jitter(self.random),
+        )

@@ -6,7 +6,7 @@ Offsets, from low to high::
     recovery point          everything below is on disk
     last stable offset      below it every transaction is decided
     high watermark          below it records are replicated; what consumers may see. Where it
-                            starts: `pylog.files.high_watermarks`
+                            starts: `pylog.files.checkpoint_file`
     log end offset          of the next record
 
 Always ``log start <= high watermark <= log end``. The first unstable offset is that of the oldest
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.local_log import LocalLog
-    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogContext
     from pylog.producers.producer_state_manager import ProducerStateManager
 
 

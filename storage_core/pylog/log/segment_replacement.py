@@ -76,8 +76,7 @@ if TYPE_CHECKING:
 
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
-    from pylog.log.log_context import LogContext
-    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_segment import LogContext, LogSegment
     from pylog.log.log_state import LogState
     from pylog.record.batch_header import BatchHeader
 

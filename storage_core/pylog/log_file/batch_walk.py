@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.files.offset_index import OffsetIndexEntries
+    from pylog.files.index_entries import OffsetIndexEntries
 
 
 _FIRST_CHUNK = 1 << 13
@@ -238,7 +238,7 @@ def computed_checksum(source: ByteSource, batch: PositionedHeader) -> int:
 #   `LEAST_WALK_BYTES` before it (at the segment's beginning if there is none) and passes every
 #   entry in between;
 # * the entry's offset is one that a broker stores for the batch that begins there
-#   (`pylog.files.offset_index` says which);
+#   (`pylog.files.index_entries` says which);
 # * a walk on from it arrives exactly at the next entry, or at the end of the whole batches;
 # * offsets go up all the way.
 #

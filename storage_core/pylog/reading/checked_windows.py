@@ -18,7 +18,7 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
+from pylog.kernels.decode_headers import NEEDS_REFERENCE, decode_control_types
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, has_valid_checksum, read_header
 from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import (

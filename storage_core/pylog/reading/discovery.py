@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
-    from pylog.staged_commit import staged_batches  # imports NumPy
+    from pylog.staged_commit import roll_forward as staged_batches  # imports NumPy
 else:
     commit_manifest = LazyModule("pylog.files.commit_manifest")
-    staged_batches = LazyModule("pylog.staged_commit.staged_batches")
+    staged_batches = LazyModule("pylog.staged_commit.roll_forward")
 
 
 class LogStartOffsets:

@@ -45,8 +45,7 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
     TIME_INDEX_FILE_SUFFIX,
 )
-from pylog.files.index_entries import goes_up
-from pylog.files.time_index import TimeIndexEntries
+from pylog.files.index_entries import TimeIndexEntries, goes_up
 from pylog.locations import join
 from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
 from pylog.model import (

@@ -31,7 +31,7 @@ from pylog.files.file_names import (
     find_segment_file_name,
     is_kafka_0_7_log,
 )
-from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.index_entries import OffsetIndexEntries
 from pylog.files.storage import list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (

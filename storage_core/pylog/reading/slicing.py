@@ -26,7 +26,7 @@ from pylog.errors import (
 )
 from pylog.files.byte_source import LocalFile
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
-from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.index_entries import OffsetIndexEntries
 from pylog.lazy_modules import LazyModule
 from pylog.locations import name_of
 from pylog.log_file.batch_walk import (

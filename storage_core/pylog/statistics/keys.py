@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.kernels.frequent_keys import (
+from pylog.kernels.key_tables import (
     ENTRY_BYTES,
     ENTRY_ERROR_BYTES,
     ENTRY_ERROR_RECORDS,
@@ -97,7 +97,7 @@ class FrequentKeys:
                 self._make_room()
 
     def entries(self) -> Int64Array:
-        """Return the entries, rows of `pylog.kernels.frequent_keys`, the most frequent first."""
+        """Return the entries, rows of `pylog.kernels.key_tables`, the most frequent first."""
         found = self._held()
         order = np.lexsort(
             (found[:, ENTRY_OFFSET], found[:, ENTRY_SOURCE], -found[:, ENTRY_RECORDS])

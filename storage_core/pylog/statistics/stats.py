@@ -17,7 +17,7 @@ from pylog.reading.damage import Attempts
 from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
-from pylog.scheduling.clock import SystemClock
+from pylog.scheduling.scheduler import SystemClock
 from pylog.scheduling.worker_threads import SharedProgress
 from pylog.statistics.batches import TimeSteps, without_strays
 from pylog.statistics.page import statistics_page

@@ -18,7 +18,7 @@ from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
-from pylog.files.high_watermarks import HighWatermarks
+from pylog.files.checkpoint_file import HighWatermarks
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
 from pylog.reading.damage import Attempts
@@ -27,7 +27,7 @@ from pylog.reading.offset_resolution import dated_segments
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.record.batch_writer import MAX_INT64
-from pylog.scheduling.clock import SystemClock
+from pylog.scheduling.scheduler import SystemClock
 from pylog.tables.latest import MAP_BYTES, KeySearch
 from pylog.tables.metadata_table import table_of_rows
 from pylog.writing.topic_configs import only_replica_rule

@@ -16,8 +16,8 @@ from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import writable_log_directory
-from pylog.log.log_context import LogContext
-from pylog.scheduling.clock import StoppedClock
+from pylog.log.log_segment import LogContext
+from pylog.scheduling.scheduler import StoppedClock
 from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_closed
 from pylog.writing.topic_configs import known_topic_configs
 

@@ -39,7 +39,7 @@ from pylog.files.staged_files import (
     entries_name,
     staged_file_name,
 )
-from pylog.log.log_context import LogContext
+from pylog.log.log_segment import LogContext
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.record.batch_writer import set_base_offsets
@@ -65,8 +65,7 @@ if TYPE_CHECKING:
     from pylog.columnar.encode_input import Columns
     from pylog.config import LogConfig
     from pylog.files.commit_manifest import NewTopic
-    from pylog.files.durable_io import DurableIO
-    from pylog.files.writable_file import WritableFile
+    from pylog.files.durable_io import DurableIO, WritableFile
     from pylog.writing.write_summary import JobDescription
 
 

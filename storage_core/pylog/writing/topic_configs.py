@@ -31,7 +31,7 @@ from pylog.errors import (
     UnknownTopicConfigError,
 )
 from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
-from pylog.files.high_watermarks import HIGH_WATERMARKS
+from pylog.files.checkpoint_file import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pylog.config.server_properties import ServerProperties
 
     Layers = dict[ConfigSource, Mapping[str, str]]
-    from pylog.files.high_watermarks import IsOnlyReplica
+    from pylog.files.checkpoint_file import IsOnlyReplica
     from pylog.files.meta_properties import MetaProperties
     from pylog.internal_topics.metadata_image import TopicImage
     from pylog.model import TopicPartition

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pylog.files.staged_files import StagedRecords
-    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogContext
     from pylog.writing import job_commit
     from pylog.writing import stage as staging
     from pylog.writing.stage import JobStage

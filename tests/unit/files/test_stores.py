@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from pylog.files import azure_store, gcs_store, stores
-from pylog.files.azure_store import azure_file_system
-from pylog.files.gcs_store import gcs_file_system
+from pylog.files import cloud_stores, stores
+from pylog.files.cloud_stores import azure_file_system, gcs_file_system
 from pylog.files.stores import StoreUriError, made_by_arrow, parse_parameters
 
 KEY = "a2V5"
@@ -32,8 +31,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         noted.update(parameters)
         return name
 
-    monkeypatch.setattr(azure_store, "made_by_arrow", make)
-    monkeypatch.setattr(gcs_store, "made_by_arrow", make)
+    monkeypatch.setattr(cloud_stores, "made_by_arrow", make)
     return noted
 
 

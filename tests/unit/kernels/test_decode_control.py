@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from pylog.kernels.decode_control import NEEDS_REFERENCE, UNKNOWN, decode_control_types
+from pylog.kernels.decode_headers import NEEDS_REFERENCE, UNKNOWN, decode_control_types
 from pylog.model import ControlRecordType
 from pylog.record.record_batch import RecordBatch
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, marker

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.kernels import frequent_keys as kernel
+from pylog.kernels import key_tables as kernel
 
 # Hashes of few values, so that keys meet in a slot.
 HASHES = st.sampled_from((0, 1, -1, 2**62, -(2**63), 2**32)) | st.integers(-(2**63), 2**63 - 1)

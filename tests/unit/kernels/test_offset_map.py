@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.kernels import offset_map as kernel
+from pylog.kernels import key_tables as kernel
 
 # Hashes of few values, so that keys meet in a slot, and of halves that are the same.
 HALVES = st.sampled_from((0, 1, -1, 2**62, -(2**63), 2**32, 2**33)) | st.integers(

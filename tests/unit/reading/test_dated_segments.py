@@ -12,8 +12,8 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import CorruptRecordError
-from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
+from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.reading.log_directory import open_directory
 from pylog.reading.offset_resolution import dated_segments

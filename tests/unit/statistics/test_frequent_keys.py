@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.kernels.frequent_keys import (
+from pylog.kernels.key_tables import (
     ENTRY_BYTES,
     ENTRY_ERROR_BYTES,
     ENTRY_ERROR_RECORDS,
