@@ -55,7 +55,7 @@ class StaleState:
     def __str__(self) -> str:
         text = f"{self.id} has state in partition {self.partition} of {self.topic}, too"
         if self.coordinator is not None:
-            return f"{text}, where no broker looks: partition {self.coordinator} answers for it"
+            return f"{text}, which is stale: partition {self.coordinator} answers for it"
         return (
             f"{text}: the topic's number of partitions, which says where a broker looks, is not "
             f"known here; what partition {self.used} has is newer, and is shown"

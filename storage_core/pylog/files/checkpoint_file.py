@@ -315,7 +315,7 @@ class CleanerCheckpoint:
 #
 # * Has the checkpoint an entry for the log: at that offset, or as near as the log's start and end
 #   allow.
-# * Has it none, or is there no checkpoint: at the log's start, since Kafka takes a missing entry for
+# * Has it none, or is there no checkpoint: at the log's start, since Kafka takes a missing entry as
 #   0 (OffsetCheckpoints.fetch, Partition.createLog).
 # * Is the directory the log's only replica: at the log's end, since a leader without other replicas
 #   raises it as soon as it leads (Partition.maybeIncrementLeaderHW).

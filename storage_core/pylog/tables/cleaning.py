@@ -16,9 +16,8 @@ from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, Cl
 from pylog.columnar.rows import TableText
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.errors import CorruptCheckpointError
-from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.checkpoint_file import HighWatermarks, read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
-from pylog.files.checkpoint_file import HighWatermarks
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
 from pylog.reading.damage import Attempts

@@ -28,8 +28,8 @@ from pylog.files.owned_directories import (
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
-from pylog.log.log_segment import LogContext
 from pylog.log.log_manager import LogManager
+from pylog.log.log_segment import LogContext
 from pylog.writing.topic_configs import cluster_topic_configs, only_replica_rule
 
 if TYPE_CHECKING:
