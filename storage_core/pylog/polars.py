@@ -106,7 +106,8 @@ def table(
     >>> latest.select("key").collect().height
     63
     """
-    empty = pl.DataFrame(metadata_table(name).schema.empty_table())
+    schema = metadata_table(name).schema
+    empty = pl.DataFrame(schema.empty_table())
 
     def read(
         columns: list[str] | None,
@@ -114,7 +115,7 @@ def table(
         row_count: int | None,
         _batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        rows = pl.DataFrame(read_table(path, name, **arguments))
+        rows = pl.DataFrame(read_table(path, name, **arguments).cast(schema))
         rows = rows.head(row_count) if row_count is not None else rows
         rows = rows if predicate is None else rows.filter(predicate)
         yield rows if columns is None else rows.select(columns)

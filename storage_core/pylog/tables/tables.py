@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pylog.locations import in_store
 from pylog.model import LATEST as LOG_END
@@ -28,6 +30,7 @@ from pylog.tables.log_tables import (
     SEGMENTS,
     TRANSACTIONS,
 )
+from pylog.text.instants import FIRST_MS, LAST_MS, calendar_text
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.tables.metadata_table import MetadataTable
 
+
+_LOGGER = logging.getLogger(__name__)
 
 # A table is added by its place here and its name in `pylog.tables`, in the same order.
 METADATA_TABLES = (
@@ -204,6 +209,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     pyarrow.Table
         Ordered by topic and partition, and then as the log is. In table "findings", rows about log
         directories come first, whichever partitions are chosen. Timestamps are timestamp[ms, UTC].
+        A column with one that no ``datetime`` can be (before year 1 or after 9999, as from a
+        producer that took microseconds for milliseconds) is int64, in ms, and a warning names it.
 
     Raises
     ------
@@ -237,7 +244,26 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         leave_page_cache=leave_page_cache,
     )
     check_specs(end, [view.topic_partition for view in views])
-    return pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
+    rows = pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
+    return _without_far_times(rows)
+
+
+def _without_far_times(rows: pa.Table) -> pa.Table:
+    """Return the table, whose ``to_pylist`` does not fail: Arrow would make datetimes of times."""
+    for index, column in enumerate(rows.schema):
+        if not pa.types.is_timestamp(column.type):
+            continue
+        times = rows.column(index).cast(pa.int64())
+        found = pc.min_max(times).as_py()
+        if found["min"] is None or FIRST_MS <= found["min"] <= found["max"] <= LAST_MS:
+            continue
+        far = found["min"] if found["min"] < FIRST_MS else found["max"]
+        _LOGGER.warning(
+            "column %s is in milliseconds: it has a time that no datetime can be, %s",
+            *(column.name, calendar_text(far, 1000)),
+        )
+        rows = rows.set_column(index, pa.field(column.name, pa.int64()), times)
+    return rows
 
 
 def table_views(

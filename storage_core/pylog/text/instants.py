@@ -10,7 +10,9 @@ from pylog.model import Timestamp
 _AGO = re.compile(r"-([0-9]+)([smhdw])", re.ASCII)
 _DURATION = re.compile(r"([0-9]+)([smhdw])", re.ASCII)
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-_LAST_MS = 253_402_300_799_999
+FIRST_MS = -62_135_596_800_000
+"""The beginning of year 1, the first time that a ``datetime`` can be."""
+LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the last time that an ISO date can name."""
 
 
@@ -71,7 +73,7 @@ def parse_cleanup_time(text: str, now_ms: int) -> int:
     1793491200000
     """
     milliseconds = parse_time(text, now_ms)
-    if milliseconds > _LAST_MS:
+    if milliseconds > LAST_MS:
         msg = (
             f"{text!r} would be after the year 9999: a number is of milliseconds since "
             "1970-01-01 UTC, not of micro- or nanoseconds"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+from pylog.text.instants import LAST_MS
+
 _EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -32,14 +34,13 @@ def counted(number: int, thing: str, plural: str | None = None) -> str:
 
 
 _UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
-_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
 
 
 def time_text(milliseconds: int | None) -> str:
     """Return a time in UTC to the second, ``2026-11-23T04:00:00Z``; ``-`` if it is not known."""
     if milliseconds is None:
         return "-"
-    if not 0 <= milliseconds <= _LATEST_MS:
+    if not 0 <= milliseconds <= LAST_MS:
         return f"{milliseconds} ms"
     return dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -89,6 +89,38 @@ def test_a_table_without_rows_has_all_columns(logs: Path) -> None:
     assert table.schema == metadata_table("transactions").schema
 
 
+@pytest.mark.parametrize(
+    ("timestamp", "is_far"),
+    [
+        (253_402_300_799_999, False),  # the last of year 9999
+        (253_402_300_800_000, True),
+        (1_763_769_600_000_000, True),  # microseconds
+        (-62_135_596_800_000, False),  # the first of year 1
+        (-62_135_596_800_001, True),
+    ],
+)
+def test_a_time_that_no_datetime_can_be_is_given_in_milliseconds(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, timestamp: int, *, is_far: bool
+) -> None:
+    records = [Stored(0, timestamp, b"k", b"v")]
+    write_partition(tmp_path, {0: [batch_v2(records)]}, name="orders-0")
+    for name, column in (
+        ("batches", "base_timestamp"),
+        ("batches", "max_timestamp"),
+        ("segments", "max_timestamp"),
+        ("latest", "timestamp"),
+    ):
+        caplog.clear()
+        table = pylog.read_table(tmp_path, name)
+        (row,) = table.to_pylist()
+        assert pa.types.is_int64(table.schema.field(column).type) == is_far
+        assert (f"column {column} is in milliseconds" in caplog.text) == is_far
+        if is_far:
+            assert row[column] == timestamp
+        else:
+            assert row[column].year in {1, 9999}
+
+
 def test_findings_about_log_directories_come_first_without_a_topic(logs: Path) -> None:
     (logs / "lost+found").mkdir()
     (logs / "meta.properties").write_text("version=nonsense\n", "utf-8")
