@@ -12,6 +12,7 @@ from pylog.kernels import (
     decode_headers,
     decode_legacy,
     decode_records,
+    decompress,
     encode_records,
     find_bytes,
     hash_record_keys,
@@ -30,9 +31,9 @@ from pylog.native.kernel import KeptCode, Kernel
 from pylog.native.kernel_cache import LEVELS, this_level
 
 _MODULES = (
-    *(crc32c, decode_headers, decode_legacy, decode_records, encode_records, find_bytes),
-    *(hash_record_keys, header_keys, key_tables, legacy_to_v2, murmur2, parse_lines),
-    *(rebuild_batches, scan_batches, skip_headers, split_batch, write_lines),
+    *(crc32c, decode_headers, decode_legacy, decode_records, decompress, encode_records),
+    *(find_bytes, hash_record_keys, header_keys, key_tables, legacy_to_v2, murmur2),
+    *(parse_lines, rebuild_batches, scan_batches, skip_headers, split_batch, write_lines),
 )
 
 KERNELS = tuple(

@@ -8,6 +8,7 @@ after the other into one reused buffer first.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,11 +32,15 @@ from pylog.columnar.group_decoder import (
 )
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
+from pylog.kernels.decompress import decompress_lz4_frames, decompress_zstd_frames
 from pylog.locations import name_of
-from pylog.model import TopicPartition
+from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_header import COMPRESSION_CODEC_MASK, codec_of
+from pylog.record.batch_scan import LEAST_KERNEL_BYTES
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
+from pylog.record.codec_libraries import lz4_function
 from pylog.record.compression import Decompressor
+from pylog.record.lz4_frame import MIN_HEADER_SIZE, usual_block_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +52,39 @@ if TYPE_CHECKING:
     from pylog.record.batch_scan import BatchHeaders, Window
 
 
+GROUP_BYTES = 1 << 21
+"""Decompressed bytes after which a group is closed; a single larger batch makes its own group."""
+
+
+def append_group(
+    decompressor: Decompressor,
+    codec: CompressionType,
+    buf: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+) -> list[int]:
+    """Decompress the first of some v2 batches by one call, without the interpreter's lock.
+
+    ``bounds``, ``(n, 2)``, are their records in ``buf``. Returns where each begins and, last, where
+    the last one ends. What follows is left to `Decompressor.append`: it is unusual or damaged, or
+    there is not yet memory for it.
+    """
+    start = decompressor.buffer.length
+    ends = np.empty(len(bounds), dtype=np.int64)
+    stretches = buf, *np.ascontiguousarray(bounds.T)
+    memory = np.frombuffer(decompressor.buffer.memory, dtype=np.uint8)
+    rest = memory, start, GROUP_BYTES, decompressor.max_decompressed_bytes, ends
+    done = 0
+    if codec is CompressionType.LZ4:
+        frame = buf[bounds[0, 0] : bounds[0, 0] + MIN_HEADER_SIZE]
+        function, block_size = lz4_function(), usual_block_size(frame.data)
+        if function and block_size:
+            done = decompress_lz4_frames(*stretches, frame, block_size, function, *rest)
+    elif codec is CompressionType.ZSTD and (zstd := decompressor.zstd_context) is not None:
+        functions = zstd.decompress, zstd.find_frame_size, zstd.address
+        done = decompress_zstd_frames(*stretches, *functions, *rest)
+    return [start, *ends[:done].tolist()]
+
+
 def decompressed_batches(
     window: Window,
     run: BatchHeaders,
@@ -56,21 +94,32 @@ def decompressed_batches(
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the place of each batch in ``run``, and where its records are, ``[start, end)``."""
     data = window.buffer.data
-    bounds = table[:, BATCH_START : BATCH_END + 1].tolist()
-    batches = zip(run.codec_ids.tolist(), run.magics.tolist(), bounds, strict=True)
-    for index, (codec_id, magic, (start, end)) in enumerate(batches):
+    bounds = table[:, BATCH_START : BATCH_END + 1].copy()  # the caller writes to the table
+    codec_ids, magics = run.codec_ids, run.magics.tolist()
+    is_worth_a_call = decoder is _V2 and bounds[-1, 1] - bounds[0, 0] >= LEAST_KERNEL_BYTES
+    codec_ends = np.append(np.flatnonzero(np.diff(codec_ids)) + 1, len(run)).tolist()
+    index = 0
+    while index < len(run):
         try:
-            codec = codec_of(codec_id, magic)
-            stream = decoder.stream_of(data[start:end], codec, magic)
-            placed = decompressor.append(codec, stream, magic)
+            codec = codec_of(int(codec_ids[index]), magics[index])
+            if is_worth_a_call:
+                end = codec_ends[bisect_right(codec_ends, index)]
+                places = append_group(decompressor, codec, window.buffer, bounds[index:end])
+                for placed in pairwise(places):
+                    decompressor.buffer.length = placed[1]
+                    yield index, placed
+                    index += 1
+                if len(places) > 1:
+                    continue
+            start, end = bounds[index].tolist()
+            stream = decoder.stream_of(data[start:end], codec, magics[index])
+            placed = decompressor.append(codec, stream, magics[index])
         except (CorruptRecordError, InvalidRecordError) as error:
             position = window.file_position + int(run.positions[index])
             raise type(error)(error.reason, window.path, position) from error
         yield index, placed
+        index += 1
 
-
-GROUP_BYTES = 1 << 21
-"""Decompressed bytes after which a group is closed; a single larger batch makes its own group."""
 
 _WANT = {
     "key": WANT_KEY,

@@ -263,3 +263,26 @@ def fold_crc32(typing: Any, buf: Any, start: Any, blocks: Any, crc: Any) -> Any:
         return context.make_tuple(builder, signature.return_type, [*words, _WORD(0)])
 
     return signature, generate
+
+
+@intrinsic
+def address_of(typing: Any, buf: Any, at: Any) -> Any:
+    """Return the address of ``buf[at]``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *arguments)
+        return builder.ptrtoint(address, _WORD)
+
+    return types.int64(buf, types.int64), generate
+
+
+@intrinsic
+def call_library(typing: Any, function: Any, words: Any) -> Any:
+    """Call the C function at an address with five words; one that takes fewer sees no others."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = cgutils.unpack_tuple(builder, arguments[1], 5)
+        kind = ir.FunctionType(_WORD, [_WORD] * 5)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), given)
+
+    return types.int64(types.int64, types.UniTuple(types.int64, 5)), generate

@@ -14,10 +14,16 @@ zstandard  zstd                           a stream that is cut short is an error
 
 Rooms are writable views that are filled from their first byte on. Whatever is damaged raises one
 of `SNAPPY_ERRORS`, `LZ4_ERRORS` and `ZSTD_ERRORS`.
+
+Kernels call LZ4 and zstd themselves, where the libraries' files show their C functions.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import weakref
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from pylog.record import arrow_codecs
@@ -89,3 +95,48 @@ else:
     ZSTD_ERRORS = (zstandard.ZstdError,)
     open_zstd_decompressor = zstandard.ZstdDecompressor
     open_zstd_compressor = zstandard.ZstdCompressor
+
+
+def _c_functions(module: str, *names: str) -> tuple[int, ...] | None:
+    """Return the addresses of functions in an extension module's file, None if one is lacking."""
+    try:
+        spec = find_spec(module)
+        if spec is None or spec.origin is None:
+            return None
+        file = ctypes.CDLL(spec.origin)
+        return tuple(ctypes.cast(getattr(file, name), ctypes.c_void_p).value or 0 for name in names)
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+@functools.cache
+def lz4_function() -> int | None:
+    """Return the address of ``LZ4_decompress_safe``."""
+    found = _c_functions("lz4.block._block", "LZ4_decompress_safe")
+    return found[0] if found else None
+
+
+class ZstdContext:
+    """A decompression context for ``ZSTD_decompressDCtx``, at the address `address`. One thread."""
+
+    def __init__(self, make: int, free: int, decompress: int, find_frame_size: int) -> None:
+        self.decompress = decompress
+        self.find_frame_size = find_frame_size
+        self.address: int = ctypes.CFUNCTYPE(ctypes.c_void_p)(make)()
+        if not self.address:
+            raise MemoryError
+        weakref.finalize(
+            self, ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(free), self.address
+        )
+
+
+@functools.cache
+def _zstd_functions() -> tuple[int, ...] | None:
+    names = "createDCtx", "freeDCtx", "decompressDCtx", "findFrameCompressedSize"
+    return _c_functions("zstandard._cffi", *(f"ZSTD_{name}" for name in names))
+
+
+def open_zstd_context() -> ZstdContext | None:
+    """Return a context for kernels, None where the library does not show its functions."""
+    functions = _zstd_functions()
+    return ZstdContext(*functions) if functions else None

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import isal.isal_zlib
 import xxhash
@@ -32,10 +32,14 @@ from pylog.record.codec_libraries import (
     compress_lz4,
     compress_snappy,
     open_zstd_compressor,
+    open_zstd_context,
     open_zstd_decompressor,
 )
 from pylog.record.lz4_frame import FRAME_MAGIC, decompress_lz4
 from pylog.record.xerial_snappy import STREAM_MAGIC, decompress_snappy
+
+if TYPE_CHECKING:
+    from pylog.record.codec_libraries import ZstdContext
 
 # isal's type stubs declare its exception class as an instance.
 _GzipError: type[Exception] = isal.isal_zlib.error  # type: ignore[assignment]
@@ -62,6 +66,7 @@ class Decompressor:
         self.max_decompressed_bytes = max_decompressed_bytes
         self.buffer = ByteBuffer(max_decompressed_bytes, advice)
         self._zstd = open_zstd_decompressor()
+        self._zstd_context: ZstdContext | None = None
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
         """Decompress ``payload`` after the content of `buffer`."""
@@ -78,6 +83,13 @@ class Decompressor:
             case CompressionType.ZSTD:
                 self._append_zstd(payload)
         return start, self.buffer.length
+
+    @property
+    def zstd_context(self) -> ZstdContext | None:
+        """A context for kernels that call zstd, None where they cannot; one thread, as the rest."""
+        if self._zstd_context is None:
+            self._zstd_context = open_zstd_context()
+        return self._zstd_context
 
     def _append_zstd(self, payload: memoryview) -> None:
         out = self.buffer

@@ -71,6 +71,18 @@ def _parse_header(payload: memoryview, *, check_header_checksum: bool) -> tuple[
     return checksum_at + 1, block_size, flags
 
 
+def usual_block_size(header: memoryview) -> int | None:
+    """Return the block size limit if a frame's first 7 bytes are its whole header, and right.
+
+    And if blocks are all that comes after it: None for one that has checksums of them.
+    """
+    try:
+        _, block_size, flags = _parse_header(header, check_header_checksum=True)
+    except InvalidRecordError:
+        return None
+    return None if flags & (_BLOCK_CHECKSUM_FLAG | _CONTENT_CHECKSUM_FLAG) else block_size
+
+
 def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
     """Append the content of the frame at the head of ``payload`` to ``out``."""
     position, block_size, flags = _parse_header(payload, check_header_checksum=magic > 0)

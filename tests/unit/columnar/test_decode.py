@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,8 +17,9 @@ from pylog.errors import (
     TimestampOverflowError,
     UnsupportedCodecError,
 )
-from pylog.record.batch_scan import Window, find_batches
+from pylog.record.batch_scan import LEAST_KERNEL_BYTES, Window, find_batches
 from tests.support.batches import (
+    Built,
     Stored,
     batch_v2,
     batch_v2_of,
@@ -361,3 +363,33 @@ def test_broken_records_are_an_error_that_names_file_batch_and_cause(
     assert type(caught.value) is error
     assert text in str(caught.value)
     assert str(caught.value).startswith(f"{SEGMENT} at byte {position}: ")
+
+
+def noisy_batches(codecs: Sequence[str]) -> list[Built]:
+    """Return a batch for each codec, of records of which some do not shrink."""
+    noise = random.Random(1)
+    batches = []
+    for index, codec in enumerate(codecs):
+        values = [noise.randbytes(noise.choice([10, 9_000])) for _ in range(noise.randrange(1, 6))]
+        records = [Stored(10 * index + at, index, b"", value) for at, value in enumerate(values)]
+        batches.append(batch_v2(records, codec=codec))
+    return batches
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_a_whole_window_of_compressed_batches_comes_out_as_it_went_in(codec: str) -> None:
+    codecs = [codec] * 90 + ["none", codec, "gzip", "lz4", "zstd"] * 9 + [codec] * 90
+    batches = noisy_batches(codecs)
+    expected = [record for built in batches for record in built.records]
+    assert kernel_records(joined(batches)) == expected
+
+
+def test_a_plain_batch_with_the_bytes_of_a_compressed_one_is_not_decompressed() -> None:
+    batches = noisy_batches(["lz4"] * 90)
+    before = joined(batches)
+    assert len(before) > LEAST_KERNEL_BYTES
+    frame = compress("lz4", record_v2(0, 0, b"", b"value"))
+    false = batch_v2_of(frame, base_offset=5_000)
+    with pytest.raises(InvalidRecordError) as caught:
+        kernel_records(before + false + before)
+    assert caught.value.position == FILE_POSITION + len(before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -156,6 +157,9 @@ class Outcome(NamedTuple):
 
 def measured(data: bytes, schema: pa.Schema, limit: int = LIMIT) -> Outcome:
     """Decode under watch: the peak of what Python, NumPy and Arrow take together at the most."""
+    with suppress(LogStorageError):
+        for batch in decoded(data, limit, schema):  # kernels are compiled, which takes memory
+            del batch
     pool = pa.proxy_memory_pool(pa.default_memory_pool())
     before = pa.default_memory_pool()
     pa.set_memory_pool(pool)
@@ -226,7 +230,6 @@ def test_whatever_fits_the_limit_is_decoded_within_four_times_as_much(
         last_offset_delta=count - 1,
         attributes=CODEC_IDS[codec],
     )
-    assert list(decoded(batch_v2(plain_records(0, 1)).data))  # what is kept for good is made
     schema = ALL_COLUMNS if codec != "lz4" else KEY_AND_VALUE
     found = measured(data, schema)
     assert (found.rows, found.error) == (count, "")
