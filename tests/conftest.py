@@ -7,6 +7,7 @@ import random
 import time
 import zlib
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +21,6 @@ from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 _COUNTED = "counted"
 PROFILE_VARIABLE = "HYPOTHESIS_PROFILE"
@@ -55,14 +55,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", metavar="K/N", help="the K-th of N parts of all tests, such as 1/3")
 
 
-def _in_part(text: str, items: list[pytest.Item]) -> list[pytest.Item]:
+_WITH_SERVERS = ("broker", "cookbook", "differential", "e2e", "kills", "notebooks", "spark")
+"""Folders of tests that need Spark or a broker: ``make test`` looks for these nowhere else."""
+
+
+def _needs_server(item: pytest.Item) -> bool:
+    if not any(map(item.get_closest_marker, ("broker", "spark"))):
+        return False
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    if folder not in _WITH_SERVERS:
+        message = f"{item.nodeid} needs Spark or a broker, and is in none of {_WITH_SERVERS}"
+        raise pytest.UsageError(message)
+    return True
+
+
+def _in_part(text: str, items: list[pytest.Item], dear: list[pytest.Item]) -> list[pytest.Item]:
     """Return the K-th of N parts, such as 1/3; all parts together have each test once."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         message = f"--part {text}: expected such as 1/3"
         raise pytest.UsageError(message)
     # What a file's tests share is dear where Spark or a broker is started: files are dealt there.
-    dear = [each for each in items if any(map(each.get_closest_marker, ("broker", "spark")))]
     files = sorted({each.path for each in dear})
     dealt = {path: index for index, path in enumerate(files)}
     at = {id(each): dealt[each.path] for each in dear}
@@ -75,23 +88,24 @@ def _in_part(text: str, items: list[pytest.Item]) -> list[pytest.Item]:
 
 def _is_chosen(item: pytest.Item, seen: Counter[str]) -> bool:
     """Say whether a test runs without ``--all``: unmarked ones, and one in so many cases."""
-    mark = item.get_closest_marker("thorough")
-    if mark is None:
+    marks = list(item.iter_markers("thorough"))
+    if not marks:
         return True
-    if "one_in" not in mark.kwargs:
+    if any("one_in" not in mark.kwargs for mark in marks):
         return False
     name = item.nodeid.partition("[")[0]
     seen[name] += 1
-    return bool((seen[name] - 1) % mark.kwargs["one_in"] == 0)
+    return all((seen[name] - 1) % mark.kwargs["one_in"] == 0 for mark in marks)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = items[:]
+    dear = [each for each in items if _needs_server(each)]
     if not (config.getoption("--all") or config.getoption("--soak")):
         seen: Counter[str] = Counter()
         chosen = [each for each in chosen if _is_chosen(each, seen)]
     if text := config.getoption("--part"):
-        chosen = _in_part(text, chosen)
+        chosen = _in_part(text, chosen, dear)
     if len(chosen) < len(items):
         left_out = set(map(id, items)) - set(map(id, chosen))
         config.hook.pytest_deselected(items=[each for each in items if id(each) in left_out])

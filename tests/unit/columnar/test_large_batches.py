@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tracemalloc
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +35,7 @@ from tests.support.codecs import CODEC_IDS, CODECS, LEGACY_CODECS, compress
 from tests.support.reading import as_buffer, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LIMIT = 8 << 20
 LONGEST_TOPIC = "t" * 249
@@ -199,18 +200,22 @@ def with_offset_delta_1(record: bytes) -> bytes:
     return record[:at] + varint(1) + record[at + 1 :]
 
 
+@functools.cache
 def tiny_records() -> tuple[bytes, int]:
     """Return records of 7 bytes with offsets that go up, as many as the limit allows."""
     count = LIMIT // 12
     return b"".join(record_v2(0, i, None, None) for i in range(count)), count
 
 
-BOMBS = {
-    "tiny records": tiny_records(),
-    "one value": (one_record(LIMIT), 1),
-    "one value and a header": (one_record(LIMIT, b"\x02h\x02v", 1), 1),
-    "headers of twelve bytes": (one_record(LIMIT, b"\x0aabcde\x0avwxyz" * 600_000, 600_000), 1),
-    "malformed header keys": (
+BOMBS: dict[str, Callable[[], tuple[bytes, int]]] = {
+    "tiny records": tiny_records,
+    "one value": lambda: (one_record(LIMIT), 1),
+    "one value and a header": lambda: (one_record(LIMIT, b"\x02h\x02v", 1), 1),
+    "headers of twelve bytes": lambda: (
+        one_record(LIMIT, b"\x0aabcde\x0avwxyz" * 600_000, 600_000),
+        1,
+    ),
+    "malformed header keys": lambda: (
         b"".join(record_v2(0, i, None, None, [(b"\xff" * 60_000, None)]) for i in range(100)),
         100,
     ),
@@ -222,7 +227,7 @@ BOMBS = {
 def test_whatever_fits_the_limit_is_decoded_within_four_times_as_much(
     name: str, codec: str
 ) -> None:
-    payload, count = BOMBS[name]
+    payload, count = BOMBS[name]()
     assert len(payload) <= LIMIT
     data = batch_v2_of(
         compress(codec, payload),
