@@ -11,7 +11,7 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 # Containers often say that no bytecode is written; each process that a test starts would compile all.
 export PYTHONDONTWRITEBYTECODE :=
 # Where tests need Spark or a broker; collecting all others takes longer than some of them.
-WITH_SERVERS := $(addprefix tests/,broker cookbook differential e2e kills notebooks spark)
+WITH_SERVERS := $(addprefix tests/,broker cookbook differential e2e interop kills notebooks spark unit/jobs)
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-emit-find-links --custom-compile-command "make lock"
 DEMO := build/demo

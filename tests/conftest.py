@@ -55,15 +55,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", metavar="K/N", help="the K-th of N parts of all tests, such as 1/3")
 
 
-_WITH_SERVERS = ("broker", "cookbook", "differential", "e2e", "kills", "notebooks", "spark")
+_WITH_SERVERS = (
+    *("broker", "cookbook", "differential", "e2e", "interop", "kills", "notebooks", "spark"),
+    "unit/jobs",
+)
 """Folders of tests that need Spark or a broker: ``make test`` looks for these nowhere else."""
 
 
 def _needs_server(item: pytest.Item) -> bool:
     if not any(map(item.get_closest_marker, ("broker", "spark"))):
         return False
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    if folder not in _WITH_SERVERS:
+    if not any(item.path.is_relative_to(Path(__file__).parent / each) for each in _WITH_SERVERS):
         message = f"{item.nodeid} needs Spark or a broker, and is in none of {_WITH_SERVERS}"
         raise pytest.UsageError(message)
     return True

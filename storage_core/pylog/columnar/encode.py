@@ -30,9 +30,6 @@ from pylog.columnar.encode_input import NO_ENDS, NO_ROWS, Columns, columns_of, r
 from pylog.kernels import encode_records as kernel
 from pylog.model import (
     NO_PARTITION_LEADER_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_SEQUENCE,
     NO_TIMESTAMP,
     CompressionType,
 )
@@ -44,7 +41,6 @@ from pylog.record.batch_header import (
     MAGIC_VALUE_V2,
     RECORDS_OFFSET,
     SIZE_OFFSET,
-    TRANSACTIONAL_FLAG_MASK,
 )
 from pylog.record.compression import Compressor, ensure_level
 from pylog.record.record_sizes import LargeRecord, find_large_record
@@ -154,10 +150,6 @@ class RecordEncoder:
         max_record_bytes: int = _INT32_MAX,
         base_offset: int = 0,
         partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
-        producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = NO_PRODUCER_EPOCH,
-        base_sequence: int = NO_SEQUENCE,
-        is_transactional: bool = False,
     ) -> None:
         self._compression = CompressionType(compression)
         ensure_level(self._compression, level)
@@ -173,21 +165,8 @@ class RecordEncoder:
         settings[kernel.SET_PARTITION_LEADER_EPOCH] = _in_range(
             "partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH
         )
-        settings[kernel.SET_PRODUCER_ID] = _in_range(
-            "producer_id", producer_id, NO_PRODUCER_ID, 2**63 - 1
-        )
-        settings[kernel.SET_PRODUCER_EPOCH] = _in_range(
-            "producer_epoch", producer_epoch, NO_PRODUCER_EPOCH, 2**15 - 1
-        )
-        settings[kernel.SET_ATTRIBUTES] = self._compression | (
-            TRANSACTIONAL_FLAG_MASK if is_transactional else 0
-        )
-        _ensure_producer(
-            producer_id, producer_epoch, base_sequence, is_transactional=is_transactional
-        )
+        settings[kernel.SET_ATTRIBUTES] = self._compression
         self.next_offset = _in_range("base_offset", base_offset, 0, 2**63 - 1)
-        self._base_offset = base_offset
-        self._base_sequence = _in_range("base_sequence", base_sequence, NO_SEQUENCE)
         self._settings = settings
         self._batches = np.zeros((_MOST_BATCHES, kernel.BATCH_FIELDS), dtype=np.int64)
         self._own_batch = OpenBatch()  # never left open
@@ -281,10 +260,8 @@ class RecordEncoder:
         if rows > 2**63 - self.next_offset:
             msg = f"no offsets are left for {rows} records from offset {self.next_offset} on"
             raise ValueError(msg)
-        # Rows count from 0 in every record batch; offsets and sequences continue.
-        before = open_batch.record_count
-        self._settings[kernel.SET_BASE_OFFSET] = self.next_offset + before
-        self._settings[kernel.SET_BASE_SEQUENCE] = self._sequence_after(before)
+        # Rows count from 0 in every record batch; offsets continue.
+        self._settings[kernel.SET_BASE_OFFSET] = self.next_offset + open_batch.record_count
         self._settings[kernel.SET_KEEP_OPEN] = keep_open
         while row < rows or (open_batch.record_count and not keep_open):
             open_batch.move_to_front()
@@ -299,11 +276,6 @@ class RecordEncoder:
             if status != kernel.STATUS_NEEDS_ROOM:
                 raise _row_error(status, first_row + detail)
             open_batch.make_room(detail)
-
-    def _sequence_after(self, records: int) -> int:
-        if self._base_sequence == NO_SEQUENCE:
-            return NO_SEQUENCE
-        return (self._base_sequence + self.next_offset - self._base_offset + records) & _INT32_MAX
 
     def _finished(self, chunk: memoryview, described: list[int], at: int = 0) -> EncodedBatch:
         """Return the batch with its checksum; offsets continue."""
@@ -344,22 +316,6 @@ def _in_range(name: str, value: int, lowest: int, highest: int = _INT32_MAX) -> 
         msg = f"{name} is {value}, not from {lowest} to {highest}"
         raise ValueError(msg)
     return value
-
-
-def _ensure_producer(
-    producer_id: int, producer_epoch: int, base_sequence: int, *, is_transactional: bool
-) -> None:
-    if producer_id == NO_PRODUCER_ID:
-        if is_transactional:
-            msg = "a transactional batch needs a producer id"
-            raise ValueError(msg)
-        return
-    if producer_epoch == NO_PRODUCER_EPOCH or base_sequence == NO_SEQUENCE:
-        msg = (
-            f"producer id {producer_id} needs an epoch and a base sequence, "
-            f"not {producer_epoch} and {base_sequence}"
-        )
-        raise ValueError(msg)
 
 
 def _row_error(status: int, row: int) -> ValueError:

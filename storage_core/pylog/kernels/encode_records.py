@@ -34,11 +34,8 @@ SET_MAX_RECORDS = 1
 SET_BASE_OFFSET = 2
 SET_PARTITION_LEADER_EPOCH = 3
 SET_ATTRIBUTES = 4
-SET_PRODUCER_ID = 5
-SET_PRODUCER_EPOCH = 6
-SET_BASE_SEQUENCE = 7
-SET_KEEP_OPEN = 8
-SETTINGS = 9
+SET_KEEP_OPEN = 5
+SETTINGS = 6
 
 # A batch that more records are added to by the next call.
 OPEN_RECORDS = 0
@@ -65,6 +62,8 @@ foresees only what lies one after the other: it would wait for each of them."""
 CACHE_LINE_BYTES = 64
 
 NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 LOG_OVERHEAD = 12
 MAGIC_VALUE_V2 = 2
@@ -94,9 +93,6 @@ def _put_batch_header(
     base_timestamp: int,
     max_timestamp: int,
 ) -> None:
-    sequence = settings[SET_BASE_SEQUENCE]
-    if sequence != NO_SEQUENCE:
-        sequence = (sequence + first_row) & 0x7FFFFFFF
     put_integer(out, start, settings[SET_BASE_OFFSET] + first_row, 8)
     put_integer(out, start + 8, end - start - LOG_OVERHEAD, 4)
     put_integer(out, start + 12, settings[SET_PARTITION_LEADER_EPOCH], 4)
@@ -106,9 +102,9 @@ def _put_batch_header(
     put_integer(out, start + 23, count - 1, 4)
     put_integer(out, start + 27, base_timestamp, 8)
     put_integer(out, start + 35, max_timestamp, 8)
-    put_integer(out, start + 43, settings[SET_PRODUCER_ID], 8)
-    put_integer(out, start + 51, settings[SET_PRODUCER_EPOCH], 2)
-    put_integer(out, start + 53, sequence, 4)
+    put_integer(out, start + 43, NO_PRODUCER_ID, 8)
+    put_integer(out, start + 51, NO_PRODUCER_EPOCH, 2)
+    put_integer(out, start + 53, NO_SEQUENCE, 4)
     put_integer(out, start + 57, count, 4)
 
 

@@ -64,10 +64,50 @@ class BatchTraits(NamedTuple):
         return self.attributes & mask != 0
 
 
+class _Column:
+    """An attribute of `BatchHeaders`: the column of one field."""
+
+    def __init__(self, field: int) -> None:
+        self._field = field
+
+    def __get__(self, headers: BatchHeaders, _owner: type) -> Int64Array:
+        column: Int64Array = headers.columns[self._field]
+        return column
+
+
 class BatchHeaders:
     """Header fields of consecutive batches, a column a field; see `BatchHeader` for meanings."""
 
     __slots__ = ("_traits", "columns")
+
+    positions = _Column(fields.POSITION)
+    """Where each batch begins in the scanned buffer."""
+    sizes_bytes = _Column(fields.SIZE_BYTES)
+    """Size of each batch, the 12 bytes of offset and size included."""
+    offsets = _Column(fields.OFFSET)
+    """The raw offset field: base offset in v2, last offset in v0 and v1."""
+    last_offsets = _Column(fields.LAST_OFFSET)
+    """Last offset of each batch."""
+    magics = _Column(fields.MAGIC)
+    """Record format of each batch."""
+    crcs = _Column(fields.CRC)
+    """Stored checksum of each batch, unsigned."""
+    attributes = _Column(fields.ATTRIBUTES)
+    """Low attribute byte of each batch."""
+    partition_leader_epochs = _Column(fields.PARTITION_LEADER_EPOCH)
+    """Leader epoch of each batch."""
+    base_timestamps = _Column(fields.BASE_TIMESTAMP)
+    """Base timestamp (or delete horizon) of each batch, ms."""
+    max_timestamps = _Column(fields.MAX_TIMESTAMP)
+    """Largest timestamp of each batch, ms."""
+    producer_ids = _Column(fields.PRODUCER_ID)
+    """Producer id of each batch."""
+    producer_epochs = _Column(fields.PRODUCER_EPOCH)
+    """Producer epoch of each batch."""
+    base_sequences = _Column(fields.BASE_SEQUENCE)
+    """First sequence number of each batch."""
+    record_counts = _Column(fields.RECORD_COUNT)
+    """Records of each batch as its header counts them; -1 for compressed wrappers."""
 
     def __init__(self, columns: Int64Array) -> None:
         self.columns = columns
@@ -85,10 +125,6 @@ class BatchHeaders:
     def __len__(self) -> int:
         return int(self.columns.shape[1])
 
-    def _column(self, field: int) -> Int64Array:
-        column: Int64Array = self.columns[field]
-        return column
-
     def select(self, which: BoolArray | Int64Array | slice) -> BatchHeaders:
         """Return the headers that a mask, indexes or a slice pick, in their order."""
         if isinstance(which, slice) and which.indices(len(self)) == (0, len(self), 1):
@@ -96,80 +132,10 @@ class BatchHeaders:
         return BatchHeaders(self.columns[:, which])
 
     @property
-    def positions(self) -> Int64Array:
-        """Where each batch begins in the scanned buffer."""
-        return self._column(fields.POSITION)
-
-    @property
-    def sizes_bytes(self) -> Int64Array:
-        """Size of each batch, the 12 bytes of offset and size included."""
-        return self._column(fields.SIZE_BYTES)
-
-    @property
-    def offsets(self) -> Int64Array:
-        """The raw offset field: base offset in v2, last offset in v0 and v1."""
-        return self._column(fields.OFFSET)
-
-    @property
-    def last_offsets(self) -> Int64Array:
-        """Last offset of each batch."""
-        return self._column(fields.LAST_OFFSET)
-
-    @property
-    def magics(self) -> Int64Array:
-        """Record format of each batch."""
-        return self._column(fields.MAGIC)
-
-    @property
-    def crcs(self) -> Int64Array:
-        """Stored checksum of each batch, unsigned."""
-        return self._column(fields.CRC)
-
-    @property
-    def attributes(self) -> Int64Array:
-        """Low attribute byte of each batch."""
-        return self._column(fields.ATTRIBUTES)
-
-    @property
-    def partition_leader_epochs(self) -> Int64Array:
-        """Leader epoch of each batch."""
-        return self._column(fields.PARTITION_LEADER_EPOCH)
-
-    @property
-    def base_timestamps(self) -> Int64Array:
-        """Base timestamp (or delete horizon) of each batch, ms."""
-        return self._column(fields.BASE_TIMESTAMP)
-
-    @property
-    def max_timestamps(self) -> Int64Array:
-        """Largest timestamp of each batch, ms."""
-        return self._column(fields.MAX_TIMESTAMP)
-
-    @property
-    def producer_ids(self) -> Int64Array:
-        """Producer id of each batch."""
-        return self._column(fields.PRODUCER_ID)
-
-    @property
-    def producer_epochs(self) -> Int64Array:
-        """Producer epoch of each batch."""
-        return self._column(fields.PRODUCER_EPOCH)
-
-    @property
-    def base_sequences(self) -> Int64Array:
-        """First sequence number of each batch."""
-        return self._column(fields.BASE_SEQUENCE)
-
-    @property
     def has_possible_count(self) -> BoolArray:
         """Whether each batch tells how many records it has, and has as many offsets for them."""
         counts = self.record_counts
         return (counts >= 0) & (counts <= self.last_offsets - self.offsets + 1)
-
-    @property
-    def record_counts(self) -> Int64Array:
-        """Records of each batch as its header counts them; -1 for compressed wrappers."""
-        return self._column(fields.RECORD_COUNT)
 
     @property
     def codec_ids(self) -> Int64Array:

@@ -267,10 +267,6 @@ def test_calls_go_on_where_the_last_one_ended() -> None:
     encoder = RecordEncoder(
         base_offset=5,
         partition_leader_epoch=2,
-        producer_id=7,
-        producer_epoch=1,
-        base_sequence=2**31 - 3,
-        is_transactional=True,
         max_records=2,
     )
     records = plain_records(5, 5)
@@ -279,18 +275,8 @@ def test_calls_go_on_where_the_last_one_ended() -> None:
         for piece in (records[:3], records[3:])
         for batch in encoder.encode(arrow(piece))
     ]
-    cuts = [(0, 2, 2**31 - 3), (2, 3, 2**31 - 1), (3, 5, 0)]
-    assert found == [
-        batch_bytes(
-            records[start:end],
-            leader_epoch=2,
-            producer_id=7,
-            producer_epoch=1,
-            base_sequence=sequence,
-            is_transactional=True,
-        )
-        for start, end, sequence in cuts
-    ]
+    cuts = [(0, 2), (2, 3), (3, 5)]
+    assert found == [batch_bytes(records[start:end], leader_epoch=2) for start, end in cuts]
     assert encoder.next_offset == 10
 
 
@@ -629,18 +615,6 @@ def test_no_rows_make_no_batches() -> None:
         ({"max_records": 0}, "max_records is 0, not from 1 to 2147483647"),
         ({"base_offset": -1}, f"base_offset is -1, not from 0 to {2**63 - 1}"),
         ({"partition_leader_epoch": -2}, "partition_leader_epoch is -2, not from -1 to 2147483647"),
-        ({"producer_id": -2}, f"producer_id is -2, not from -1 to {2**63 - 1}"),
-        ({"producer_epoch": 2**15}, "producer_epoch is 32768, not from -1 to 32767"),
-        ({"base_sequence": 2**31}, "base_sequence is 2147483648, not from -1 to 2147483647"),
-        ({"is_transactional": True}, "a transactional batch needs a producer id"),
-        (
-            {"producer_id": 1, "base_sequence": 0},
-            "producer id 1 needs an epoch and a base sequence, not -1 and 0",
-        ),
-        (
-            {"producer_id": 1, "producer_epoch": 0},
-            "producer id 1 needs an epoch and a base sequence, not 0 and -1",
-        ),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, int], text: str) -> None:

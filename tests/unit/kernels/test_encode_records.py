@@ -73,7 +73,7 @@ def columns_of(records: Sequence[Stored]) -> list[npt.NDArray[np.int64] | npt.ND
 
 
 def settings(**changed: int) -> npt.NDArray[np.int64]:
-    chosen = np.array([INT32_MAX, INT32_MAX, 0, 0, 0, -1, -1, -1, 0], dtype=np.int64)
+    chosen = np.array([INT32_MAX, INT32_MAX, 0, 0, 0, 0], dtype=np.int64)
     for name, value in changed.items():
         chosen[getattr(kernel, f"SET_{name}")] = value
     return chosen
