@@ -222,25 +222,9 @@ def test_the_header_fields_are_the_settings() -> None:
         BASE_OFFSET=7,
         PARTITION_LEADER_EPOCH=3,
         ATTRIBUTES=0x10,
-        PRODUCER_ID=2**40,
-        PRODUCER_EPOCH=2**15 - 1,
-        BASE_SEQUENCE=9,
     )
-    built = batch_v2(
-        records,
-        leader_epoch=3,
-        producer_id=2**40,
-        producer_epoch=2**15 - 1,
-        base_sequence=9,
-        is_transactional=True,
-    )
+    built = batch_v2(records, leader_epoch=3, is_transactional=True)
     assert outcome.batches == [without_crc(built.data)]
-
-
-def test_sequences_count_on_modulo_2_to_the_31() -> None:
-    outcome = run(columns_of(records_of_size(3)), MAX_RECORDS=1, BASE_SEQUENCE=INT32_MAX - 1)
-    sequences = [int.from_bytes(batch[53:57], "big") for batch in outcome.batches]
-    assert sequences == [INT32_MAX - 1, INT32_MAX, 0]
 
 
 def test_what_has_no_room_is_left_and_can_be_gone_on_with() -> None:
