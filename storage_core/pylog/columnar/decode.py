@@ -68,20 +68,24 @@ def append_group(
     the last one ends. What follows is left to `Decompressor.append`: it is unusual or damaged, or
     there is not yet memory for it.
     """
-    start = decompressor.buffer.length
-    ends = np.empty(len(bounds), dtype=np.int64)
-    stretches = buf, *np.ascontiguousarray(bounds.T)
-    memory = np.frombuffer(decompressor.buffer.memory, dtype=np.uint8)
-    rest = memory, start, GROUP_BYTES, decompressor.max_decompressed_bytes, ends
-    done = 0
+    functions: tuple[object, ...] = ()
     if codec is CompressionType.LZ4:
-        frame = buf[bounds[0, 0] : bounds[0, 0] + MIN_HEADER_SIZE]
-        function, block_size = lz4_function(), usual_block_size(frame.data)
+        header = buf[bounds[0, 0] : bounds[0, 0] + MIN_HEADER_SIZE]
+        function, block_size = lz4_function(), usual_block_size(header.data)
         if function and block_size:
-            done = decompress_lz4_frames(*stretches, frame, block_size, function, *rest)
+            functions = header, block_size, function
     elif codec is CompressionType.ZSTD and (zstd := decompressor.zstd_context) is not None:
         functions = zstd.decompress, zstd.find_frame_size, zstd.address
-        done = decompress_zstd_frames(*stretches, *functions, *rest)
+    start = decompressor.buffer.length
+    if not functions:
+        return [start]
+    decompress = decompress_lz4_frames if codec is CompressionType.LZ4 else decompress_zstd_frames
+    memory = np.frombuffer(decompressor.buffer.memory, dtype=np.uint8)
+    ends = np.empty(len(bounds), dtype=np.int64)
+    done = decompress(
+        *(buf, *np.ascontiguousarray(bounds.T), *functions),
+        *(memory, start, GROUP_BYTES, decompressor.max_decompressed_bytes, ends),
+    )
     return [start, *ends[:done].tolist()]
 
 
