@@ -26,8 +26,9 @@ _STORED_BIT = 0x80000000
 _INT_MASK = 0xFFFFFFFF
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_SINGLE_SEGMENT = 0x20
-_ZSTD_WIDEST_WINDOW = 17 << 3
-"""128 MiB: the widest window that streams are decompressed with, here and by Kafka."""
+_ZSTD_WINDOW_BYTES = 1 << 27
+"""The widest window that streams are decompressed with, here and by Kafka."""
+_ZSTD_WINDOW = 17 << 3  # the same in a header
 
 
 @intrinsic("address_of", also_checked=True)
@@ -133,7 +134,7 @@ def decompress_zstd_frames(
         count = stop - position
         if count < 6 or _little_half(buf, position) != _ZSTD_MAGIC:
             return i
-        is_narrow = np.int64(buf[position + 5]) <= _ZSTD_WIDEST_WINDOW
+        is_narrow = np.int64(buf[position + 5]) <= _ZSTD_WINDOW
         if not is_narrow and not buf[position + 4] & _ZSTD_SINGLE_SEGMENT:
             return i
         # size_t ZSTD_findFrameCompressedSize(const void *src, size_t count)
@@ -141,7 +142,8 @@ def decompress_zstd_frames(
         if _call(frame_size_function, (src, count, 0, 0, 0)) != count:
             return i
         # size_t ZSTD_decompressDCtx(context, void *dst, size_t room, const void *src, size_t count)
-        room = min(np.int64(most_bytes), memory.size - at)
+        # All of a single segment is its window.
+        room = min(np.int64(most_bytes), memory.size - at, np.int64(_ZSTD_WINDOW_BYTES))
         written = _call(function, (context, dst, room, src, count))
         if written < 0 or written > room:
             return i

@@ -74,6 +74,26 @@ def test_a_zstd_frame_may_ask_for_a_window_of_128_mib_at_the_most() -> None:
     assert group(ZSTD, [wide_zstd_frame((17 << 3) + 1)])[1] == []
 
 
+def test_a_zstd_frame_without_a_window_may_have_128_mib_at_the_most() -> None:
+    most = 1 << 27
+    for size, is_taken in ((most, True), (most + 2, False)):
+        stream = as_single_segment(zstandard.ZstdCompressor().compress(bytes(size)), size)
+        decompressor = Decompressor(most + 2)
+        decompressor.buffer.reserve(most + 2)
+        bounds = np.array([[0, len(stream)]], dtype=np.int64)
+        places = append_group(decompressor, ZSTD, as_buffer(stream), bounds)
+        assert places == ([0, size] if is_taken else [0])
+    with pytest.raises(InvalidRecordError, match="too much memory"):
+        Decompressor(most + 2).append(ZSTD, memoryview(stream), 2)
+
+
+def as_single_segment(frame: bytes, size: int) -> bytes:
+    """Return a frame of 4 bytes of content size with its content as its window."""
+    assert frame[4] == 0x80
+    assert frame[6:10] == struct.pack("<I", size)
+    return frame[:4] + b"\xa0" + frame[6:]
+
+
 LEFT_ALONE = {
     "LZ4, no bytes": (LZ4, b""),
     "LZ4, half a header": (LZ4, lz4_frame(DATA)[:6]),
