@@ -10,8 +10,6 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 # Containers often say that no bytecode is written; each process that a test starts would compile all.
 export PYTHONDONTWRITEBYTECODE :=
-# Where tests need Spark or a broker; collecting all others takes longer than some of them.
-WITH_SERVERS := $(addprefix tests/,broker cookbook differential e2e interop kills notebooks spark unit/jobs)
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-emit-find-links --custom-compile-command "make lock"
 DEMO := build/demo
@@ -38,7 +36,7 @@ notebooks: $(VENV)/.dev ## Run the notebooks; write them as HTML to build/notebo
 
 test: $(VENV)/.dev ## The tests that every change has to pass
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker" $(CHOSEN)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker" $(WITH_SERVERS) $(CHOSEN)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker" $(CHOSEN)
 
 test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/3
 	@$(MAKE) --no-print-directory test CHOSEN="--all $(addprefix --part ,$(PART))"

@@ -55,19 +55,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", metavar="K/N", help="the K-th of N parts of all tests, such as 1/3")
 
 
-_WITH_SERVERS = (
-    *("broker", "cookbook", "differential", "e2e", "interop", "kills", "notebooks", "spark"),
-    "unit/jobs",
-)
-"""Folders of tests that need Spark or a broker: ``make test`` looks for these nowhere else."""
+_TESTS = Path(__file__).parent
+_WITH_SERVERS = [
+    *(_TESTS / each for each in ("broker", "cookbook", "differential", "e2e", "interop", "kills")),
+    *(_TESTS / each for each in ("notebooks", "spark", "unit/jobs")),
+]
+"""Folders of tests that need Spark or a broker."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Look nowhere else for such tests: to collect all others takes longer than some of them."""
+    if config.option.markexpr != "spark or broker":
+        return None
+    found = collection_path
+    is_there = any(
+        found.is_relative_to(each) or each.is_relative_to(found) for each in _WITH_SERVERS
+    )
+    return None if is_there else True
 
 
 def _needs_server(item: pytest.Item) -> bool:
     if not any(map(item.get_closest_marker, ("broker", "spark"))):
         return False
-    if not any(item.path.is_relative_to(Path(__file__).parent / each) for each in _WITH_SERVERS):
-        message = f"{item.nodeid} needs Spark or a broker, and is in none of {_WITH_SERVERS}"
-        raise pytest.UsageError(message)
+    if not any(map(item.path.is_relative_to, _WITH_SERVERS)):
+        folders = ", ".join(str(each.relative_to(_TESTS)) for each in _WITH_SERVERS)
+        raise pytest.UsageError(
+            f"{item.nodeid} needs Spark or a broker, and is in none of {folders}"
+        )
     return True
 
 
