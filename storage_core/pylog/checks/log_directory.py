@@ -131,8 +131,8 @@ def check_log_directory(
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
     findings += _not_live(node, known)
     found = [find_partition_directory_name(entry.name) for entry in entries]
-    named = [each for each in found if each is not None]
-    loaded = {each.topic_partition for each in named if each.state in _LOADED}
+    with_name = [each for each in found if each is not None]
+    loaded = {each.topic_partition for each in with_name if each.state in _LOADED}
     recorded = {each for name in _RECORDED for each in _offsets_in(path, name)}
     absent = [each for each in recorded if each not in loaded and (node, each) not in held]
     findings += _absent_partitions(path, node, absent, is_clean=is_clean)
@@ -140,7 +140,7 @@ def check_log_directory(
     others = [each for each in entries if each.path not in logs]
     findings += _empty_partitions(path, others, is_clean=is_clean)
     names = {entry.name for entry in entries}
-    partitions = {each.topic_partition for each in named}
+    partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
     lacks_metadata = node.is_kraft and not node.has_metadata_log
     return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 FIRST_PART_BYTES = 1 << 20
 """What has no more is read by the caller's thread."""
-MOST_DECODED_BYTES = 1 << 24
-"""About how much a part decodes to; a thread makes twice as much before it is asked for."""
+MOST_DECODED_BYTES = 3 << 23
+"""About how much a part decodes to, and the most that a thread makes before it is asked for."""
 _GROWTH = 4
 
 
@@ -112,7 +112,7 @@ def read_ahead(
         parts = parts_of(tasks, sizes, past, skips_damage=options.mode.skips_damage)
         for part in islice(parts, 1):
             yield part, read(part)
-        yield from workers.each_ahead(parts, read, 2 * MOST_DECODED_BYTES)
+        yield from workers.each_ahead(parts, read, MOST_DECODED_BYTES)
 
     with WorkerThreads(options.threads) as workers, closing(ahead(workers)) as each:
         for part, items in each:

@@ -106,24 +106,32 @@ class WorkerThreads:
     ) -> Iterator[tuple[_Part, Iterable[_Item]]]:
         """Yield each part with its items; threads make those of the next parts meanwhile.
 
-        One part in ``count`` is left to the caller's thread: its items are made when they are asked
-        for, and are still in the processor's cache. Threads that have nothing else to do make it,
-        too. Errors of a part are raised by its iterator, after the items before them.
+        Whoever asks for the items of a part takes it over from the thread that makes them: gets
+        what is made, and makes the rest, which is still in the processor's cache then. That
+        divides the work by itself. A thread leaves the last ``count``-th of ``most_bytes`` of each
+        part to it, and makes that, too, when it has nothing else to do. Errors of a part are
+        raised by its iterator, after the items before them.
         """
         waiting: deque[tuple[_Part, _Ahead[_Item]]] = deque()
-        free: tuple[deque[_Ahead[_Item]], ...] = (deque(), deque())  # the second: the caller's
+        to_do: deque[tuple[_Ahead[_Item], int]] = deque()
+        first_bytes = most_bytes - most_bytes // self.count
 
-        coming = enumerate(parts)
+        def work() -> None:
+            with suppress(IndexError):  # nothing is left
+                while True:
+                    ahead, size = to_do.popleft()
+                    if ahead.make_up_to(size) and size < most_bytes:
+                        to_do.append((ahead, most_bytes))
+
+        coming = iter(parts)
         try:
             while True:
-                added = 0
-                for number, part in islice(coming, 2 * self.count - len(waiting)):
+                for part in islice(coming, self.count + 1 - len(waiting)):
                     ahead = _Ahead(self, partial(make, part))
+                    if waiting and self.are_here:  # the first is asked for at once
+                        to_do.append((ahead, first_bytes))
+                        self.submit(work)
                     waiting.append((part, ahead))
-                    free[number % self.count == 0].append(ahead)
-                    added += 1
-                for _ in range(added if self.are_here else 0):
-                    self.submit(partial(_make_next, free, most_bytes))
                 if not waiting:
                     return
                 yield waiting[0]
@@ -136,72 +144,72 @@ class WorkerThreads:
 
 
 class _Ahead(Generic[_Item]):
-    """The items of one part, begun by a thread, or else by whoever iterates."""
+    """The items of one part, made by one thread after the other."""
 
     def __init__(self, workers: WorkerThreads, make: Callable[[], Iterator[_Item]]) -> None:
         self._workers = workers
         self._make = make
         self._coming: Iterator[_Item] | None = None
         self._made: list[_Item] = []
+        self._made_bytes = 0
         self._error: BaseException | None = None
-        self._is_stopped = False
-        self._begun = threading.Lock()  # held for good by whoever begins; nobody waits for it
-        self._is_made = threading.Event()
+        self._is_stopped = threading.Event()  # for threads
+        self._is_kept = False  # by whoever iterates
+        # Of who makes items. Garbage may be collected, and this closed, in the thread that does.
+        self._lock = threading.RLock()
 
-    def begin(self) -> bool:
-        """Whether nobody has begun before."""
-        return self._begun.acquire(blocking=False)
+    def make_up_to(self, size_bytes: int) -> bool:
+        """Make items until there are so many bytes; whether that ended it.
 
-    def make_some(self, most_bytes: int) -> None:
-        """Make the items up to so many bytes; whoever iterates makes those after them."""
-        size = 0
+        Nothing is made that somebody else makes, or has asked for.
+        """
+        if self._is_stopped.is_set() or not self._lock.acquire(blocking=False):
+            return False
         try:
-            self._coming = self._make()
-            for item in self._coming:
+            if self._coming is None:
+                self._coming = self._make()
+            while not self._is_stopped.is_set() and self._made_bytes < size_bytes:
+                item = next(self._coming)
                 self._made.append(item)
-                size += item.nbytes
-                if size >= most_bytes or self._is_stopped:
-                    break
+                self._made_bytes += item.nbytes
+        except StopIteration:
+            return False
         except BaseException as error:  # noqa: BLE001 - for whoever iterates
             self._error = error
+            return False
         finally:
-            self._is_made.set()
+            self._lock.release()
+        return not self._is_stopped.is_set()
 
     def __iter__(self) -> Iterator[_Item]:
-        if self.begin() or not self._workers.are_here:
-            self._is_made.set()
+        if not self._keep():
+            yield from self._make()
+            return
+        self._made.reverse()
+        while self._made:
+            yield self._made.pop()
+        if self._error is not None:
+            raise self._error
+        if self._coming is None:
             self._coming = self._make()
-        else:
-            self._is_made.wait()
-            self._made.reverse()
-            while self._made:
-                yield self._made.pop()
-            if self._error is not None:
-                raise self._error
-        if self._coming is not None:
-            yield from self._coming
+        yield from self._coming
 
     def stop(self) -> None:
         """Have the thread stop after the item that it is making."""
-        self._is_stopped = True
+        self._is_stopped.set()
 
     def close(self) -> None:
         """Close what the items are made of, files for example, once the thread has stopped."""
-        self.stop()
-        if not self.begin() and self._workers.are_here:
-            self._is_made.wait()
+        self._keep()
         self._coming = None
+        self._made.clear()
 
-
-def _make_next(free: Iterable[deque[_Ahead[_Item]]], most_bytes: int) -> None:
-    """Make the first part that nobody has begun."""
-    for each in free:
-        with suppress(IndexError):  # no more of these
-            while True:
-                ahead = each.popleft()
-                if ahead.begin():
-                    ahead.make_some(most_bytes)
-                    return
+    def _keep(self) -> bool:
+        """Take the part from the threads for good; False in a forked child, which has none."""
+        self.stop()
+        if not self._is_kept and self._workers.are_here:
+            self._is_kept = self._lock.acquire()
+        return self._is_kept
 
 
 _Task = TypeVar("_Task")
