@@ -134,7 +134,8 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     """Yield a finding if there are index files without their ``.log``.
 
     A broker that crashes while it deletes a segment leaves such files, and deletes them when it
-    starts. Where no ``.log`` is left at all, it starts with an empty log: that is a loss.
+    starts. Where no ``.log`` is left at all, it starts with an empty log: that is a loss, unless a
+    crash has met the making of the log.
     """
     bases = view.listing.base_offsets_without_log
     if not bases:
@@ -142,7 +143,9 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     listed = named(list(map(str, bases)))
     message = f"index files have no .log file beside them, at base offsets {listed}"
     severity = Severity.WARNING
-    if not view.segments:
+    if view.was_being_created:
+        message += "; they were made for an empty log, and have no entry"
+    elif not view.segments:
         severity = Severity.ERROR
         message += "; no .log file is left, so every record is lost"
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])

@@ -28,9 +28,13 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.file_names import (
+    INDEX_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
+    TIME_INDEX_FILE_SUFFIX,
+    file_name_prefix,
 )
+from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
@@ -99,6 +103,11 @@ def remote_offsets_note(remote: RemoteOffsets) -> str:
 
 
 _LOGGER = logging.getLogger(__name__)
+
+_INDEXES: tuple[tuple[type[OffsetIndexEntries | TimeIndexEntries], str], ...] = (
+    (OffsetIndexEntries, INDEX_FILE_SUFFIX),
+    (TimeIndexEntries, TIME_INDEX_FILE_SUFFIX),
+)
 
 
 def _list_segments(directory: PartitionDirectory) -> SegmentListing:
@@ -403,10 +412,30 @@ class LogView:
             return self.end.last.header.next_offset
         return self.segments[-1].base_offset if self.segments else 0
 
+    @cached_property
+    def was_being_created(self) -> bool:
+        """Whether all that is here are index files from offset 0 that were made for an empty log.
+
+        Names that were not synced may be lost in a crash in any order, that of the ``.log`` first.
+        An index that a log was closed with has no room left; one that was in use has entries, or
+        there are other files beside it: before the first record there are leader epochs.
+        """
+        others = self.listing.other_names
+        if self.listing.base_offsets_without_log != [0] or set(others) - {PARTITION_METADATA}:
+            return False
+        files = len(others)
+        for kind, suffix in _INDEXES:
+            path = join(self.directory.path, file_name_prefix(0) + suffix)
+            with kind.open(path, 0) as entries:
+                if entries.entry_count:
+                    return False
+                files += entries.slot_count > 0
+        return not self.segments and files == self.listing.file_count
+
     def _missing_logs(self) -> str | None:
         """Return what is wrong with a log of which index files are there, and no ``.log``."""
         bases = self.listing.base_offsets_without_log
-        if not bases:
+        if not bases or self.was_being_created:
             return None
         reason = (
             f"no .log file is here, but index files are, the first of base offset {bases[0]}: the "

@@ -178,6 +178,7 @@ class SegmentListing:
     leftover_file_count: int = 0
     base_offsets_without_log: list[int] = field(default_factory=list)
     misnamed_logs: list[str] = field(default_factory=list)
+    other_names: list[str] = field(default_factory=list)
 
 
 class _Names:
@@ -237,6 +238,7 @@ def _list_once(directory: str) -> SegmentListing:
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
         if name is None:
+            listing.other_names.append(entry.name)
             is_kafka_0_7 = is_kafka_0_7 or is_kafka_0_7_log(entry.name)
             if entry.name.endswith(LOG_FILE_SUFFIX):
                 listing.misnamed_logs.append(entry.name)

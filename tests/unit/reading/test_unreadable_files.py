@@ -248,6 +248,54 @@ def test_index_files_without_a_log_are_an_error_and_a_finding(
     assert (second["log_end_offset"], second["defects"]) == (10, [])
 
 
+@pytest.mark.parametrize(
+    "names", [[".index"], [".timeindex"], [".index", ".timeindex"]], ids=" ".join
+)
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_index_files_that_were_made_for_an_empty_log_are_no_loss(
+    tmp_path: Path, names: list[str], *, has_metadata: bool
+) -> None:
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    if has_metadata:
+        (directory / "partition.metadata").write_text(
+            "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
+        )
+    for name in names:
+        segment_path(directory, 0, name).write_bytes(bytes(240))
+    assert offsets(directory) == []
+    (row,) = pylog.read_table(directory, "findings").to_pylist()
+    assert (row["severity"], row["code"]) == ("warning", "missing_log")
+    assert row["message"].endswith("they were made for an empty log, and have no entry")
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({(0, ".index"): bytes(240), (0, ".timeindex"): b"\1" * 24 + bytes(216)}, "an entry"),
+        ({(0, ".index"): b"\1" * 16 + bytes(224)}, "an entry"),
+        ({(0, ".index"): b""}, "closed with the log"),
+        ({(0, ".index"): bytes(240), (0, ".timeindex"): b""}, "closed with the log"),
+        ({(10, ".index"): bytes(240)}, "records before it"),
+        ({(0, ".index"): bytes(240), (10, ".index"): bytes(240)}, "a second segment"),
+        ({(0, ".index"): bytes(240), (5, ".snapshot"): b""}, "producers have written"),
+        ({(0, ".index"): bytes(240), (0, ".txnindex"): b""}, "a transaction was aborted"),
+        ({(0, ".index"): bytes(240), (0, ".log.deleted"): b""}, "a segment was deleted"),
+        ({(0, ".index"): bytes(240), "leader-epoch-checkpoint": b"0\n0\n"}, "a leader"),
+    ],
+)
+def test_other_index_files_without_a_log_are_a_loss(
+    tmp_path: Path, files: dict[tuple[int, str] | str, bytes], why: str
+) -> None:
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    for name, content in files.items():
+        path = directory / name if isinstance(name, str) else segment_path(directory, *name)
+        path.write_bytes(content)
+    with pytest.raises(CorruptRecordError, match="the records are gone"):
+        pytest.fail(f"{offsets(directory)}, although there was {why}")
+
+
 def test_one_log_file_that_is_missing_beside_its_indexes_is_a_warning(directory: Path) -> None:
     segment_path(directory, 0).unlink()
     (row,) = pylog.read_table(directory, "findings").to_pylist()
