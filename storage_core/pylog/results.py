@@ -63,7 +63,7 @@ _PUBLIC = LazyNames(
         "pylog.reading.log_directory": ("LogDirectory",),
         "pylog.reading.log_view": ("LogView",),
         "pylog.reading.removal_preview": ("Removal",),
-        "pylog.reading.record_stream": ("ConsumerRecord",),
+        "pylog.reading.consumer_record": ("ConsumerRecord",),
         "pylog.reading.scan": ("Scan",),
         "pylog.record_export": ("ExportedFile",),
         "pylog.record_search": (

@@ -28,6 +28,7 @@ from pylog.dump_log.report import FileReport as FileReport
 from pylog.log.retention import DeletedSegment as DeletedSegment
 from pylog.log.retention import FutureSegment as FutureSegment
 from pylog.log.retention import RetentionReason as RetentionReason
+from pylog.reading.consumer_record import ConsumerRecord as ConsumerRecord
 from pylog.reading.damage import DamageReport as DamageReport
 from pylog.reading.damage import DamagedRange as DamagedRange
 from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
@@ -36,7 +37,6 @@ from pylog.reading.followed_directory import FollowedLog as FollowedLog
 from pylog.reading.followed_directory import FollowedRecords as FollowedRecords
 from pylog.reading.log_directory import LogDirectory as LogDirectory
 from pylog.reading.log_view import LogView as LogView
-from pylog.reading.record_stream import ConsumerRecord as ConsumerRecord
 from pylog.reading.removal_preview import Removal as Removal
 from pylog.reading.scan import Scan as Scan
 from pylog.record_export import ExportedFile as ExportedFile

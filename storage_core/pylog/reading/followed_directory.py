@@ -36,8 +36,8 @@ from pylog.reading.discovery import (
 from pylog.reading.log_directory import LogDirectory, TopicChoice
 from pylog.reading.log_end import continue_log_end, holds_batch
 from pylog.reading.log_view import LogView
-from pylog.reading.record_stream import check_limit, limited
 from pylog.reading.replicas import one_of_each
+from pylog.reading.scan_task import check_limit, limited
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -13,19 +13,14 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import EARLIEST, LATEST, IsolationLevel, check_specs
 from pylog.reading import parts
 from pylog.reading.checked_windows import ReadOptions
+from pylog.reading.consumer_record import RECORD_COLUMNS, consumer_records
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import ReadMemory, TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
-from pylog.reading.record_stream import (
-    RECORD_COLUMNS,
-    check_limit,
-    consumer_records,
-    limited,
-    limited_count,
-)
+from pylog.reading.scan_task import check_limit, limited, limited_count
 from pylog.reading.slicing import ScannedBytes
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
@@ -39,9 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pylog.model import OffsetSpecs
+    from pylog.reading.consumer_record import ConsumerRecord
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.record_stream import ConsumerRecord
     from pylog.reading.scan_task import ScanTask
 
 

@@ -1,4 +1,4 @@
-"""A planned piece of a read: which bytes of which files hold a range of offsets.
+"""A planned piece of a read: which bytes of which files hold a range of offsets. Limits of rows.
 
 Frozen and picklable: made on a driver, read on an executor. Planning and pickling need neither
 NumPy nor Arrow.
@@ -6,6 +6,7 @@ NumPy nor Arrow.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from pylog.reading.segments import open_segment
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -186,3 +187,41 @@ class ScanTask:
         read_options = load_name(f"{__package__}.checked_windows", "ReadOptions")(**options)
         task_reader = load_name(f"{__package__}.reader", "TaskReader")
         return task_reader(self, schema, read_options, damage=damage)
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise `ValueError` for a limit that is negative; None stands for no limit."""
+    if limit is None:
+        return
+    try:
+        operator.index(limit)
+    except TypeError:
+        msg = f"limit is {limit!r}, expected a whole number, or None for all"
+        raise TypeError(msg) from None
+    if limit < 0:
+        msg = f"limit is {limit}, expected 0 or more"
+        raise ValueError(msg)
+
+
+def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the first ``limit`` rows, all if it is None, and ask for no batch after them."""
+    if limit is None:
+        yield from batches
+        return
+    if limit <= 0:
+        return
+    for batch in batches:
+        yield batch.slice(0, min(limit, batch.num_rows))
+        limit -= batch.num_rows
+        if limit <= 0:
+            return
+
+
+def limited_count(counts: Iterable[int], limit: int | None) -> int:
+    """Return the sum of ``counts``, at most ``limit``; counts that cannot matter are not asked."""
+    total = 0
+    for count in counts:
+        total += count
+        if limit is not None and total >= limit:
+            return limit
+    return total
