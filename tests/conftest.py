@@ -9,11 +9,12 @@ import zlib
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.support.golden import GoldenRoot
 from tests.support.memory_directory import memory_directory
@@ -85,16 +86,40 @@ def _needs_server(item: pytest.Item) -> bool:
     return True
 
 
+_WITH_MANY_STARTS = "tests/broker/test_starts.py"
+
+
+def _unit(nodeid: str) -> str:
+    """Return what is dealt as one where Spark or a broker is started: what tests share is dear.
+
+    That is a file; of the one whose every case starts a broker a third of those of a version.
+    """
+    file, _, test = nodeid.partition("::")
+    if file != _WITH_MANY_STARTS:
+        return file
+    version = test.partition("[")[2].partition("-")[0]
+    return f"{file} {version} {zlib.crc32(nodeid.encode()) % 3}"
+
+
+class _UnitScheduling(LoadFileScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        return _unit(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:  # noqa: ANN401 - of xdist, private
+    """Return who deals tests to processes; with another ``--dist`` the one of xdist."""
+    return _UnitScheduling(config, log) if config.option.dist == "loadfile" else None
+
+
 def _in_part(text: str, items: list[pytest.Item], dear: list[pytest.Item]) -> list[pytest.Item]:
     """Return the K-th of N parts, such as 1/3; all parts together have each test once."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         message = f"--part {text}: expected such as 1/3"
         raise pytest.UsageError(message)
-    # What a file's tests share is dear where Spark or a broker is started: files are dealt there.
-    files = sorted({each.path for each in dear})
-    dealt = {path: index for index, path in enumerate(files)}
-    at = {id(each): dealt[each.path] for each in dear}
+    units = sorted({_unit(each.nodeid) for each in dear})
+    dealt = {unit: index for index, unit in enumerate(units)}
+    at = {id(each): dealt[_unit(each.nodeid)] for each in dear}
     return [
         each
         for each in items
