@@ -106,6 +106,7 @@ class _UnitScheduling(LoadFileScheduling):  # type: ignore[misc]
         return _unit(nodeid)
 
 
+@pytest.hookimpl(optionalhook=True)  # some processes of tests do without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:  # noqa: ANN401 - of xdist, private
     """Return who deals tests to processes; with another ``--dist`` the one of xdist."""
     return _UnitScheduling(config, log) if config.option.dist == "loadfile" else None
