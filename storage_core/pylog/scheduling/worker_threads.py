@@ -106,11 +106,11 @@ class WorkerThreads:
     ) -> Iterator[tuple[_Part, Iterable[_Item]]]:
         """Yield each part with its items; threads make those of the next parts meanwhile.
 
-        Whoever asks for the items of a part takes it over from the thread that makes them: gets
-        what is made, and makes the rest, which is still in the processor's cache then. That
-        divides the work by itself. A thread leaves the last ``count``-th of ``most_bytes`` of each
-        part to it, and makes that, too, when it has nothing else to do. Errors of a part are
-        raised by its iterator, after the items before them.
+        The caller takes a part over from its thread by asking for the items: it gets what is made,
+        and makes the rest, which is still in the processor's cache then. That divides the work by
+        itself. A thread leaves the last ``count``-th of ``most_bytes`` of each part to the caller,
+        and makes it, too, when there is nothing else to do. Errors of a part are raised by its
+        iterator, after the items before them.
         """
         waiting: deque[tuple[_Part, _Ahead[_Item]]] = deque()
         to_do: deque[tuple[_Ahead[_Item], int]] = deque()
@@ -154,8 +154,9 @@ class _Ahead(Generic[_Item]):
         self._made_bytes = 0
         self._error: BaseException | None = None
         self._is_stopped = threading.Event()  # for threads
-        self._is_kept = False  # by whoever iterates
-        # Of who makes items. Garbage may be collected, and this closed, in the thread that does.
+        self._is_kept = False  # by the caller, for good
+        # Held while items are made. Garbage may be collected, and this closed, in the thread that
+        # holds it.
         self._lock = threading.RLock()
 
     def make_up_to(self, size_bytes: int) -> bool:
@@ -174,7 +175,7 @@ class _Ahead(Generic[_Item]):
                 self._made_bytes += item.nbytes
         except StopIteration:
             return False
-        except BaseException as error:  # noqa: BLE001 - for whoever iterates
+        except BaseException as error:  # noqa: BLE001 - for the caller
             self._error = error
             return False
         finally:
