@@ -21,10 +21,11 @@ import pylog
 from pylog_jobs.bookmark import next_bookmark
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
-from pylog_jobs.incremental import last_run, next_piece
+from pylog_jobs.incremental import last_run, look_at
 from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP, read_ingest_config
 from pylog_jobs.job import (
     DONE,
+    FINDINGS,
     Job,
     JobFailedError,
     Outcome,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from pylog_jobs.incremental import LastRun, Piece
     from pylog_jobs.ingest_config import IngestConfig
+    from pylog_jobs.record_write import StagedRows
 
 _FIRST_ROWS = 5
 _LOGGER = logging.getLogger("pylog_jobs.ingest")  # also where this is __main__
@@ -66,6 +68,7 @@ class IngestParameters:
     config: IngestConfig
     is_dry_run: bool = False
     is_full: bool = False
+    after_version: int | None = None
     backfill: tuple[IngestConfig, ...] = ()  # one for each window, in place of the configuration
 
 
@@ -79,6 +82,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of an incremental ingest: read everything again, and replace what the topic has",
     )
     parser.add_argument(
+        "--after-version",
+        metavar="VERSION",
+        type=int,
+        help="of an ingest from versions of a table: continue after this version, which leaves out "
+        "what it and others since the last run have changed",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="write nothing; show the plan and the first rows"
     )
 
@@ -90,12 +100,17 @@ def prepare(arguments: argparse.Namespace) -> IngestParameters:
     configs = [read_ingest_config(file, each) for each in windows]
     if arguments.backfill is not None:
         _check_backfill(configs)
+    if arguments.after_version is not None:
+        incremental = configs[0].incremental
+        if incremental is None or not incremental.is_by_version or arguments.full:
+            raise UsageError("--after-version belongs to an ingest from versions of a table")
     for config in configs:
         _check_against_ledger(config, is_full=arguments.full)
     return IngestParameters(
         config=configs[0],
         is_dry_run=arguments.dry_run,
         is_full=arguments.full,
+        after_version=arguments.after_version,
         backfill=tuple(configs) if arguments.backfill is not None else (),
     )
 
@@ -177,7 +192,7 @@ def _run_window(spark: SparkSession, parameters: IngestParameters, stop: StopReq
         if config.trigger.is_stream:
             return _ingest_stream(spark, config, stop)
         if config.incremental is not None:
-            return _ingest_next(spark, config, stop, is_full=parameters.is_full)
+            return _ingest_next(spark, parameters, stop)
         return _ingest_batch(spark, config, stop)
     except MissingInputError as error:
         if config.source.on_missing == FAIL:
@@ -229,7 +244,7 @@ def _write(
             if not staged.rows and not piece.read_range.is_new:
                 write.abort()
                 return 0
-            bookmark = next_bookmark(piece.read_range, staged, piece.about).to_text()
+            bookmark = _bookmark(piece, staged)
         is_written = write.commit(staged, bookmark)
     except BaseException:
         write.abort()
@@ -239,19 +254,38 @@ def _write(
     return staged.rows if is_written else None
 
 
-def _ingest_next(
-    spark: SparkSession, config: IngestConfig, stop: StopRequest, *, is_full: bool
-) -> Outcome:
+def _bookmark(piece: Piece, staged: StagedRows) -> str:
+    """Return the bookmark of the rows that are staged."""
+    before = piece.rows_before
+    if before is not None:
+        passed = piece.about.rows.positions < piece.read_range.known_from
+        before += int(passed.sum()) + staged.rows - len(staged.remembered)
+    made = next_bookmark(piece.read_range, staged.remembered, piece.about, rows_before=before)
+    return made.to_text()
+
+
+def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRequest) -> Outcome:
     """Read on from the bookmark; from the first row if all is to be read again."""
+    config, is_full = parameters.config, parameters.is_full
     about: dict[str, object] = {**_about(config), "full": is_full}
     for _ in range(_MOST_TRIES):
         last = last_run(config, is_full=is_full)
         _remove_replaced(config, last)
-        piece = next_piece(spark, config, last.bookmark)
+        look = look_at(spark, config, last.bookmark, parameters.after_version)
+        status = DONE if look.gone_back is None else FINDINGS
+        if look.gone_back is not None:
+            _LOGGER.warning("[incremental]: %s", look.gone_back)
+        if look.left_out is not None:
+            about |= {
+                **look.left_out.to_json(),
+                "waitsFor": look.waits_for,
+                "wentBack": look.gone_back is not None,
+            }
+        piece = look.piece
         if piece is None:
             RowChecks(config.checks).ensure_passed(0)
             _LOGGER.info("there is nothing new")
-            return Outcome(DONE, {**about, "window": None, "rows": 0}, _reads(config))
+            return Outcome(status, {**about, "window": None, "rows": 0}, _reads(config))
         _LOGGER.info("reading from %(from)s to %(to)s", piece.shown)
         if is_full:
             piece = piece._replace(about=replace(piece.about, replaces=_end_offsets(config)))
@@ -259,7 +293,7 @@ def _ingest_next(
         rows = _write(config, write, piece.rows, stop, piece)
         if rows is not None:
             _remove_replaced(config, last_run(config, is_full=False))
-            return Outcome(DONE, {**about, "window": piece.shown, "rows": rows}, _reads(config))
+            return Outcome(status, {**about, "window": piece.shown, "rows": rows}, _reads(config))
         # Another run, or the completion of one that was killed, was first: go on after it.
         _LOGGER.info("run %d has been committed meanwhile", last.number + 1)
     msg = f"other runs of job {config.target.job_id!r} commit meanwhile: let one run at a time"
@@ -318,7 +352,7 @@ def _show(spark: SparkSession, config: IngestConfig, *, is_full: bool) -> Outcom
     about = _about(config)
     if config.incremental is not None:
         last = last_run(config, is_full=is_full).bookmark
-        piece = next_piece(spark, config, last)
+        piece = look_at(spark, config, last).piece
         about["window"] = None if piece is None else piece.shown
         if piece is None:
             _LOGGER.info("plan: there is nothing new")
