@@ -284,13 +284,14 @@ def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRe
         piece = look.piece
         if piece is None:
             RowChecks(config.checks).ensure_passed(0)
-            _LOGGER.info("there is nothing new")
-            return Outcome(status, {**about, "window": None, "rows": 0}, _reads(config))
+            return _nothing_new(status, about, config)
         _LOGGER.info("reading from %(from)s to %(to)s", piece.shown)
         if is_full:
             piece = piece._replace(about=replace(piece.about, replaces=_end_offsets(config)))
         write = RecordWrite(config.target, str(config.target.job_id), last.number + 1)
         rows = _write(config, write, piece.rows, stop, piece)
+        if rows == 0 and not piece.read_range.is_new:
+            return _nothing_new(status, about, config)
         if rows is not None:
             _remove_replaced(config, last_run(config, is_full=False))
             return Outcome(status, {**about, "window": piece.shown, "rows": rows}, _reads(config))
@@ -298,6 +299,11 @@ def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRe
         _LOGGER.info("run %d has been committed meanwhile", last.number + 1)
     msg = f"other runs of job {config.target.job_id!r} commit meanwhile: let one run at a time"
     raise JobFailedError(msg)
+
+
+def _nothing_new(status: int, about: dict[str, object], config: IngestConfig) -> Outcome:
+    _LOGGER.info("there is nothing new")
+    return Outcome(status, {**about, "window": None, "rows": 0}, _reads(config))
 
 
 def _end_offsets(config: IngestConfig) -> dict[int, int]:

@@ -319,7 +319,7 @@ def changes_of(lineage: Sequence[Snapshot]) -> list[Snapshot]:
 
 def _planned(rows: DataFrame) -> DataFrame:
     """Return rows whose versions and files the table's format has looked for by now."""
-    rows._jdf.queryExecution().executedPlan()  # noqa: SLF001 - nothing runs, and errors show
+    rows._jdf.queryExecution().executedPlan()
     return rows
 
 
