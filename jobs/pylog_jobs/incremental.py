@@ -256,7 +256,7 @@ class _NextRows:
         upper = self._upper()
         start = initial if last is None else start_after(last, lag)
         newest, reached, future = self._survey(start, upper)
-        if newest == MOST_POSITION:
+        if reached == MOST_POSITION:
             raise UsageError(
                 f"[incremental]: a row has {self._column} = {MOST_POSITION}, the largest of 64 "
                 "bits. A bookmark there would hide every later row: remove the row, or set upper "
