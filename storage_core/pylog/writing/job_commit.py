@@ -66,7 +66,7 @@ from pylog.files.commit_manifest import (
     NewTopic,
     read_manifest,
 )
-from pylog.files.ledger import ask_ledger, read_ledger
+from pylog.files.ledger import ask_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.staged_files import job_prefix_of
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pylog.config import LogConfig
+    from pylog.files.ledger import Ledger
     from pylog.files.staged_files import JobKey, StagedFile, StagedRecords, TopicRules
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
@@ -302,9 +303,8 @@ class JobCommit:
     def commit(self, staged: Sequence[StagedRecords]) -> WriteJobSummary:
         """Append what was staged, unless the ledger has the job."""
         job = self._job
-        if ask_ledger(self._directory, lambda known: known.has_job(job.key, job.fingerprint)):
+        if ask_ledger(self._directory, self._is_committed):
             return WriteJobSummary(job.job_id, job.batch_id, already_committed=True)
-        read_ledger(self._directory).ensure_room()
         manifest = self._manifest(staged)
         self._manager.carry_out(manifest)
         partitions = tuple(
@@ -324,6 +324,12 @@ class JobCommit:
             size_bytes=sum(each.size_bytes for each in partitions),
             partitions=partitions,
         )
+
+    def _is_committed(self, ledger: Ledger) -> bool:
+        if ledger.has_job(self._job.key, self._job.fingerprint):
+            return True
+        ledger.ensure_room()
+        return False
 
     def _manifest(self, staged: Sequence[StagedRecords]) -> Manifest:
         now_ms = self._context.clock.milliseconds()
