@@ -160,6 +160,18 @@ def _find(log_directory: str, archive: JobArchive, key: bytes) -> bytes | None:
     return records[at] if records[at].startswith(key) else None
 
 
+def read_archive(log_directory: str, archive: JobArchive) -> list[bytes]:
+    """Return the records of an archive, once all of it is known to be intact."""
+    path = _path(log_directory, archive.name)
+    with open_file(path) as file:
+        index = _read_index(file, archive, path)
+        return [
+            record
+            for block in range(len(index))
+            for record in _read_block(file, archive, path, index, block)
+        ]
+
+
 def archive_jobs(
     io: DurableIO, log_directory: str, archives: Iterable[JobArchive], jobs: Iterable[WrittenJob]
 ) -> tuple[JobArchive, ...]:
@@ -174,7 +186,7 @@ def archive_jobs(
             kept.append(each)
             continue
         try:
-            records += _read_all(log_directory, each)
+            records += read_archive(log_directory, each)
         except (CorruptCheckpointError, SegmentVanishedError) as error:
             # It says so to whoever looks up a job; this one is written, and has to be entered.
             _LOGGER.warning("an archive of written jobs stays as it is: %s", error)
@@ -194,17 +206,6 @@ def _write(io: DurableIO, log_directory: str, records: Sequence[bytes]) -> JobAr
     io.write_file(_path(log_directory, name), b"".join([index, *blocks]), sync=True)
     io.sync_directory(log_directory)
     return JobArchive(name, len(records), checksum.crc32c(index))
-
-
-def _read_all(log_directory: str, archive: JobArchive) -> list[bytes]:
-    path = _path(log_directory, archive.name)
-    with open_file(path) as file:
-        index = _read_index(file, archive, path)
-        return [
-            record
-            for block in range(len(index))
-            for record in _read_block(file, archive, path, index, block)
-        ]
 
 
 def _read_index(file: ByteSource, archive: JobArchive, path: str) -> list[tuple[bytes, int]]:

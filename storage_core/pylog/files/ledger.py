@@ -42,11 +42,18 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
-from pylog.files.bookmark_file import Bookmark, as_bookmark, bookmark_to_json, store_bookmark
+from pylog.files.bookmark_file import (
+    Bookmark,
+    as_bookmark,
+    bookmark_to_json,
+    read_bookmark,
+    store_bookmark,
+)
 from pylog.files.checkpoint_file import MAX_TEXT_FILE_BYTES, read_text_file
 from pylog.files.file_names import BOOKMARK_PREFIX, LEDGER
 from pylog.files.job_archive import (
@@ -57,6 +64,7 @@ from pylog.files.job_archive import (
     archive_key,
     find_archived,
     fingerprint_digest,
+    read_archive,
 )
 from pylog.files.staged_files import (
     JobKey,
@@ -66,7 +74,8 @@ from pylog.files.staged_files import (
     as_object,
     as_text,
 )
-from pylog.files.storage import list_directory
+from pylog.files.storage import list_directory, open_file
+from pylog.locations import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -233,6 +242,33 @@ def ask_ledger(log_directory: str, question: Callable[[Ledger], AnswerT]) -> Ans
                 raise CorruptCheckpointError(reason, error.path) from error
     reason = "commits come and go faster than the ledger can be looked at"
     raise LogDirectoryError(reason, ledger_path(log_directory))
+
+
+def ensure_intact(log_directory: str) -> None:
+    """Read the ledger and all files that it names; raise what `ask_ledger` does."""
+
+    def read(ledger: Ledger) -> None:
+        for archive in ledger.archives:
+            read_archive(log_directory, archive)
+        for entry in ledger.entries:
+            read_bookmark(log_directory, entry.bookmark)
+
+    ask_ledger(log_directory, read)
+
+
+def copy_ledger(io: DurableIO, source: str, target: str) -> None:
+    """Copy a ledger, if there is one, to a log directory that has none.
+
+    A file that is gone stays named, so that no job counts as not written.
+    """
+    ledger = read_ledger(source)
+    if not ledger.entries and not ledger.archives:
+        return
+    for name in ledger.file_names:
+        with suppress(SegmentVanishedError), open_file(join(source, name)) as file:
+            io.write_file(join(target, name), file.read_at(0, file.size()), sync=True)
+    io.sync_directory(target)
+    io.write_atomically(ledger_path(target), _to_text(ledger).encode())
 
 
 def _way_out(name: str) -> str:
