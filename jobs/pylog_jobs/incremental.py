@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import re
-import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,18 +22,12 @@ from pyspark.sql import functions as sf
 import pylog
 from pylog_jobs.bookmark import (
     A_DATE,
-    DAY_US,
     DIGEST_BYTES,
     INTEGER,
     MOST_POSITION,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     Bookmark,
     BookmarkError,
-    ReadRange,
-    has_gone_back,
-    plan_range,
-    start_after,
 )
 from pylog_jobs.config_file import placeholders_of, replace_placeholders
 from pylog_jobs.ingest_config import Microseconds
@@ -50,6 +43,17 @@ from pylog_jobs.position import (
     parse_position,
     position_of,
     position_text,
+)
+from pylog_jobs.read_range import (
+    DEFAULT_LAGS,
+    MOST_CLOCK_CHANGE_US,
+    ReadRange,
+    end_by_clock,
+    has_gone_back,
+    lag_in_positions,
+    of_clock,
+    plan_range,
+    start_after,
 )
 from pylog_jobs.record_frame import JSON_OPTIONS, MissingInputError, quoted, read_source
 from pylog_jobs.record_write import DIGEST, POSITION, UNNUMBERED_BYTES
@@ -69,13 +73,8 @@ _HOW_TO_FORGET = (
     "which reads everything again and replaces what the topic has"
 )
 _PREFER_NTZ = "preferTimestampNTZ"
-_MOST_CLOCK_CHANGE_US = 3 * 3_600_000_000
-_MOST_AHEAD_OF_UTC_US = 14 * 3_600_000_000
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
-DEFAULT_LAGS = {TIMESTAMP: 3_600_000_000, TIMESTAMP_NTZ: 3_600_000_000, A_DATE: 1, INTEGER: 1_000}
-"""By the kind of positions, where nothing says that no row is late."""
 _MOST_BROADCAST = 1_000_000
-_FIXED_ZONES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT"})
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -227,7 +226,9 @@ class _NextRows:
             if self._kind != TIMESTAMP and self._incremental.zone is None:
                 return horizon._replace(upper=None), "the column has no zone, and zone is not given"
             if horizon.upper is not None:
-                horizon = horizon._replace(upper=self._of_clock(horizon.upper))
+                horizon = horizon._replace(
+                    upper=of_clock(self._kind, horizon.upper, self._incremental.zone)
+                )
             return horizon, unknown
         name = self._plain_column()
         if name is None:
@@ -255,7 +256,7 @@ class _NextRows:
         upper = self._upper()
         start = initial if last is None else start_after(last, lag)
         newest, reached, future = self._survey(start, upper)
-        if newest == MOST_POSITION:
+        if reached == MOST_POSITION:
             raise UsageError(
                 f"[incremental]: a row has {self._column} = {MOST_POSITION}, the largest of 64 "
                 "bits. A bookmark there would hide every later row: remove the row, or set upper "
@@ -352,7 +353,7 @@ class _NextRows:
         A database gets an instant as the text of this machine's local time, and takes that of an
         hour which clocks show twice for one of both.
         """
-        return _MOST_CLOCK_CHANGE_US if self._kind == TIMESTAMP and is_jdbc(self._source) else 0
+        return MOST_CLOCK_CHANGE_US if self._kind == TIMESTAMP and is_jdbc(self._source) else 0
 
     def _survey(self, start: int | None, upper: int | None) -> tuple[int | None, int | None, int]:
         """Return the largest position, the largest one that this run reads, and how many wait.
@@ -519,57 +520,32 @@ class _NextRows:
                 f"[incremental]: {self._column} has type {kind}, so that lag is expected to be "
                 f"{expected}"
             )
-        if lag is None:
-            lag = 0 if unknown is None else DEFAULT_LAGS[kind]
-            if unknown is not None:
-                shown = f"{lag} ids" if kind == INTEGER else "1 day" if kind == A_DATE else "1 hour"
-                _LOGGER.warning(
-                    "[incremental]: %s: rows up to %s behind the newest one are still read, and "
-                    "later ones are missed; set lag to how late a row may come",
-                    *(unknown, shown),
-                )
-        elif kind == A_DATE:
-            lag = -(-lag // DAY_US)  # of a part of a day the whole one
-        if not lag and unknown is not None and is_jdbc(self._source):
+        if lag is None and unknown is not None:
+            shown = {INTEGER: f"{DEFAULT_LAGS[INTEGER]} ids", A_DATE: "1 day"}.get(kind, "1 hour")
+            _LOGGER.warning(
+                "[incremental]: %s: rows up to %s behind the newest one are still read, and later "
+                "ones are missed; set lag to how late a row may come",
+                *(unknown, shown),
+            )
+        elif lag == 0 and unknown is not None and is_jdbc(self._source):
             _LOGGER.warning(
                 "[incremental]: lag is 0, and %s: a row that is committed after a newer one was "
                 "read is missed; set lag to how late a row may come",
                 unknown,
             )
-        if kind == A_DATE:
-            return int(lag)  # only days that are over are read
-        if kind == TIMESTAMP_NTZ and self._incremental.zone not in _FIXED_ZONES:
-            return max(int(lag), _MOST_CLOCK_CHANGE_US)  # clocks are set back in autumn
-        return max(int(lag), 1)  # the newest value may have more rows
-
-    def _now(self) -> int:
-        return microseconds_of(dt.datetime.now(dt.UTC))
-
-    def _of_clock(self, position: int) -> int:
-        """Return what positions of the column are at an instant, in microseconds or days."""
-        if self._kind == TIMESTAMP:
-            return position
-        zone = zoneinfo.ZoneInfo(self._incremental.zone or "UTC")
-        instant = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=position)
-        local = microseconds_of(instant.astimezone(zone).replace(tzinfo=dt.UTC))
-        return local // DAY_US if self._kind == A_DATE else local
+        return lag_in_positions(kind, lag, self._incremental.zone, is_final=unknown is None)
 
     def _upper(self) -> int | None:
         """Return where a run ends at the latest: rows of the future, or of an open day, wait."""
-        text, now = self._incremental.upper, self._now()
-        if self._kind == INTEGER:
-            ends = [self._position("upper", text), self._horizon.upper]
-        else:
-            ago = None if text is None else _AGO.fullmatch(text)
-            if ago is not None:
-                back = pylog.jobs.parse_duration(ago[1] + ago[2]) * 1_000
-                ends = [self._of_clock(now - back)]
-            elif self._kind == TIMESTAMP_NTZ and self._incremental.zone is None:
-                # A time is in the future if no clock on earth shows it yet.
-                ends = [now + _MOST_AHEAD_OF_UTC_US, self._position("upper", text)]
-            else:
-                ends = [self._of_clock(now), self._position("upper", text)]
-            ends.append(self._horizon.upper)
+        text = self._incremental.upper
+        ago = None if text is None or self._kind == INTEGER else _AGO.fullmatch(text)
+        ago_us = None if ago is None else pylog.jobs.parse_duration(ago[1] + ago[2]) * 1_000
+        now = microseconds_of(dt.datetime.now(dt.UTC))
+        ends = [
+            end_by_clock(self._kind, now, self._incremental.zone, ago_us),
+            None if ago is not None else self._position("upper", text),
+            self._horizon.upper,
+        ]
         return min((each for each in ends if each is not None), default=None)
 
     def _position(self, key: str, text: str | None) -> int | None:

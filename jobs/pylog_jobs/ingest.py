@@ -18,7 +18,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs.bookmark import next_bookmark
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.incremental import last_run, look_at
@@ -36,6 +35,7 @@ from pylog_jobs.job import (
     status_of,
 )
 from pylog_jobs.job_report import dataset_of
+from pylog_jobs.read_range import next_bookmark
 from pylog_jobs.record_frame import MissingInputError, read_source, to_records
 from pylog_jobs.record_write import RecordWrite
 from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text, windows_of

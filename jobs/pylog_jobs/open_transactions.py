@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from pylog_jobs.bookmark import Checkpoint, settled_before, with_checkpoint
+from pylog_jobs.bookmark import Checkpoint
 from pylog_jobs.job import describe
+from pylog_jobs.read_range import settled_before, with_checkpoint
 from pylog_jobs.record_frame import read_source
 
 if TYPE_CHECKING:

@@ -22,11 +22,9 @@ from pylog_jobs.bookmark import (
     DIGEST_BYTES,
     INTEGER,
     Bookmark,
-    next_bookmark,
-    plan_range,
-    start_after,
 )
 from pylog_jobs.ingest_config import Target
+from pylog_jobs.read_range import next_bookmark, plan_range, start_after
 from pylog_jobs.record_write import DIGEST, POSITION, RecordWrite
 from tests.kills.stopped_at import Stopped, StoppedAt
 
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pylog_jobs.bookmark import ReadRange
+    from pylog_jobs.read_range import ReadRange
     from pylog_jobs.record_write import StagedRows
     from tests.conftest import Counted, HowMany
 

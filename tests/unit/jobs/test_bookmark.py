@@ -14,19 +14,11 @@ from hypothesis import strategies as st
 
 from pylog_jobs.bookmark import (
     INTEGER,
-    LEAST_POSITION,
     TIMESTAMP,
     Bookmark,
     BookmarkError,
     Checkpoint,
-    ReadRange,
     RememberedRows,
-    has_gone_back,
-    next_bookmark,
-    plan_range,
-    settled_before,
-    start_after,
-    with_checkpoint,
 )
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -119,91 +111,6 @@ def test_a_bookmark_of_the_first_version_is_read() -> None:
     found = Bookmark.from_text(text)
     assert (found.end, found.remembered_from, found.rows.positions.tolist()) == (9, 5, [5, 7])
     assert (found.tables, found.unsettled_from, found.rows_before) == ({}, None, None)
-
-
-@pytest.mark.parametrize(
-    ("last", "lag", "upper", "newest", "expected"),
-    [
-        (None, 0, None, None, None),
-        (None, 0, None, 9, ReadRange(None, 10, None, is_new=True)),
-        (None, 3, None, 9, ReadRange(None, 10, 7, is_new=True)),
-        (None, 0, 5, 9, ReadRange(None, 5, None, is_new=True)),
-        # end 10, all rows from 7 on remembered
-        ((10, 7), 0, None, 9, None),
-        ((10, 7), 3, None, 9, ReadRange(7, 10, 7, is_new=False)),
-        ((10, 7), 3, None, 20, ReadRange(7, 21, 18, is_new=True)),
-        ((10, 7), 9, None, 20, ReadRange(7, 21, 12, is_new=True)),  # no more is remembered
-        ((10, 7), 9, None, 11, ReadRange(7, 12, 7, is_new=True)),
-        ((10, 7), 1, None, 20, ReadRange(9, 21, 20, is_new=True)),
-        ((10, 7), 3, 4, 20, ReadRange(7, 10, 7, is_new=False)),  # a clock that was set back
-        ((10, None), 3, None, 20, ReadRange(10, 21, 18, is_new=True)),  # the lag is new
-    ],
-)
-def test_a_range_starts_where_late_rows_may_have_come_since(
-    last: tuple[int, int | None] | None,
-    lag: int,
-    upper: int | None,
-    newest: int | None,
-    expected: ReadRange | None,
-) -> None:
-    bookmark = None if last is None else Bookmark("id", INTEGER, last[0], last[1])
-    assert plan_range(bookmark, initial=None, lag=lag, upper=upper, newest=newest) == expected
-
-
-@pytest.mark.parametrize(
-    ("settled", "expected"),
-    [
-        (None, ReadRange(10, 21, 20, is_new=True)),
-        (21, ReadRange(10, 21, 20, is_new=True)),
-        (15, ReadRange(10, 21, 15, is_new=True, unsettled_from=15)),
-        # What was settled once stays so.
-        (3, ReadRange(10, 21, 10, is_new=True, unsettled_from=3)),
-    ],
-)
-def test_rows_that_open_transactions_may_precede_are_remembered(
-    settled: int | None, expected: ReadRange
-) -> None:
-    last = Bookmark("id", INTEGER, 10)
-    found = plan_range(last, initial=None, lag=1, upper=None, newest=20, settled=settled)
-    assert found == expected
-    bookmark = next_bookmark(expected, RememberedRows(), last)
-    assert start_after(bookmark, 1) == expected.remember_from
-
-
-def test_a_first_run_remembers_all_rows_while_nothing_is_settled() -> None:
-    found = plan_range(None, initial=None, lag=1, upper=None, newest=20, settled=LEAST_POSITION)
-    assert found == ReadRange(None, 21, LEAST_POSITION, is_new=True, unsettled_from=LEAST_POSITION)
-
-
-@pytest.mark.parametrize(
-    ("oldest_open", "expected"),
-    [(99, LEAST_POSITION), (100, 8), (119, 8), (120, 51), (500, 51)],
-)
-def test_positions_are_settled_once_all_transactions_of_a_look_have_ended(
-    oldest_open: int, expected: int
-) -> None:
-    assert settled_before([Checkpoint(100, 7), Checkpoint(120, 50)], oldest_open) == expected
-
-
-def test_the_newest_checkpoints_are_kept_and_of_older_ones_some() -> None:
-    checkpoints: tuple[Checkpoint, ...] = ()
-    for number in range(100):
-        checkpoints = with_checkpoint(checkpoints, Checkpoint(number, 10 * number))
-    assert checkpoints[-1] == (99, 990)
-    assert len(checkpoints) <= 16
-    assert with_checkpoint(checkpoints, Checkpoint(99, 995))[-1] == (99, 995)
-
-
-@pytest.mark.parametrize(
-    ("end", "newest", "expected"),
-    [(None, None, False), (10, 9, False), (10, 12, False), (10, 8, True), (10, None, True)],
-)
-def test_a_source_whose_newest_row_is_before_the_bookmark_has_gone_back(
-    end: int | None,
-    newest: int | None,
-    expected: bool,  # noqa: FBT001 - of a table
-) -> None:
-    assert has_gone_back(None if end is None else Bookmark("id", INTEGER, end), newest) is expected
 
 
 def test_too_many_rows_near_the_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
