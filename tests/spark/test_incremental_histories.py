@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kills.conftest import spark_home
 from tests.kills.spark_driver import LOCAL, Driver
-from tests.spark.test_table_versions import BUILD, PACKAGES
 from tests.support.jdbc_drivers import jdbc_drivers
-from tests.support.kafka_broker_jars import fetch_jars
 from tests.support.postgres_server import PASSWORD, postgres_server
-from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION, require_java
+from tests.support.spark_session import NEEDS_SPARK, require_java
+from tests.support.table_formats import NEEDS_TABLE_FORMATS, table_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.conftest import Counted, HowMany
 
@@ -30,9 +29,7 @@ pytestmark = [*NEEDS_SPARK, pytest.mark.slow]
 
 __all__ = ["spark_home"]
 
-HAS_TABLE_FORMATS = SPARK_VERSION == (4, 0)
-TABLE_FORMATS = ("delta", "iceberg")
-SOURCES = ("postgres", "sqlite", "parquet", *TABLE_FORMATS)
+HAS_TABLE_FORMATS = not NEEDS_TABLE_FORMATS.args[0]
 # Of ten histories; open transactions have most to go wrong.
 SHARES = {"postgres": 4, "sqlite": 1, "parquet": 2, "delta": 1.5, "iceberg": 1.5}
 FEW, ALL = 5, 100
@@ -66,38 +63,31 @@ class Player:
 def player(spark_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     require_java()
     root = tmp_path_factory.mktemp("histories")
-    jars = [*jdbc_drivers()]
-    settings = {"spark.sql.warehouse.dir": str(root / "warehouse")}
+    drivers = jdbc_drivers()
+    variables = {"PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, drivers))} pyspark-shell"}
     if HAS_TABLE_FORMATS:
-        jars += fetch_jars(",".join(PACKAGES), BUILD)
-        settings |= {
-            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.lake.type": "hadoop",
-            "spark.sql.catalog.lake.warehouse": str(root / "lake"),
-        }
-    confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+        variables |= table_variables(root, *drivers)
     with Driver(
         LOCAL,
         root / "log",
         home=spark_home,
         module="tests.spark.histories.driver",
-        variables={
-            "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jars))} {confs} pyspark-shell"
-        },
+        variables=variables,
     ) as running:
         yield Player(running, root)
         running.stop()
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("postgres", "sqlite", "parquet"),
+        *(pytest.param(each, marks=NEEDS_TABLE_FORMATS) for each in ("delta", "iceberg")),
+    ],
+)
 def test_each_run_over_a_random_history_keeps_the_promise_or_says_so(
     player: Player, source: str, how_many: HowMany, counted: Counted
 ) -> None:
-    if source in TABLE_FORMATS and not HAS_TABLE_FORMATS:
-        pytest.skip("Delta and Iceberg are tried on Spark 4.0")
     count = round(how_many(FEW, ALL) * SHARES[source] / 10)
     with ExitStack() as stack:
         url = ""

@@ -27,6 +27,8 @@ from tests.spark.histories.sqlite import SqliteHistory
 from tests.spark.histories.versions import DeltaHistory, IcebergHistory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pyspark.sql import SparkSession
 
     from tests.spark.histories.history import History
@@ -37,7 +39,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }
-_HISTORIES = {
+_HISTORIES: Mapping[str, Callable[[SparkSession, Path, random.Random], History]] = {
     "sqlite": SqliteHistory,
     "parquet": FolderHistory,
     "delta": DeltaHistory,
@@ -79,7 +81,7 @@ def _serve(master: str) -> None:
         try:
             say(play(spark, request))
         except Exception as error:  # noqa: BLE001 - told to the test
-            say(json.dumps({"statuses": {}, "problem": f"{request}: {error!r}"}))
+            say(json.dumps({"statuses": {}, "problem": f"{request}: {describe(error)}"}))
     spark.stop()
 
 

@@ -1,11 +1,12 @@
-"""Histories of a PostgreSQL table: open transactions, ids and times that are given before commits."""
+"""Histories of a PostgreSQL table: ids and times that are given before rows are committed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from tests.spark.histories.history import ColumnHistory, IngestJob
+from tests.spark.histories.postgres_table import READER, Connection, Table
 from tests.spark.histories.promise import (
     DAY_US,
     HOUR_US,
@@ -16,19 +17,15 @@ from tests.spark.histories.promise import (
     effective_lag,
     now_us,
 )
-from tests.spark.histories.times import ZONES_OF_CLOCKS, at_clock, shown_day, shown_time
+from tests.spark.histories.times import at_clock, at_local_clock
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
 PASSWORD_VARIABLE = "HISTORIES_PASSWORD"  # noqa: S105 - a name
-READER = "reader"
-INTEGERS = ("bigint", "int", "numeric(18,0)")
-_KINDS = {"timestamptz": "timestamp", "timestamp": "timestamp_ntz", "date": "date"}
 _MARGIN_US = SECOND_US
 _SOURCE = """[source]
 format = "jdbc"
@@ -41,49 +38,6 @@ password = "${{env:{variable}}}"
 """
 
 
-class Connection:
-    """A connection of the JVM that runs Spark, with its driver."""
-
-    def __init__(self, spark: SparkSession, url: str, password: str) -> None:
-        jvm: Any = spark._jvm
-        properties = jvm.java.util.Properties()
-        properties.setProperty("user", "postgres")
-        properties.setProperty("password", password)
-        self._connection = jvm.org.postgresql.Driver().connect(url, properties)
-        self.execute("SET lock_timeout = '10s'")
-
-    def begin(self) -> None:
-        self._connection.setAutoCommit(False)
-
-    def commit(self) -> None:
-        self._connection.commit()
-
-    def roll_back(self) -> None:
-        self._connection.rollback()
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def execute(self, sql: str) -> None:
-        statement = self._connection.createStatement()
-        try:
-            statement.execute(sql)
-        finally:
-            statement.close()
-
-    def query(self, sql: str) -> list[list[str | None]]:
-        statement = self._connection.createStatement()
-        try:
-            found = statement.executeQuery(sql)
-            columns = range(1, found.getMetaData().getColumnCount() + 1)
-            rows = []
-            while found.next():
-                rows.append([found.getString(each) for each in columns])
-            return rows
-        finally:
-            statement.close()
-
-
 @dataclass(slots=True)
 class OpenTransaction:
     """A transaction that is not over."""
@@ -94,136 +48,6 @@ class OpenTransaction:
     order: int | None = None  # of its first write; None before that
     rows: set[str] = field(default_factory=set)  # the texts that it locks
     added: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What a history chooses of its table and its job."""
-
-    name: str
-    type: str
-    access: str
-    lag: tuple[str | None, int | None]
-    has_key: bool
-    zone: str | None
-    is_reader: bool  # a user who sees no sessions of others
-    marks: str  # now, or given
-    sequence: str  # owned, or plain
-    cache: int
-    counts: bool | None
-
-    @property
-    def is_integer(self) -> bool:
-        return self.type in INTEGERS
-
-    @property
-    def kind(self) -> str:
-        return _KINDS.get(self.type, "integer")
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the database says which rows are final."""
-        if self.is_integer:
-            return self.access == "table" and self.cache == 1
-        has_zone = self.type == "timestamptz" or self.zone is not None
-        return has_zone and not self.is_reader
-
-    @classmethod
-    def random(cls, rng: random.Random, name: str) -> Self:
-        """Return any."""
-        type_ = rng.choice((*_KINDS, *INTEGERS, "timestamptz", "bigint"))
-        is_integer = type_ in INTEGERS
-        ways = ("table", "table", "table", "view", "subquery", "query", "range")
-        lags: Sequence[tuple[str | None, int | None]]
-        if is_integer:
-            lags = ((None, None), (None, None), ('"0"', 0), ("5", 5), ("1000", 1000))
-        elif type_ == "date":
-            lags = ((None, None), ('"0s"', 0), ('"36 hours"', 2))
-        else:
-            lags = ((None, None), (None, None), ('"0s"', 0), ('"2 hours"', 2 * HOUR_US))
-        zone = (
-            rng.choice((None, "UTC", *ZONES_OF_CLOCKS)) if type_ in ("timestamp", "date") else None
-        )
-        return cls(
-            name=name,
-            type=type_,
-            access=rng.choice(ways),
-            lag=rng.choice(lags),
-            has_key=rng.random() < 0.5,
-            zone=zone,
-            is_reader=not is_integer and rng.random() < 0.2,
-            marks="given" if type_ == "date" else rng.choice(("now", "now", "given")),
-            sequence=rng.choice(("owned", "owned", "plain")),
-            cache=rng.choice((1, 1, 1, 20)),
-            counts=rng.choice((None, None, True, False)),
-        )
-
-    def created(self) -> list[str]:
-        """Return the statements that make it."""
-        default = {
-            "timestamptz": "now()",
-            "timestamp": f"now() AT TIME ZONE '{self.zone or 'UTC'}'",
-            "date": "current_date",
-        }.get(self.type, f"nextval('{self.name}_mark')")
-        made = [
-            f"CREATE TABLE {self.name} (id INT, mark {self.type} DEFAULT {default}, text TEXT)",
-            f"CREATE VIEW {self.name}_view AS SELECT * FROM {self.name}",
-            f"GRANT SELECT ON {self.name}, {self.name}_view TO {READER}",
-        ]
-        if self.is_integer:
-            made.insert(0, f"CREATE SEQUENCE {self.name}_mark CACHE {self.cache}")
-            if self.sequence == "owned":
-                made.append(f"ALTER SEQUENCE {self.name}_mark OWNED BY {self.name}.mark")
-        return made
-
-    def dropped(self) -> list[str]:
-        return [
-            f"DROP TABLE IF EXISTS {self.name} CASCADE",
-            f"DROP SEQUENCE IF EXISTS {self.name}_mark",
-        ]
-
-    @property
-    def option(self) -> str:
-        """How the job reads it."""
-        return {
-            "table": f'dbtable = "{self.name}"',
-            "view": f'dbtable = "{self.name}_view"',
-            "subquery": f'dbtable = "(SELECT * FROM {self.name}) AS q"',
-            "query": f'query = "SELECT * FROM {self.name}"',
-            "range": (
-                f"query = \"SELECT * FROM {self.name} WHERE mark >= '{{from}}' "
-                "AND mark < '{to}'\""
-            ),
-        }[self.access]
-
-    def position(self) -> str:
-        """Return SQL for the position of a row."""
-        if self.is_integer:
-            return "mark::bigint"
-        if self.type == "date":
-            return "mark - date '1970-01-01'"
-        return "(extract(epoch FROM mark) * 1000000)::bigint"
-
-    def literal(self, mark: int) -> str:
-        """Return SQL for a position."""
-        if self.is_integer:
-            return str(mark)
-        if self.type == "date":
-            return f"date '{shown_day(mark)}'"
-        return f"{self.type} '{shown_time(mark)}{'Z' if self.type == 'timestamptz' else ''}'"
-
-    def incremental(self) -> str:
-        """Return ``[incremental]``."""
-        lines = ['column = "mark"']
-        if self.lag[0] is not None:
-            lines.append(f"lag = {self.lag[0]}")
-        if self.has_key:
-            lines.append('key = "id"')
-        if self.zone is not None:
-            lines.append(f'zone = "{self.zone}"')
-        if self.counts is not None:
-            lines.append(f"count_left_out = {str(self.counts).lower()}")
-        return "\n".join(lines)
 
 
 class PostgresHistory(ColumnHistory):
@@ -330,13 +154,8 @@ class PostgresHistory(ColumnHistory):
         table = self.table
         if table.type == "timestamptz":
             return instant
-        [[local]] = self._admin.query(
-            "SELECT (extract(epoch FROM (timestamptz 'epoch' + "
-            f"{instant} * interval '1 microsecond') AT TIME ZONE '{table.zone or 'UTC'}') "
-            "* 1000000)::bigint"
-        )
-        assert local is not None
-        return int(local) // DAY_US if table.type == "date" else int(local)
+        local = at_local_clock(instant, table.zone or "UTC")
+        return local // DAY_US if table.type == "date" else local
 
     def ends_for_good(self) -> str | None:
         if self._was_remade and self._reads_settled and self.promise.topic:
@@ -381,21 +200,21 @@ class PostgresHistory(ColumnHistory):
 
     def _mark(self) -> str:
         """Return SQL for the mark of a new row."""
-        rng, table = self.rng, self.table
-        chance = rng.random()
+        chance, end = self.rng.random(), self.promise.end
         if chance < 0.06:
             return "NULL"
-        if table.is_integer:
-            end = self.promise.end
-            if chance < 0.12 and end is not None:  # given by hand, maybe too late
-                return str(max(1, end - rng.choice((1, 2, 4, 50))))
-            return "DEFAULT"
+        if not self.table.is_integer:
+            return self._time(chance)
+        if chance < 0.12 and end is not None:  # given by hand, maybe too late
+            return str(max(1, end - self.rng.choice((1, 2, 4, 50))))
+        return "DEFAULT"
+
+    def _time(self, chance: float) -> str:
+        rng, table = self.rng, self.table
         unit = 1 if table.type == "date" else rng.choice((SECOND_US, 60 * SECOND_US, HOUR_US))
         if chance < 0.10:
-            now = self._of_clock(now_us())
-            return table.literal(
-                now + (30 if table.type == "date" else rng.choice((20, 60)) * HOUR_US)
-            )
+            ahead = 30 if table.type == "date" else rng.choice((20, 60)) * HOUR_US
+            return table.literal(self._of_clock(now_us()) + ahead)
         if table.marks == "now":
             if chance < 0.16:
                 return table.literal(self._of_clock(now_us()) - rng.randrange(1, 6) * unit)
@@ -480,7 +299,9 @@ class PostgresHistory(ColumnHistory):
     def _free(self) -> list[str]:
         """Return the texts of rows that no open transaction has changed."""
         locked = {text for each in self._open for text in each.rows}
-        found = self._admin.query(f"SELECT text FROM {self.table.name} ORDER BY mark NULLS FIRST, text")  # noqa: S608
+        found = self._admin.query(
+            f"SELECT text FROM {self.table.name} ORDER BY mark NULLS FIRST, text"  # noqa: S608
+        )
         return [text for [text] in found if text is not None and text not in locked]
 
     def _update(self) -> None:

@@ -54,7 +54,7 @@ class Limits(NamedTuple):
 class LeftOut(NamedTuple):
     """What the summary counts, as `pylog_jobs.left_out` does; None where it need not."""
 
-    null: int | None
+    null: range
     late: int | None
 
 
@@ -109,7 +109,8 @@ class ColumnPromise:
 
     def left_out(self, rows: Collection[Row]) -> LeftOut:
         """Return what is left out now."""
-        null = sum(row.mark is None for row in rows)
+        nulls = [row.is_settled for row in rows if row.mark is None]
+        null = range(sum(nulls), len(nulls) + 1)
         start = self.start
         if start is None or self.was_open or self.was_changed:
             return LeftOut(null, None)

@@ -92,6 +92,10 @@ class SqliteHistory(ColumnHistory):
         self._database.commit()
         return found
 
+    def _number(self, sql: str, *values: object) -> int:
+        [number] = self._database.execute(sql, values).fetchone()
+        return int(number)
+
     def rows(self) -> list[Row]:
         return [
             Row(number, self._position(mark), text, number if self._has_key else None)
@@ -113,8 +117,13 @@ class SqliteHistory(ColumnHistory):
         return Limits(before + ahead, after + ahead)
 
     def step(self) -> None:
-        steps = {self._insert: 8, self._update: 2, self._delete: 1, self._delete_newest: 1}
-        steps[self._start_over] = 0.5
+        steps = {
+            self._insert: 8,
+            self._update: 2,
+            self._delete: 1,
+            self._delete_newest: 1,
+            self._start_over: 0.5,
+        }
         self.rng.choices(list(steps), list(steps.values()))[0]()
 
     def settle(self) -> None:
@@ -125,12 +134,11 @@ class SqliteHistory(ColumnHistory):
         if not self._is_time:
             end = self.promise.end
             if self._type == "NUMERIC(18,0)":
-                [(newest,)] = self._execute("SELECT coalesce(max(mark), 0) FROM t")  # type: ignore[misc]
-                assert isinstance(newest, int)
+                newest = self._number("SELECT coalesce(max(mark), 0) FROM t")
                 return rng.choice((None, newest, newest + 1, newest + 1, newest + 30))
             if end is not None and rng.random() < 0.1:
                 late = max(1, end - rng.choice((2, 3, 50)))
-                if not self._execute("SELECT 1 FROM t WHERE mark = ?", late):
+                if not self._number("SELECT count(*) FROM t WHERE mark = ?", late):
                     return late
             return None  # the next one
         if rng.random() < 0.06:
@@ -151,8 +159,8 @@ class SqliteHistory(ColumnHistory):
 
     def _insert(self) -> None:
         for _ in range(self.rng.choice((1, 2, 3))):
-            [(count,)] = self._execute("SELECT coalesce(max(id), 0) FROM t")  # type: ignore[misc]
-            number, mark, text = int(str(count)) + 1, self._mark(), self.new_text()
+            number = self._number("SELECT coalesce(max(id), 0) FROM t") + 1
+            mark, text = self._mark(), self.new_text()
             self._execute("INSERT INTO t (id, mark, text) VALUES (?, ?, ?)", number, mark, text)
             self.note(f"inserted {number} {mark} {text}")
 
