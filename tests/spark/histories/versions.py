@@ -297,13 +297,13 @@ class DeltaHistory(VersionHistory):
             return
         to = self.rng.choice(self.versions)
         if to.rows != self.state:
+            # The properties of that version are restored, too.
+            self._feeds = to.number not in self._silent
             self.change(
                 f"RESTORE TABLE {self.table} TO VERSION AS OF {to.number}",
                 to.rows,
                 to.rows - self.state,
             )
-            # The properties of that version are restored, too.
-            self._feeds = to.number not in self._silent
 
     def _switch_feed(self) -> None:
         self._feeds = not self._feeds
