@@ -534,7 +534,7 @@ def _next_versions(
         rows = rows.where("_change_type IN ('insert', 'update_postimage')")
         rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp")
     if source.sql is not None:
-        rows = query_over(spark, rows, source.sql)
+        rows = query_over(spark, rows, source.sql, source.markers)
     found = ReadRange(start, current, None, is_new=True)
     return Piece(rows, (), found, Bookmark(None, VERSION, current))
 

@@ -398,16 +398,31 @@ def test_a_parameter_puts_no_secret_where_it_would_be_shown(tmp_path: Path) -> N
     (tmp_path / "eu").write_text("correct horse")
     of_region = f"${{file:{tmp_path}/{{region}}}}"
     text = SOURCE_OF_JDBC + RECORD + TARGET
-    for value, parameters in (
-        (of_region, {"region": "eu"}),
-        ("{whole}", {"whole": f"${{file:{tmp_path}/eu}}"}),
-    ):
-        window = RunWindow.of_day(DAY, parameters)
-        with pytest.raises(UsageError, match=r"\[record\]: value has a secret, and Spark's UI"):
-            read(tmp_path, text.replace('"body"', f"\"'{value}'\""), window)
     window = RunWindow.of_day(DAY, {"region": "eu"})
+    with pytest.raises(UsageError, match=r"\[record\]: value has a secret, and Spark's UI"):
+        read(tmp_path, text.replace('"body"', f"\"'{of_region}'\""), window)
     found = read(tmp_path, text.replace("hunter2", of_region), window)
     assert found.source.options["password"] == "correct horse"  # noqa: S105
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "message"),
+    [
+        ("${file:/run/{x}}", "../etc/passwd", "has {x}, which is '../etc/passwd': that cannot be"),
+        ("${file:/run/{x}}", "..", "that cannot be the name of a secret"),
+        ("${env:{x}}", "A}${env:B", "that cannot be the name of a secret"),
+        ("{x}", "${env:HOME}", "that cannot be a text that may have secrets"),
+        ("a{x}", "${env:HOME}", "that cannot be a part of a longer text"),
+    ],
+)
+def test_a_value_names_no_other_secret(
+    tmp_path: Path, text: str, value: str, message: str
+) -> None:
+    toml = SOURCE_OF_JDBC.replace("hunter2", text) + RECORD + TARGET
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, toml, RunWindow.of_day(DAY, {"x": value}))
+    assert f"[source]: options.password has {{x}}, which is {value!r}" in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_secret_is_hidden_where_its_blanks_are_stripped(

@@ -381,7 +381,10 @@ def test_rows_name_their_topic_unless_the_job_does(
         ({"job_id": ""}, "job id is ''"),
         ({"batch_id": -1}, "batch_id is -1"),
         ({"topic": "a/b"}, "'a/b' is not a topic name"),
-        ({"partitions": 0}, "1 partition or more, not 0"),
+        ({"partitions": 0}, "a topic has 1 to 100000 partitions, not 0"),
+        ({"partitions": 100_001}, "a topic has 1 to 100000 partitions, not 100001"),
+        ({"compression": "zstd", "level": 99}, "zstd level is 99, expected "),
+        ({"compression": "none", "level": 3}, "compression none has no levels, 3 was given"),
         ({"batch_size_bytes": 0}, "batch_size_bytes is 0"),
     ],
 )
