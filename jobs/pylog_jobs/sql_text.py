@@ -34,7 +34,6 @@ _DOLLARS = re.compile(r"\$(?:[^\W\d]\w*)?\$")
 _ENDS_OF_COMMENTS = re.compile(r"/\*|\*/")
 _TYPES = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "INTERVAL"})
 _OF_SPARK = re.compile(r"""['"\\$]""")
-_ESCAPES = {"$": "\\u0024"}
 _BEFORE_VALUES = re.compile(
     r"(?:[=<>(,+*/%|-]|\b(?:select|where|and|or|not|r?like|ilike|then|else|when|between|on))\s*\Z",
     re.IGNORECASE,
@@ -176,9 +175,8 @@ class SqlText:
             msg = f"is {value!r}, which cannot be in a literal {part.prefix}'…'"
             raise ValueError(msg)
         if self.dialect is SPARK:
-            # No doubled quotes, which Spark may take for two literals; and for ${…} it puts what
-            # that is in its configuration.
-            return _OF_SPARK.sub(lambda match: _ESCAPES.get(match[0], "\\" + match[0]), value)
+            # Spark may take doubled quotes for two literals, and puts a variable in place of ${…}.
+            return _OF_SPARK.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
         if part.has_backslashes:
             value = value.replace("\\", 2 * "\\")
         elif "\\" in value and self.dialect is POSTGRESQL:

@@ -10,7 +10,6 @@ import pytest
 from pylog_jobs.job import UsageError
 from pylog_jobs.run_window import RunWindow, add_window_arguments, windows_of
 
-
 NOW = dt.datetime(2026, 11, 24, 3, 15, tzinfo=dt.UTC)
 
 
