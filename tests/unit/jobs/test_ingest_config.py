@@ -341,7 +341,7 @@ def test_an_internal_topic_is_a_target_if_that_is_said(tmp_path: Path) -> None:
 def test_no_text_is_taken_for_the_range_of_a_run(
     tmp_path: Path, query: str, value: str | None
 ) -> None:
-    query = f"SELECT {query} AS a, * FROM orders WHERE id >= {{from}} AND id < {{to}}"
+    query = f"FROM orders SELECT {query} AS a WHERE id >= {{from}} AND id < {{to}}"
     text = SOURCE_OF_JDBC.replace('dbtable = "orders"', f'query = "{query}"') + RECORD + TARGET
     text += f'job_id = "o{"" if value is None else "-{x}"}"\n'
     text += '[incremental]\ncolumn = "id"\nlag = 1\n'
