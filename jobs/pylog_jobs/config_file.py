@@ -1,8 +1,8 @@
 """A configuration in TOML: its tables, what stands for its placeholders, and its secrets.
 
 ``{date}``, ``{start}`` and the like in any text of the file stand for what a run is given (see
-`pylog_jobs.run_window`), ``${env:NAME}`` and ``${file:PATH}`` for secrets (see
-`pylog_jobs.secret_values`). Errors name file, table and key:
+`pylog_jobs.run_window`), ``{{date}}`` for that text itself, ``${env:NAME}`` and ``${file:PATH}``
+for secrets (see `pylog_jobs.secret_values`). Errors name file, table and key:
 
 ``ingest.toml: [target] has no key 'topc'; did you mean 'topic'? The keys are: directory, topic, …``
 """
@@ -15,7 +15,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pylog_jobs.job import UsageError
 from pylog_jobs.secret_values import SecretValues
@@ -23,8 +23,10 @@ from pylog_jobs.secret_values import SecretValues
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_PLACEHOLDER = re.compile(r"(?<!\$)\{(\w+)\}")
-_DURATION = re.compile(r"[1-9]\d* (?:milliseconds?|seconds?|minutes?|hours?)")
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})\}")
+NAME = re.compile(r"(?<!\$)\{(\w+)\}")
+"""What `replace_placeholders` replaces, escaped or not."""
+_DURATION = re.compile(r"[1-9][0-9]{0,8} (?:milliseconds?|seconds?|minutes?|hours?)")
 _TYPES = {str: "a string", bool: "true or false", int: "a whole number", dict: "a table"}
 
 
@@ -189,33 +191,72 @@ class ConfigFile:
     def placeholders(self, *, but: tuple[str, str]) -> set[str]:
         """Return the names of all placeholders, but those of one key of a table."""
         return {
-            name
-            for keys, text in _texts(self.raw)
-            if keys != but
-            for name in _PLACEHOLDER.findall(text)
+            name for keys, text in _texts(self.raw) if keys != but for name in placeholders_of(text)
         }
 
-    def for_run(self, parameters: Mapping[str, str]) -> ConfigValues:
-        """Return the values with parameters in place of placeholders, and secrets in theirs."""
-        shown = _mapped(self.raw, lambda _, text: replace_placeholders(text, parameters))
-        return ConfigValues(_mapped(shown, self._resolve), shown)
+    def for_run(self, put: Callable[[tuple[str, ...], str], str]) -> ConfigValues:
+        """Return the values with each text as ``put`` has it, and secrets in their places."""
+        shown = _mapped(self.raw, self._placed(put))
+        resolved = _mapped(shown, self._placed(lambda _, text: self.secrets.resolve(text), ":"))
+        return ConfigValues(resolved, shown)
 
-    def _resolve(self, keys: tuple[str, ...], text: str) -> str:
-        try:
-            return self.secrets.resolve(text)
-        except ValueError as error:
-            table, *key = keys
-            raise UsageError(f"{self.path}: [{table}]: {'.'.join(key)}: {error}") from error
+    def with_parameters(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """Return the values with parameters as plain text, and without secrets."""
+        changed: dict[str, Any] = _mapped(
+            self.raw, lambda _, text: replace_placeholders(text, parameters)
+        )
+        return changed
+
+    def _placed(
+        self, change: Callable[[tuple[str, ...], str], str], colon: str = ""
+    ) -> Callable[[tuple[str, ...], str], str]:
+        """Return what changes a text, and says of which key, if it cannot."""
+
+        def changed(keys: tuple[str, ...], text: str) -> str:
+            try:
+                return change(keys, text)
+            except ValueError as error:
+                table, *key = keys
+                raise UsageError(
+                    f"{self.path}: [{table}]: {'.'.join(key)}{colon} {error}"
+                ) from error
+
+        return changed
+
+
+class Placeholder(NamedTuple):
+    """A placeholder in a text."""
+
+    name: str
+    start: int
+    end: int
 
 
 def replace_placeholders(text: str, parameters: Mapping[str, str]) -> str:
     """Return a text with values for the placeholders that have one; others stay."""
-    return _PLACEHOLDER.sub(lambda match: parameters.get(match[1], match[0]), text)
+    return NAME.sub(lambda match: parameters.get(match[1], match[0]), text)
+
+
+def substituted(text: str, value_of: Callable[[Placeholder], str]) -> str:
+    """Return a text with values for its placeholders, and ``{name}`` for each ``{{name}}``."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[2] is not None:
+            return f"{{{match[2]}}}"
+        return value_of(Placeholder(match[1], *match.span()))
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def placeholders_in(text: str) -> list[Placeholder]:
+    """Return the placeholders of a text, in their order."""
+    found = _PLACEHOLDER.finditer(text)
+    return [Placeholder(each[1], *each.span()) for each in found if each[1] is not None]
 
 
 def placeholders_of(text: str) -> list[str]:
     """Return the names of the placeholders of a text, in their order."""
-    return _PLACEHOLDER.findall(text)
+    return [each.name for each in placeholders_in(text)]
 
 
 def _texts(value: object, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -245,8 +286,8 @@ def _mapped(
 
 def _toml(path: str) -> dict[str, Any]:
     try:
-        with Path(path).open("rb") as file:
-            return tomllib.load(file)
+        # Editors of Windows begin a file with a byte order mark.
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
 

@@ -7,7 +7,6 @@ later with a lower mark, and what is done about it.
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import re
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
 import pylog
+from pylog_jobs import clock
 from pylog_jobs.bookmark import (
     A_DATE,
     DIGEST_BYTES,
@@ -541,7 +541,7 @@ class _NextRows:
         text = self._incremental.upper
         ago = None if text is None or self._kind == INTEGER else _AGO.fullmatch(text)
         ago_us = None if ago is None else pylog.jobs.parse_duration(ago[1] + ago[2]) * 1_000
-        now = microseconds_of(dt.datetime.now(dt.UTC))
+        now = microseconds_of(clock.now())
         ends = [
             end_by_clock(self._kind, now, self._incremental.zone, ago_us),
             None if ago is not None else self._position("upper", text),

@@ -21,7 +21,8 @@ import pylog
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.incremental import last_run, look_at
-from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP, read_ingest_config
+from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP
+from pylog_jobs.ingest_windows import choose_windows
 from pylog_jobs.job import (
     DONE,
     FINDINGS,
@@ -38,7 +39,7 @@ from pylog_jobs.job_report import dataset_of
 from pylog_jobs.read_range import next_bookmark
 from pylog_jobs.record_frame import MissingInputError, read_source, to_records
 from pylog_jobs.record_write import RecordWrite
-from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text, windows_of
+from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text
 from pylog_jobs.stop_request import StoppedError, StopRequest
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class IngestParameters:
     is_full: bool = False
     after_version: int | None = None
     backfill: tuple[IngestConfig, ...] = ()  # one for each window, in place of the configuration
+    waiting: tuple[RunWindow, ...] = ()  # windows of the backfill that are not over
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,55 +97,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> IngestParameters:
     """Return the parameters, checked as far as that can be done without Spark."""
-    file = ConfigFile(arguments.config, arguments.secrets)
-    windows = windows_of(arguments)
-    configs = [read_ingest_config(file, each) for each in windows]
-    if arguments.backfill is not None:
-        _check_backfill(configs)
+    chosen = choose_windows(ConfigFile(arguments.config, arguments.secrets), arguments)
     if arguments.after_version is not None:
-        incremental = configs[0].incremental
+        incremental = chosen.configs[0].incremental
         if incremental is None or not incremental.is_by_version or arguments.full:
             raise UsageError("--after-version belongs to an ingest from versions of a table")
-    for config in configs:
-        _check_against_ledger(config, is_full=arguments.full)
     return IngestParameters(
-        config=configs[0],
+        config=chosen.configs[0],
         is_dry_run=arguments.dry_run,
         is_full=arguments.full,
         after_version=arguments.after_version,
-        backfill=tuple(configs) if arguments.backfill is not None else (),
+        backfill=tuple(chosen.configs) if arguments.backfill is not None else (),
+        waiting=chosen.waiting,
     )
-
-
-def _check_backfill(configs: list[IngestConfig]) -> None:
-    first = configs[0]
-    if first.trigger.is_stream or first.incremental is not None:
-        msg = "--backfill is for windows; what has a bookmark or a checkpoint reads on by itself"
-        raise UsageError(msg)
-    if first.target.job_id is None:
-        msg = "[target]: job_id is missing: --backfill looks in the ledger which windows there are"
-        raise UsageError(msg)
-    windows: dict[str | None, RunWindow] = {}
-    for config in configs:
-        job_id = config.target.job_id
-        if job_id in windows:
-            raise UsageError(
-                f"[target]: job_id is {job_id!r} for the window {windows[job_id]} and for "
-                f"{config.window}; write {{start}} in it, or {{hour}}, or give longer windows"
-            )
-        windows[job_id] = config.window
-
-
-def _check_against_ledger(config: IngestConfig, *, is_full: bool) -> None:
-    """Raise if the job was something else when the log directory took it."""
-    if is_full and config.incremental is None:
-        raise UsageError("--full belongs to an ingest with [incremental]")
-    if is_full and config.target.topic is None:
-        raise UsageError("--full needs a topic in [target], whose records it replaces")
-    if config.incremental is not None:
-        last_run(config, is_full=is_full)
-    elif config.target.job_id is not None:
-        config.target.write_job().is_committed()
 
 
 def run(
@@ -161,7 +127,10 @@ def _backfill(spark: SparkSession, parameters: IngestParameters, stop: StopReque
     done: list[dict[str, object]] = []
     rows = 0
     first = parameters.backfill[0]
-    about = {**_about(first), "jobId": None, "windows": done}
+    waiting = parameters.waiting
+    about = {**_about(first), "jobId": None, "windows": done, "openWindows": len(waiting)}
+    if waiting:
+        about["openWindowsFrom"] = instant_text(waiting[0].end)
     for config in parameters.backfill:
         window = {**_shown_window(config.window), "jobId": config.target.job_id}
         stop.ensure_not_requested()
@@ -394,8 +363,9 @@ def _about(config: IngestConfig) -> dict[str, object]:
     }
 
 
-def _shown_window(window: RunWindow) -> dict[str, str]:
-    return {"start": instant_text(window.start), "end": instant_text(window.end)}
+def _shown_window(window: RunWindow) -> dict[str, object]:
+    shown = {"start": instant_text(window.start), "end": instant_text(window.end)}
+    return {**shown, "isOpen": True} if window.is_open else {**shown}
 
 
 def _reads(config: IngestConfig) -> tuple[str, str]:

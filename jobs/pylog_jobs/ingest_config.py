@@ -10,11 +10,12 @@ import hashlib
 import json
 import re
 import zoneinfo
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog_jobs.config_file import (
+    NAME,
     ConfigFile,
     ConfigTable,
     config_key,
@@ -22,15 +23,23 @@ from pylog_jobs.config_file import (
     placeholders_of,
     read_table,
 )
-from pylog_jobs.run_window import BOOKMARK_NAMES, DATE, HOUR, START, WINDOW_NAMES, RunWindow
+from pylog_jobs.parameter_values import ParameterValues
+from pylog_jobs.run_window import BOOKMARK_NAMES, DATE, HOUR, START, WINDOW_NAMES
 from pylog_jobs.secret_values import (
     has_reference,
+    may_be_secret,
     options_without_credentials,
     without_credentials,
 )
+from pylog_jobs.sql_text import UNKNOWN, dialect_of_url
+from pylog_jobs.target_checks import check_target, check_topic_of_record
+from pylog_jobs.window_job_id import window_job_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from pylog_jobs.run_window import RunWindow
+    from pylog_jobs.sql_text import Dialect
 
 BATCH, AVAILABLE_NOW, INTERVAL = TRIGGERS = ("batch", "available_now", "interval")
 JSON, AVRO = VALUE_FORMATS = ("json", "avro")
@@ -100,6 +109,8 @@ class Source:
     options: Mapping[str, str] = config_key(ConfigTable.options, {})
     sql: str | None = config_key(ConfigTable.text)  # reads the source as ``source``
     on_missing: str = config_key(lambda table, key: table.choice(key, ON_MISSING) or RETRY, RETRY)
+    markers: Mapping[str, str] = field(default_factory=dict)  # what those of the query stand for
+    has_escapes: bool = False  # values in literals of the file's SQL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +131,10 @@ class RecordExpressions:
     partition: str | None = config_key(ConfigTable.text)
 
 
+_NO_OPTIONS = frozenset({"directory", "properties", "ambiguous_job_id"})
+"""What is no option of ``format("pylog")``, or not under its own name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The log directory, and how it is written."""
@@ -134,18 +149,23 @@ class Target:
     batch_size_bytes: int | None = config_key(_positive)
     commit_timeout: str | None = config_key(ConfigTable.duration)
     recover_as_broker: bool | None = config_key(ConfigTable.boolean)
+    internal_topics: bool | None = config_key(ConfigTable.boolean)
     properties: Mapping[str, str] = config_key(ConfigTable.options, {})
     job_id: str | None = config_key(ConfigTable.text)
     fingerprint: str | None = None  # of a batch with a job id
+    ambiguous_job_id: str | None = None  # what another window would have had before, too
 
     def write_options(self) -> dict[str, str]:
         """Return the options of ``format("pylog")``."""
-        other_names = {"partitions": "numPartitions", "fingerprint": "jobFingerprint"}
+        other_names = {
+            "partitions": "numPartitions",
+            "fingerprint": "jobFingerprint",
+            "internal_topics": "writeInternalTopics",
+        }
         options = {
             other_names.get(each.name, pylog.jobs.json_name(each.name)): str(value)
             for each in fields(self)
-            if each.name not in ("directory", "properties")
-            and (value := getattr(self, each.name)) is not None
+            if each.name not in _NO_OPTIONS and (value := getattr(self, each.name)) is not None
         }
         return options | {f"topic.{name}": value for name, value in self.properties.items()}
 
@@ -161,6 +181,8 @@ class Target:
             topic=self.topic,
             config=dict(self.properties),
             fingerprint=self.fingerprint,
+            creates_similar_topic=bool(self.create_topic),
+            writes_internal_topics=bool(self.internal_topics),
             **{name: value for name, value in optional.items() if value is not None},
         )
 
@@ -228,6 +250,7 @@ class IngestConfig:
     incremental: Incremental | None
     checks: Checks
     window: RunWindow
+    uses_window: bool  # and would read other rows in another one
 
     @property
     def shown_source(self) -> str:
@@ -253,17 +276,19 @@ _TUNING = frozenset(
     )
 )
 """Options of sources that say how rows are read, in lower case."""
-_SHOWN_OPTIONS = frozenset({"dbtable", "query", "path", "paths", "preparequery"})
-"""Options of a source that Spark shows in its plans."""
+_SHOWN = (
+    "has a secret, and Spark's UI and logs would show it; secrets are for user, password and other "
+    "credentials, and url, in options of [source]"
+)
 
 
 def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     """Return the configuration of one run, every value checked."""
     _check_secrets(file.path, file.raw)
-    parameters = window.values()
     used = file.placeholders(but=_JOB_ID)
-    found = file.for_run(parameters)
-    _check_secrets(file.path, found.shown)  # a parameter may make a reference of what was none
+    values = ParameterValues(window, _dialect(file))
+    found = file.for_run(values.put)
+    _check_secrets(file.path, found.shown)
     whole = ConfigTable(found.values, tuple(TABLES), file.path)
     tables = {name: whole.table(name, keys) for name, keys in TABLES.items()}
     trigger = read_table(Trigger, tables["trigger"])
@@ -271,20 +296,22 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
     target = _target(tables["target"], trigger)
     target = _with_window(tables["target"], file, target, window, used)
     source = _source(tables["source"], trigger)
+    source = replace(source, markers=values.markers, has_escapes=values.has_escapes)
     record = read_table(RecordExpressions, tables["record"])
     _check_record(tables["record"], record, target)
     incremental = None
     if "incremental" in whole:
         incremental = _incremental(tables["incremental"], source, target, trigger, used)
-    else:
-        _check_no_range(tables["incremental"], source)
+    _check_range(tables["incremental"], file, source, incremental)
     checks = read_table(Checks, tables["checks"])
-    if checks != Checks() and trigger.is_stream:
-        raise tables["checks"].refusal('is for kind = "batch"')
+    _check_checks(tables["checks"], checks, trigger)
     if target.job_id is not None:
-        shown = ConfigTable(found.shown["source"], TABLES["source"], file.path)
-        fingerprint = _fingerprint(read_table(Source, shown), record, target, incremental)
+        plain = ConfigTable(
+            file.with_parameters(window.values())["source"], TABLES["source"], file.path
+        )
+        fingerprint = _fingerprint(read_table(Source, plain), record, target, incremental)
         target = replace(target, fingerprint=fingerprint)
+    is_of_windows = incremental is None and not trigger.is_stream
     return IngestConfig(
         source=source,
         record=record,
@@ -293,7 +320,29 @@ def read_ingest_config(file: ConfigFile, window: RunWindow) -> IngestConfig:
         incremental=incremental,
         checks=checks,
         window=window,
+        uses_window=is_of_windows and not _names(file, used).isdisjoint(WINDOW_NAMES),
     )
+
+
+def _dialect(file: ConfigFile) -> Dialect:
+    """Return the SQL of the database that the source is."""
+    options = _options(file.path, file.raw.get("source"))
+    url = next((value for name, value in options.items() if name.lower() == "url"), "")
+    try:
+        return dialect_of_url(file.secrets.resolve(url))
+    except ValueError:
+        return UNKNOWN  # what is wrong with the secret is said when all values are read
+
+
+def _options(path: str, source: object) -> dict[str, str]:
+    options = source.get("options", {}) if isinstance(source, dict) else {}
+    return ConfigTable({"options": options}, ("options",), f"{path}: [source]").options("options")
+
+
+def _names(file: ConfigFile, used: set[str]) -> set[str]:
+    """Return all placeholders, those of the job id included."""
+    given = file.raw.get("target", {}).get("job_id", "")
+    return {*used, *(placeholders_of(given) if isinstance(given, str) else [])}
 
 
 def _check_secrets(path: str, tables: Mapping[str, Any]) -> None:
@@ -303,17 +352,11 @@ def _check_secrets(path: str, tables: Mapping[str, Any]) -> None:
             place = ConfigTable({}, (), f"{path}: [{table}]")
             if not has_reference(value):
                 continue
-            if (table, key) != ("source", "options") or not isinstance(value, dict):
-                raise place.error(
-                    key,
-                    "has a secret, and Spark's UI and logs would show it; give it in an option of "
-                    "[source]",
-                )
-            for name, text in value.items():
-                if name.lower() in _SHOWN_OPTIONS and has_reference(text):
-                    raise place.error(
-                        f"options.{name}", "has a secret, and Spark's UI and logs would show it"
-                    )
+            if (table, key) != ("source", "options"):
+                raise place.error(key, _SHOWN)
+            for name, text in _options(path, values).items():
+                if has_reference(text) and not may_be_secret(name):
+                    raise place.error(f"options.{name}", _SHOWN)
 
 
 def _fingerprint(
@@ -354,6 +397,8 @@ def _source(table: ConfigTable, trigger: Trigger) -> Source:
             raise table.error(
                 "format", "is missing: a query alone reads tables as they are, not as a stream"
             )
+    if trigger.is_stream and len(source.path) > 1:
+        raise table.error("path", f"is a list of {len(source.path)}, and a stream reads one")
     return source
 
 
@@ -370,14 +415,16 @@ def _check_record(table: ConfigTable, record: RecordExpressions, target: Target)
         raise table.error("topic", "is missing, and so is topic of [target]; give one of them")
     if record.topic is not None and target.topic is not None:
         raise table.error("topic", "is given, and topic of [target], too; give one of them")
+    check_topic_of_record(table, record, target)
+    if record.avro_schema is not None:
+        table.checked(lambda: json.loads(str(record.avro_schema)), "avro_schema is not JSON")
 
 
 def _target(table: ConfigTable, trigger: Trigger) -> Target:
     target = read_table(Target, table)
     if target.job_id is not None and trigger.is_stream:
         raise table.error("job_id", 'is for kind = "batch"; a stream is known by its checkpoint')
-    table.checked(lambda: pylog.LogConfig.from_properties(target.properties), "properties")
-    table.checked(target.write_job)  # which checks the rest
+    check_target(table, target, is_stream=trigger.is_stream)
     return target
 
 
@@ -390,24 +437,14 @@ def _with_window(
     for another one.
     """
     values = window.values()
-    given = file.raw.get("target", {}).get("job_id", "")
-    named = placeholders_of(given) if isinstance(given, str) else []
-    if window.is_day and HOUR in {*used, *named}:
-        raise table.error(
-            "job_id" if HOUR in named else "{hour}", "needs an hour; give --start and --end"
-        )
+    named = _names(file, set())
+    if window.is_day and HOUR in used:
+        raise table.error("{hour}", "needs an hour; give --start and --end")
     for name in window.parameters:
         if name not in used and name not in named:
             raise table.error(f"--param {name}", f"has no {{{name}}} in the file to stand for")
     if target.job_id is None:
         return target
-    known = ", ".join(f"{{{each}}}" for each in WINDOW_NAMES)
-    for name in named:
-        if name not in values:
-            raise table.error(
-                "job_id",
-                f"has '{{{name}}}'; the placeholders are {known} and the names of --param",
-            )
     needed = sorted(used & values.keys())
     if needed and not named:
         proposal = f"{target.job_id}-{{{needed[0]}}}"
@@ -418,8 +455,8 @@ def _with_window(
         )
     implied = {DATE, HOUR} if START in named else set()
     more = [name for name in needed if name not in {*named, *implied}]
-    job_id = target.job_id + "".join(f" {name}={values[name]}" for name in more)
-    return replace(target, job_id=job_id)
+    found = window_job_id(file.raw["target"]["job_id"], target.job_id, values, more)
+    return replace(target, job_id=found.text, ambiguous_job_id=found.ambiguous)
 
 
 def _incremental(
@@ -441,11 +478,33 @@ def _incremental(
     return found
 
 
-def _check_no_range(table: ConfigTable, source: Source) -> None:
+def _check_range(
+    table: ConfigTable, file: ConfigFile, source: Source, incremental: Incremental | None
+) -> None:
+    """Raise unless {from} and {to} are where the range of an incremental run is put in."""
+    given = file.raw["source"]
+    raw = [str(given.get("sql", "")), *_options(file.path, given).values()]
+    in_file = [name for text in raw for name in placeholders_of(text) if name in BOOKMARK_NAMES]
+    if incremental is None:
+        if in_file:
+            msg = f"is missing, and {{{min(in_file)}}} stands in [source]"
+            raise table.error("column", msg)
+        return
     texts = [source.sql or "", *source.options.values()]
-    in_source = {name for text in texts for name in placeholders_of(text)} & {*BOOKMARK_NAMES}
-    if in_source:
-        raise table.error("column", f"is missing, and {{{min(in_source)}}} stands in [source]")
+    there = [name for text in texts for name in NAME.findall(text) if name in BOOKMARK_NAMES]
+    if len(there) > len(in_file):
+        raise table.refusal(
+            f"has its range put in for {{{there[0]}}}, which stands in a value, or as "
+            f"{{{{{there[0]}}}}}, in [source]; that text itself cannot be there"
+        )
+
+
+def _check_checks(table: ConfigTable, checks: Checks, trigger: Trigger) -> None:
+    if checks != Checks() and trigger.is_stream:
+        raise table.refusal('is for kind = "batch"')
+    least, most = checks.min_rows, checks.max_rows
+    if least is not None and most is not None and least > most:
+        raise table.error("min_rows", f"is {least}, and max_rows {most}: no run can have both")
 
 
 def _check_positions(table: ConfigTable, found: Incremental, source: Source) -> None:

@@ -23,12 +23,13 @@ from pylog_jobs.job import JobFailedError, UsageError, describe
 from pyspark_pylog.schemas import is_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from pylog_jobs.ingest_config import RecordExpressions, Source
 
+_RAW_LITERALS = "spark.sql.parser.escapedStringLiterals"
 SOURCE_VIEW = "source"
 """What the source is called in the query of the configuration."""
 
@@ -87,6 +88,11 @@ def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> Data
 
     `MissingInputError`: a path, a table or a log is not there, or a folder has no files.
     """
+    if source.has_escapes and spark.conf.get(_RAW_LITERALS, "false") == "true":
+        raise UsageError(
+            f"{_RAW_LITERALS} is true, so that Spark takes a value of --param with a quote or a "
+            "backslash for another one; set it to false"
+        )
     try:
         return _read(spark, source, is_stream=is_stream)
     except (PySparkException, Py4JJavaError) as error:
@@ -103,7 +109,7 @@ def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> Data
 
 def _read(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
     if source.format is None:
-        return _query(spark, str(source.sql))
+        return _query(spark, str(source.sql), source.markers)
     reader = (spark.readStream if is_stream else spark.read).format(source.format)
     if source.schema is not None:
         reader = reader.schema(source.schema)
@@ -111,8 +117,6 @@ def _read(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
     paths = source.path
     if len(paths) > 1 and not is_stream:
         frame = reader.load(list(paths))  # type: ignore[arg-type]  # of a batch reader
-    elif len(paths) > 1:
-        raise UsageError(f"[source]: path is a list of {len(paths)}, and a stream reads one")
     else:
         frame = reader.load(paths[0]) if paths else reader.load()
     is_of_files = paths and source.format.lower() in _FORMATS_OF_FILES
@@ -120,19 +124,22 @@ def _read(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
         raise MissingInputError(f"[source]: there are no files in {', '.join(paths)}")
     if source.sql is None:
         return frame
-    return query_over(spark, frame, source.sql)
+    return query_over(spark, frame, source.sql, source.markers)
 
 
-def query_over(spark: SparkSession, frame: DataFrame, sql: str) -> DataFrame:
+def query_over(
+    spark: SparkSession, frame: DataFrame, sql: str, markers: Mapping[str, str]
+) -> DataFrame:
     """Return the rows of a query that reads a DataFrame as ``source``."""
     frame.createOrReplaceTempView(SOURCE_VIEW)
-    return _query(spark, sql)
+    return _query(spark, sql, markers)
 
 
-def _query(spark: SparkSession, sql: str) -> DataFrame:
+def _query(spark: SparkSession, sql: str, markers: Mapping[str, str]) -> DataFrame:
     # Inside of another query only queries are valid: no statement that changes anything, which
     # Spark would run at once, also in a dry run.
-    return spark.sql(f"SELECT * FROM (\n{sql.strip().rstrip(';')}\n)")  # noqa: S608 - the user's own
+    query = f"SELECT * FROM (\n{sql.strip().rstrip(';')}\n)"  # noqa: S608 - the user's own
+    return spark.sql(query, args=dict(markers)) if markers else spark.sql(query)
 
 
 def how_to_install(spark: SparkSession, source: Source, text: str) -> str:

@@ -2,13 +2,16 @@
 
 A window is half-open, from ``{start}`` to ``{end}``, both in UTC; ``{date}`` and ``{hour}`` are
 those of its start. Windows of a backfill follow each other without a gap.
+
+A window is open until its end is past: rows may still come, so a run that commits it would lose
+them. Without ``--date`` a run is for the last whole day.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pylog
@@ -22,8 +25,11 @@ DATE, HOUR, START, END = WINDOW_NAMES = ("date", "hour", "start", "end")
 FROM, TO = BOOKMARK_NAMES = ("from", "to")
 """What an incremental ingest reads; it is known when the bookmark has been read."""
 MOST_WINDOWS = 100_000
+LAST = "last:"
+"""Before a duration in ``--backfill``: the whole windows of that time, up to now."""
 _ONE_DAY = dt.timedelta(days=1)
 _PARAMETER = re.compile(r"[A-Za-z_]\w*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class RunWindow:
     start: dt.datetime
     end: dt.datetime
     is_day: bool = False  # nobody said an hour
+    is_open: bool = False  # it is not over
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -40,6 +47,10 @@ class RunWindow:
         """Return the window of a day in UTC."""
         start = dt.datetime.combine(date, dt.time(), dt.UTC)
         return cls(start, start + _ONE_DAY, is_day=True, parameters=parameters or {})
+
+    def seen_at(self, now: dt.datetime) -> RunWindow:
+        """Return the window, which is open if its end is still to come."""
+        return replace(self, is_open=self.end > now)
 
     def values(self) -> dict[str, str]:
         """Return what each placeholder stands for."""
@@ -67,7 +78,7 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
         "--date",
         metavar="YYYY-MM-DD",
         type=dt.date.fromisoformat,
-        help="what {date} in the configuration stands for (default: today, UTC)",
+        help="what {date} in the configuration stands for (default: the last whole day, UTC)",
     )
     parser.add_argument(
         "--start",
@@ -85,24 +96,34 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backfill",
         metavar="A..B",
-        help="run the windows from A to B (exclusive) that are missing, the oldest first",
+        help="run the windows from A to B (exclusive) that are missing, the oldest first; last:7d "
+        "are those of the last 7 days, from the first one that the log directory has",
     )
     parser.add_argument(
         "--every", metavar="DURATION", help="how long a window of --backfill is (default: 1d)"
     )
+    parser.add_argument(
+        "--allow-open-window",
+        action="store_true",
+        help="commit a window that is not over; rows that come later are never read",
+    )
 
 
-def windows_of(arguments: argparse.Namespace) -> list[RunWindow]:
+def windows_of(arguments: argparse.Namespace, now: dt.datetime) -> list[RunWindow]:
     """Return the windows that the arguments ask for: one, or those of a backfill."""
+    return [each.seen_at(now) for each in _windows_of(arguments, now)]
+
+
+def _windows_of(arguments: argparse.Namespace, now: dt.datetime) -> list[RunWindow]:
     parameters = _parameters(arguments.param)
     if arguments.backfill is not None:
         if arguments.date or arguments.start or arguments.end:
             raise UsageError("give --backfill without --date, --start and --end")
-        return _backfill(arguments.backfill, arguments.every or "1d", parameters)
+        return _backfill(arguments.backfill, arguments.every or "1d", parameters, now)
     if arguments.every is not None:
         raise UsageError("--every belongs to --backfill")
     if arguments.start is None and arguments.end is None:
-        date = arguments.date or dt.datetime.now(dt.UTC).date()
+        date = arguments.date or (now - _ONE_DAY).date()
         return [RunWindow.of_day(date, parameters)]
     if arguments.date is not None or arguments.start is None or arguments.end is None:
         raise UsageError("give either --date, or --start and --end")
@@ -113,15 +134,20 @@ def windows_of(arguments: argparse.Namespace) -> list[RunWindow]:
     return [RunWindow(start, end, parameters=parameters)]
 
 
-def _backfill(text: str, every: str, parameters: Mapping[str, str]) -> list[RunWindow]:
-    first, dots, last = text.partition("..")
-    if not dots:
-        raise UsageError(f"--backfill is {text!r}, expected A..B, such as 2026-11-01..2026-11-08")
-    start, end = _instant("--backfill", first), _instant("--backfill", last)
-    try:
-        length = dt.timedelta(milliseconds=pylog.jobs.parse_duration(every))
-    except ValueError as error:
-        raise UsageError(f"--every: {error}") from error
+def _backfill(
+    text: str, every: str, parameters: Mapping[str, str], now: dt.datetime
+) -> list[RunWindow]:
+    length = _duration("--every", every)
+    if text.startswith(LAST):
+        start, end = _last(text, length, now)
+    else:
+        first, dots, last = text.partition("..")
+        if not dots:
+            raise UsageError(
+                f"--backfill is {text!r}, expected A..B, such as 2026-11-01..2026-11-08, or "
+                f"{LAST}7d"
+            )
+        start, end = _instant("--backfill", first), _instant("--backfill", last)
     if not length or start >= end or (end - start) % length:
         raise UsageError(
             f"--backfill {text}: {instant_text(start)} to {instant_text(end)} is not one or more "
@@ -138,10 +164,27 @@ def _backfill(text: str, every: str, parameters: Mapping[str, str]) -> list[RunW
             start + number * length,
             start + (number + 1) * length,
             is_day and is_midnight,
-            parameters,
+            parameters=parameters,
         )
         for number in range(count)
     ]
+
+
+def _last(text: str, length: dt.timedelta, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
+    """Return from where to where the last whole windows of a length are."""
+    if not length or _ONE_DAY % length:
+        msg = f"--backfill {text} is for windows that divide a day, such as --every 1h"
+        raise UsageError(msg)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    end = midnight + (now - midnight) // length * length
+    return end - _duration("--backfill", text.removeprefix(LAST)), end
+
+
+def _duration(option: str, text: str) -> dt.timedelta:
+    try:
+        return dt.timedelta(milliseconds=pylog.jobs.parse_duration(text))
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from error
 
 
 def _instant(option: str, text: str) -> dt.datetime:
@@ -168,6 +211,8 @@ def _parameters(given: list[str]) -> dict[str, str]:
         name, equals, value = each.partition("=")
         if not equals or _PARAMETER.fullmatch(name) is None:
             raise UsageError(f"--param {each!r}: expected NAME=VALUE")
+        if _SURROGATE.search(value):
+            raise UsageError(f"--param {name}: {value!r} is not UTF-8")
         if name in (*WINDOW_NAMES, *BOOKMARK_NAMES) or name in found:
             msg = f"--param {name}: it is " + (
                 "given twice" if name in found else "a name of its own"

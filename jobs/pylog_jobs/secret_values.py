@@ -4,7 +4,7 @@
 line end. A job registers each value when it reads it. Whatever the job writes about itself goes
 through `SecretValues.hide`, which puts the reference back. What Spark shows in its UI and writes to
 its event logs (paths, queries, expressions, settings) does not, so that secrets may be in options
-of a source alone.
+of a source alone, and of these in credentials and URLs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<name>[^{}]+)\}")
+_LIKE_REFERENCE = re.compile(r"\$\{[A-Za-z_][^{}]*\}")
 _MOST_BYTES = 64 << 10
 LEAST_CHARACTERS = 4
 """A shorter value occurs in any text, so that hiding it would make logs unreadable."""
@@ -26,6 +27,12 @@ LEAST_CHARACTERS = 4
 _T = TypeVar("_T")
 
 _CREDENTIAL = re.compile("user|password|passwd|pwd|secret|token|credential|access.?key", re.I)
+_OTHER_SECRET = re.compile(
+    r"jaas|passphrase|connection.?string|ur[li]$|\bsas\b"
+    r"|(?:account|api|private|shared|encryption|signing).?key",
+    re.I,
+)
+"""What else may be secret; not among credentials, which fingerprints leave out."""
 _URL_PARAMETER = re.compile(r"(?P<before>[?&;])(?P<name>[^=?&;]*)=[^&;]*")
 _URL = re.compile(r"[A-Za-z][\w+.-]*:")
 _URL_USER = re.compile(r"(?P<before>//)[^/@]*:[^/@]*@")
@@ -36,6 +43,11 @@ _ORACLE_USER = re.compile(r"(?P<before>jdbc:oracle:\w+:)[^@/]*/(?:\"[^\"]*\"|[^@
 def is_credential(name: str) -> bool:
     """Whether an option of this name holds a user name, a password or the like."""
     return _CREDENTIAL.search(name) is not None
+
+
+def may_be_secret(name: str) -> bool:
+    """Whether a value of an option of this name may come from a secret: a credential, or a URL."""
+    return is_credential(name) or _OTHER_SECRET.search(name) is not None
 
 
 def without_credentials(text: str) -> str:
@@ -55,6 +67,12 @@ class SecretValues:
 
     def resolve(self, text: str) -> str:
         """Return a text with the value of each reference; `ValueError` if it has none."""
+        for found in _LIKE_REFERENCE.findall(text):
+            if _REFERENCE.fullmatch(found) is None:
+                raise ValueError(
+                    f"{found} is no secret: these are ${{env:NAME}} and ${{file:PATH}}, and "
+                    "parameters are {NAME}"
+                )
         return _REFERENCE.sub(
             lambda match: self._value(match[0], match["kind"], match["name"]), text
         )

@@ -103,7 +103,7 @@ def next_versions(
     else:
         rows = table.added_rows(start, current, incremental.on_change)
     if source.sql is not None:
-        rows = query_over(spark, rows, source.sql)
+        rows = query_over(spark, rows, source.sql, source.markers)
     found = ReadRange(start, current, None, is_new=True)
     return NewVersions(rows, found, Bookmark(None, VERSION, current, tables=tables))
 

@@ -1,5 +1,8 @@
 """A DAG for Airflow 3: each day is ingested, verified and exported, each once whatever is repeated.
 
+A run is for the day before the time from which it may run: retries, runs that are late, and those
+of a backfill name their own day.
+
 Put this file into the folder of DAGs. Variables of the environment say where things are:
 ``PYLOG_HOME`` (by default ``/srv/pylog``) has ``.venv``, ``orders.toml``, ``logs`` and ``lake``.
 """
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOME = os.environ.get("PYLOG_HOME", "/srv/pylog")
+DAY = "{{ macros.ds_add(dag_run.run_after | ds, -1) }}"
+"""The logical date is no day that is over: of a cron string it is the time of the run."""
 RETRIED = (3, 130, 143)
 """Exit statuses after which the next attempt may succeed; any other one would come again."""
 
@@ -58,14 +63,14 @@ with DAG(
     "pylog_orders",
     schedule="15 3 * * *",
     start_date=datetime(2026, 11, 1, tzinfo=timezone.utc),  # noqa: UP017 - as Airflow's pages have it
-    catchup=False,
+    catchup=True,  # a night without Airflow is made up for
     max_active_runs=1,  # a log directory has one writer at a time
     default_args={"retries": 3, "retry_delay": timedelta(minutes=5)},
 ) as dag:
     ingest = PylogJobOperator(
         task_id="ingest",
         job="ingest",
-        arguments=["--config", f"{HOME}/orders.toml", "--date", "{{ ds }}"],
+        arguments=["--config", f"{HOME}/orders.toml", "--date", DAY],
     )
     verify = PylogJobOperator(
         task_id="verify", job="verify", arguments=[f"{HOME}/logs", "--topic", "orders"]

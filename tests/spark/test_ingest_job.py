@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog_jobs import ingest
+from pylog_jobs import clock, ingest
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest import IngestParameters
 from pylog_jobs.ingest_config import read_ingest_config
@@ -57,6 +57,12 @@ TRIGGER = """
 kind = "available_now"
 checkpoint = "{folder}/checkpoint"
 """
+
+
+@pytest.fixture(autouse=True)
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all windows of these tests be over."""
+    monkeypatch.setattr(clock, "now", lambda: dt.datetime(2026, 12, 1, tzinfo=dt.UTC))
 
 
 @pytest.fixture
@@ -357,13 +363,18 @@ def test_a_schedule_that_misses_days_and_repeats_them_gives_the_rows_of_the_sour
 
 
 def backfill(
-    session: SparkSession, folder: Path, text: str, days: str, every: str = "1d"
+    session: SparkSession,
+    folder: Path,
+    text: str,
+    days: str,
+    every: str = "1d",
+    more: tuple[str, ...] = (),
 ) -> tuple[int, Any]:
     path = folder / "ingest.toml"
     path.write_text(text.format(folder=folder), "utf-8")
     parser = argparse.ArgumentParser()
     ingest.add_arguments(parser)
-    given = ["--config", str(path), "--backfill", days, "--every", every]
+    given = ["--config", str(path), "--backfill", days, "--every", every, *more]
     parameters = ingest.prepare(
         parser.parse_args(given, argparse.Namespace(secrets=SecretValues()))
     )
@@ -402,3 +413,76 @@ def test_a_backfill_whose_windows_are_one_job_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match="is 'orders-2026-11-01' for the window 2026-11-01T00"):
         backfill(session, folder, PLACES[0] + RECORD + TARGET, "2026-11-01..2026-11-02", "12h")
+
+
+HOSTILE = (
+    *("x' OR '1'='1", "it's", 'a"b', "a\\", "\\'", "${spark.app.name}", "$", "{to}", "{{a}}", "%_"),
+    *("-- a", "/* a", "`a`", "Zoë\n", ":a", "''", "\\u0041", ""),
+)
+
+
+def test_a_value_of_a_parameter_stays_a_value_wherever_it_stands(
+    session: SparkSession, folder: Path
+) -> None:
+    source = SOURCE + (  # noqa: S608 - that is the question
+        "sql = \"\"\"SELECT *, '{{x}}' AS whole, 'a-{{x}}-b' AS part, CASE WHEN '{{x}}' = 'it''s' "
+        "THEN 1 END AS n, '{{date}}' AS day FROM source WHERE 'b{{x}}' LIKE 'b%' LIMIT 1\"\"\"\n"
+    )
+    record = (
+        '[record]\nvalue = """to_json(struct(whole, part, \'{{x}}\' AS literal, '
+        "concat('c', '-{{x}}') AS expression, day))\"\"\"\n"
+    )
+    path = folder / "ingest.toml"
+    target = TARGET.replace('job_id = "orders-{{date}}"', "")
+    path.write_text((source + record + target).format(folder=folder), "utf-8")
+    for value in HOSTILE:
+        window = RunWindow.of_day(dt.date(2026, 11, 22), {"x": value})
+        config = read_ingest_config(ConfigFile(str(path)), window)
+        ingest.run(session, IngestParameters(config=config))
+    found = pylog.scan(folder / "logs", topics="orders").to_table().column("value").to_pylist()
+    assert sorted(json.dumps(json.loads(bytes(each))) for each in found) == sorted(
+        json.dumps(
+            {
+                "whole": value,
+                "part": f"a-{value}-b",
+                "literal": value,
+                "expression": f"c-{value}",
+                "day": "2026-11-22",
+            }
+        )
+        for value in HOSTILE
+    )
+
+
+def test_values_to_escape_are_refused_where_spark_reads_no_escapes(
+    session: SparkSession, folder: Path
+) -> None:
+    path = folder / "ingest.toml"
+    path.write_text((SOURCE + RECORD + TARGET).replace("'csv'", "'{{x}}'").format(folder=folder))
+    session.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    for value, is_refused in (("it's", True), ("its", False)):
+        window = RunWindow.of_day(dt.date(2026, 11, 22), {"x": value})
+        config = read_ingest_config(ConfigFile(str(path)), window)
+        if is_refused:
+            with pytest.raises(UsageError, match="escapedStringLiterals is true, so that Spark"):
+                ingest.run(session, IngestParameters(config=config))
+        else:
+            assert ingest.run(session, IngestParameters(config=config)).status == 0
+
+
+def test_a_backfill_says_which_windows_wait_and_an_open_one_is_marked(
+    session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "now", lambda: dt.datetime(2026, 11, 22, 3, 15, tzinfo=dt.UTC))
+    text = SOURCE.replace("/in", "/{{date}}") + RECORD + TARGET
+    for day in ("2026-11-21", "2026-11-22"):
+        (folder / day).mkdir()
+        (folder / day / "a.csv").write_text(CSV, "utf-8")
+    status, summary = backfill(session, folder, text, "2026-11-21..2026-11-24")
+    assert (status, summary["rows"], summary["openWindows"]) == (0, 3, 2)
+    assert summary["openWindowsFrom"] == "2026-11-23T00:00:00Z"
+    assert ["isOpen" in each for each in summary["windows"]] == [False]
+    given = ("--allow-open-window",)
+    status, summary = backfill(session, folder, text, "2026-11-22..2026-11-23", more=given)
+    assert (status, summary["rows"], summary["openWindows"]) == (0, 3, 0)
+    assert summary["windows"][0]["isOpen"] is True

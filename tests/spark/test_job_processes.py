@@ -242,6 +242,7 @@ def test_an_export_that_is_killed_loses_no_record_and_doubles_none(
 PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text("utf-8")
 SRV = "/srv/pylog"
 DAY = "2024-02-29"
+DAY_OF_RUN = "{{ macros.ds_add(dag_run.run_after | ds, -1) }}"
 
 
 class FakeOperator:
@@ -268,7 +269,7 @@ class FakeHook:
     """In place of Airflow's ``SubprocessHook``."""
 
     def run_command(self, command: list[str]) -> types.SimpleNamespace:
-        done = run([each.replace("{{ ds }}", DAY) for each in command])
+        done = run([each.replace(DAY_OF_RUN, DAY) for each in command])
         return types.SimpleNamespace(exit_code=done.returncode, output=done.stdout.strip())
 
 
@@ -294,8 +295,8 @@ def srv(tmp_path: Path) -> Path:
     program.chmod(0o755)
     [text] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "orders.toml").write_text(text.replace(SRV, str(tmp_path)))
-    today = time.strftime("%Y-%m-%d", time.gmtime())
-    for day, row in ((DAY, "1,Ann,9.90,2024-02-29T01:00:00Z"), (today, "2,Bo,1.00,")):
+    yesterday = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86_400))
+    for day, row in ((DAY, "1,Ann,9.90,2024-02-29T01:00:00Z"), (yesterday, "2,Bo,1.00,")):
         (tmp_path / "in" / day).mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / day / f"{row[0]}.csv").write_text(f"id,customer,amount,at\n{row}\n")
     return tmp_path
@@ -336,7 +337,7 @@ def test_the_dag_for_airflow_runs_and_runs_again(
     exec(compile(path.read_text("utf-8"), path, "exec"), {"__name__": "dag"})  # noqa: S102 - ours
     ingest, verify, export = FakeOperator.every
     assert (ingest.followers, verify.followers) == ([verify], [export])
-    assert "{{ ds }}" in ingest.arguments
+    assert DAY_OF_RUN in ingest.arguments
     found = [json.loads(task.execute(None)) for task in (ingest, verify, export, ingest)]
     assert [each.get("rows") for each in found] == [1, None, 1, 0]
     assert found[3]["alreadyCommitted"] is True

@@ -52,7 +52,7 @@ from pylog.writing.partitioner import (
 from pylog.writing.record_rows import ColumnNames, find_columns
 from pylog.writing.topic_configs import cluster_topic_configs
 from pylog.writing.topic_writer import encoder_for, parse_compression
-from pylog.writing.topics import ensure_no_similar_topic
+from pylog.writing.topics import ensure_no_collision, ensure_no_similar_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -343,8 +343,8 @@ class TopicState:
 
     def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
         job.ensure_topic(topic)
-        ensure_topic_is_meant(job, directory, topic)
         announced, existing = _found(directory, topic)
+        _ensure_meant(job, topic, announced, existing)
         numbers = sorted(each.partition for each in existing if each.topic == topic)
         configs = TopicConfigs(None, cluster_topic_configs(directory) if numbers else None)
         if announced is not None:
@@ -361,12 +361,18 @@ class TopicState:
 
 
 def ensure_topic_is_meant(job: JobDescription, directory: str, topic: str) -> None:
-    """Raise if a job's topic is new and its name nearly another's; see `WriteJob`."""
-    if topic != job.topic or job.creates_similar_topic:
-        return
-    announced, existing = _found(directory, topic)
+    """Raise if a job's topic is new, and its name nearly another's; see `WriteJob`."""
+    _ensure_meant(job, topic, *_found(directory, topic))
+
+
+def _ensure_meant(
+    job: JobDescription, topic: str, announced: NewTopic | None, existing: list[TopicPartition]
+) -> None:
     known = {each.topic for each in existing}
-    if announced is None and topic not in known:
+    if announced is not None or topic in known:
+        return
+    ensure_no_collision(topic, known)
+    if topic == job.topic and not job.creates_similar_topic:
         ensure_no_similar_topic(topic, known, _HOW_TO_CREATE)
 
 

@@ -68,6 +68,17 @@ def ensure_no_similar_topic(topic: str, known: Collection[str], advice: str) -> 
         raise UnknownTopicOrPartitionError(msg)
 
 
+def ensure_no_collision(topic: str, known: Iterable[str]) -> None:
+    """Raise `ValueError` if a cluster with the known topics would refuse a new one's name."""
+    collides = colliding_topic(topic, known)
+    if collides is not None:
+        msg = (
+            f"topic {topic!r} would collide with {collides!r}: Kafka's metrics take '.' and "
+            "'_' for the same, so a cluster refuses it; choose another name"
+        )
+        raise ValueError(msg)
+
+
 def no_such_topic(topic: str, known: Iterable[str]) -> UnknownTopicOrPartitionError:
     """Return the error for a topic that is not there, which names the nearest."""
     near = nearest_topic(topic, known)
@@ -181,13 +192,7 @@ def create_topic(
             there = ", ".join(map(str, existing))
             msg = f"topic {topic!r} already exists, with partitions {there}"
             raise ValueError(msg)
-        collides = colliding_topic(topic, topics_of(manager))
-        if collides is not None:
-            msg = (
-                f"topic {topic!r} would collide with {collides!r}: Kafka's metrics take '.' and "
-                "'_' for the same, so a cluster refuses it; choose another name"
-            )
-            raise ValueError(msg)
+        ensure_no_collision(topic, topics_of(manager))
         manager.store_topic_config(topic, properties or {})
         topic_id = topic_id or new_topic_id()
         for partition in range(partitions):

@@ -104,6 +104,8 @@ class WriteJob(JobDescription):
         ------
         UnknownTopicOrPartitionError
             That is so, and ``creates_similar_topic`` is not given; staging raises it, too.
+        ValueError
+            ``topic`` does not exist, and a cluster would refuse it beside another one that does.
         LogDirectoryError
             The directory is not one that can be written to, or cannot be read.
         """

@@ -9,13 +9,20 @@ from pylog.files.bookmark_file import MOST_BOOKMARK_BYTES, bookmark_size
 from pylog.files.file_names import ensure_valid_topic
 from pylog.files.ledger import MAX_FINGERPRINT_LENGTH
 from pylog.files.staged_files import JobKey, as_job_key
+from pylog.lazy_modules import LazyModule
 from pylog.model import INTERNAL_TOPICS
+from pylog.writing.topics import ensure_possible_count
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Mapping
 
     from pylog.model import TopicPartition
+    from pylog.record import compression
+    from pylog.writing import topic_writer
+else:
+    compression = LazyModule("pylog.record.compression")
+    topic_writer = LazyModule("pylog.writing.topic_writer")
 
 
 DEFAULT_BATCH_SIZE_BYTES = 16_384
@@ -96,9 +103,11 @@ class JobDescription:
             raise ValueError(msg)
         if self.topic is not None:
             self.ensure_topic(self.topic)
-        if self.partitions is not None and self.partitions < 1:
-            msg = f"a new topic has 1 partition or more, not {self.partitions}"
-            raise ValueError(msg)
+        if self.partitions is not None:
+            ensure_possible_count(self.partitions)
+        if self.level is not None:
+            codec = topic_writer.parse_compression(self.compression)
+            compression.ensure_level(codec, self.level)
         if self.batch_size_bytes < 1:
             msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
             raise ValueError(msg)
@@ -119,7 +128,7 @@ class JobDescription:
             msg = (
                 f"topic {topic!r} is one that Kafka keeps for itself, and nothing is written to "
                 "it; if rows are meant to go there, give writes_internal_topics=True (in Spark "
-                "option writeInternalTopics, in ingest write_internal_topics)"
+                "option writeInternalTopics, in [target] of ingest internal_topics = true)"
             )
             raise ValueError(msg)
 

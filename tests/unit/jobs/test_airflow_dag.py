@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 SCHEDULERS = Path(__file__).parents[3] / "jobs" / "schedulers"
-DAY = "2026-11-22"
+DAY, NEXT_DAY = "2026-11-22", "2026-11-23"
 
 PROGRAM = """#!/bin/sh
 echo "$@" >> "$PYLOG_HOME/calls"
@@ -76,8 +76,8 @@ def run(dag: object) -> dict[str, str]:
 
     for task in dag.tasks:  # type: ignore[attr-defined]
         task.retry_delay = dt.timedelta(0)
-    at = dt.datetime.fromisoformat(f"{DAY}T00:00:00+00:00")
-    done = dag.test(logical_date=at)  # type: ignore[attr-defined]
+    at = dt.datetime.fromisoformat(f"{NEXT_DAY}T03:15:00+00:00")
+    done = dag.test(run_after=at, logical_date=at)  # type: ignore[attr-defined]
     return {each.task_id: str(each.state) for each in done.get_task_instances()}
 
 

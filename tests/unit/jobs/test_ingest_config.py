@@ -206,6 +206,81 @@ def test_a_directory_is_absolute_wherever_the_job_runs(
             ),
         ),
         (
+            SOURCE + RECORD + TARGET + 'compression = "zstd"\nlevel = 99\n',
+            "[target]: zstd level is 99, expected ",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "level = 3\n",
+            "[target]: compression none has no levels, 3 was given",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "partitions = 100001\n",
+            "[target]: a topic has 1 to 100000 partitions, not 100001",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "batch_size_bytes = 99999999999999999999\n",
+            "[target]: option batchSizeBytes ",
+        ),
+        (
+            SOURCE + RECORD + TARGET + 'partitioner = "random"\n',
+            "[target]: option partitioner is 'random', expected ",
+        ),
+        (
+            SOURCE + RECORD + TARGET.replace("/data/logs", "s3://bucket/logs"),
+            "[target]: path 's3://bucket/logs' is in an object store; ",
+        ),
+        (
+            SOURCE + RECORD + TARGET.replace('"orders"', '"__consumer_offsets"'),
+            "[target]: topic is '__consumer_offsets', in which Kafka itself keeps its state, ",
+        ),
+        (
+            SOURCE + RECORD + "topic = \"'__transaction_state'\"\n[target]\ndirectory = '/d'\n",
+            "[record]: topic is '__transaction_state', in which Kafka itself keeps its state, ",
+        ),
+        (
+            SOURCE + RECORD + "topic = \"'or/ders'\"\n[target]\ndirectory = '/d'\n",
+            "[record]: topic: 'or/ders' is not a topic name: ",
+        ),
+        (
+            SOURCE + RECORD + TARGET.replace('"orders"', f'"{"x" * 250}"'),
+            f"[target]: '{'x' * 250}' is not a topic name: it has 250 characters",
+        ),
+        (
+            SOURCE + '[record]\nvalue_format = "avro"\navro_schema = "{"\n' + TARGET,
+            "[record]: avro_schema is not JSON: ",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "[checks]\nmin_rows = 3\nmax_rows = 2\n",
+            "[checks]: min_rows is 3, and max_rows 2: no run can have both",
+        ),
+        (
+            SOURCE.replace('"/in/{date}.csv"', '["/a", "/b"]')
+            + RECORD
+            + TARGET
+            + '[trigger]\nkind = "available_now"\ncheckpoint = "/c"\n',
+            "[source]: path is a list of 2, and a stream reads one",
+        ),
+        (
+            SOURCE + "[record]\nvalue = \"a || '{region}'\"\n" + TARGET,
+            "[record]: value has '{region}'; the placeholders are {date}, {hour}, {start}, {end} ",
+        ),
+        (
+            SOURCE + "options.a.b = '{region}'\n" + RECORD + TARGET,
+            "[source]: options.a.b has '{region}'; the placeholders are ",
+        ),
+        (
+            SOURCE.replace("{date}", "${date}") + RECORD + TARGET,
+            "[source]: path: ${date} is no secret: these are ${env:NAME} and ${file:PATH}, and ",
+        ),
+        (
+            SOURCE + "options.password = '${vault:x}'\n" + RECORD + TARGET,
+            "[source]: options.password: ${vault:x} is no secret: these are ${env:NAME} and ",
+        ),
+        (
+            SOURCE + RECORD + TARGET + 'commit_timeout = "99999999999 hours"\n',
+            "[target]: commit_timeout is '99999999999 hours', expected a duration such as ",
+        ),
+        (
             SOURCE + RECORD + TARGET + 'commit_timeout = "soon"\n',
             "[target]: commit_timeout is 'soon', expected a duration such as ",
         ),
@@ -249,6 +324,83 @@ def test_a_mistake_is_named_with_table_and_key(tmp_path: Path, text: str, expect
 def test_what_is_not_toml_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ingest\.toml is not TOML: .*line 2"):
         read(tmp_path, "[source]\nformat = \n")
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    read(tmp_path, "\ufeff" + SOURCE + RECORD + TARGET)
+
+
+def test_an_internal_topic_is_a_target_if_that_is_said(tmp_path: Path) -> None:
+    text = SOURCE + RECORD + TARGET.replace('"orders"', '"__consumer_offsets"')
+    assert read(tmp_path, text + "internal_topics = true\n").target.internal_topics
+
+
+@pytest.mark.parametrize(
+    ("query", "value"), [("'{{from}}'", None), ("'{x}'", "{to}"), ("'{x}'", "a{from}b")]
+)
+def test_no_text_is_taken_for_the_range_of_a_run(
+    tmp_path: Path, query: str, value: str | None
+) -> None:
+    query = f"FROM orders SELECT {query} AS a WHERE id >= {{from}} AND id < {{to}}"
+    text = SOURCE_OF_JDBC.replace('dbtable = "orders"', f'query = "{query}"') + RECORD + TARGET
+    text += f'job_id = "o{"" if value is None else "-{x}"}"\n'
+    text += '[incremental]\ncolumn = "id"\nlag = 1\n'
+    window = RunWindow.of_day(DAY, {} if value is None else {"x": value})
+    with pytest.raises(UsageError, match=r"\[incremental\] has its range put in for \{(to|from)\}"):
+        read(tmp_path, text, window)
+    ordinary = RunWindow.of_day(DAY, {} if value is None else {"x": "a"})
+    read(tmp_path, text.replace("{{from}}", "from"), ordinary)
+
+
+@pytest.mark.parametrize(
+    ("text", "uses_window"),
+    [
+        (SOURCE + RECORD + TARGET, True),
+        (SOURCE.replace("{date}", "all") + RECORD + TARGET + 'job_id = "o-{end}"\n', True),
+        (SOURCE.replace("{date}", "all") + RECORD + TARGET + 'job_id = "o"\n', False),
+        (
+            SOURCE + RECORD + TARGET + '[trigger]\nkind = "interval"\ncheckpoint = "/c"\n',
+            False,
+        ),
+        (
+            SOURCE.replace("{date}", "all")
+            + RECORD
+            + TARGET
+            + 'job_id = "o"\n[incremental]\ncolumn = "id"\nlag = 1\n',
+            False,
+        ),
+    ],
+)
+def test_a_batch_uses_its_window_where_a_placeholder_names_it(
+    tmp_path: Path, text: str, *, uses_window: bool
+) -> None:
+    assert read(tmp_path, text).uses_window is uses_window
+
+
+SECRET_OPTIONS = (
+    *("user", "password", "sfPassword", "fs.s3a.access.key", "fs.s3a.secret.key", "url", "uri"),
+    *("kafka.sasl.jaas.config", "fs.azure.account.key.x", "kafka.ssl.keystore.password"),
+    *("spark.mongodb.read.connection.uri", "fs.azure.sas.container.x", "sessionToken", "apiKey"),
+)
+SHOWN_OPTIONS = (
+    *("partitionColumn", "dbtable", "query", "prepareQuery", "sessionInitStatement", "header"),
+    *("lowerBound", "driver", "keytab", "principal", "subscribe", "fs.s3a.endpoint", "nullValue"),
+    *("pathGlobFilter", "customSchema", "kafka.bootstrap.servers", "kafka.sasl.mechanism"),
+)
+
+
+@pytest.mark.parametrize("name", [*SECRET_OPTIONS, *SHOWN_OPTIONS])
+def test_a_secret_is_for_credentials_and_urls_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("PYLOG_TEST_SECRET", "correct horse")
+    text = SOURCE + f'options.{name} = "${{env:PYLOG_TEST_SECRET}}"\n' + RECORD + TARGET
+    if name in SECRET_OPTIONS:
+        assert read(tmp_path, text).source.options[name] == "correct horse"
+        return
+    assert refusal(tmp_path, text).startswith(
+        f"[source]: options.{name} has a secret, and Spark's UI and logs would show it; secrets are"
+    )
 
 
 JOB_ID = 'job_id = "orders-{date}"\n'
@@ -398,16 +550,29 @@ def test_a_parameter_puts_no_secret_where_it_would_be_shown(tmp_path: Path) -> N
     (tmp_path / "eu").write_text("correct horse")
     of_region = f"${{file:{tmp_path}/{{region}}}}"
     text = SOURCE_OF_JDBC + RECORD + TARGET
-    for value, parameters in (
-        (of_region, {"region": "eu"}),
-        ("{whole}", {"whole": f"${{file:{tmp_path}/eu}}"}),
-    ):
-        window = RunWindow.of_day(DAY, parameters)
-        with pytest.raises(UsageError, match=r"\[record\]: value has a secret, and Spark's UI"):
-            read(tmp_path, text.replace('"body"', f"\"'{value}'\""), window)
     window = RunWindow.of_day(DAY, {"region": "eu"})
+    with pytest.raises(UsageError, match=r"\[record\]: value has a secret, and Spark's UI"):
+        read(tmp_path, text.replace('"body"', f"\"'{of_region}'\""), window)
     found = read(tmp_path, text.replace("hunter2", of_region), window)
     assert found.source.options["password"] == "correct horse"  # noqa: S105
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "message"),
+    [
+        ("${file:/run/{x}}", "../etc/passwd", "has {x}, which is '../etc/passwd': that cannot be"),
+        ("${file:/run/{x}}", "..", "that cannot be the name of a secret"),
+        ("${env:{x}}", "A}${env:B", "that cannot be the name of a secret"),
+        ("{x}", "${env:HOME}", "that cannot be a text that may have secrets"),
+        ("a{x}", "${env:HOME}", "that cannot be a part of a longer text"),
+    ],
+)
+def test_a_value_names_no_other_secret(tmp_path: Path, text: str, value: str, message: str) -> None:
+    toml = SOURCE_OF_JDBC.replace("hunter2", text) + RECORD + TARGET
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, toml, RunWindow.of_day(DAY, {"x": value}))
+    assert f"[source]: options.password has {{x}}, which is {value!r}" in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_secret_is_hidden_where_its_blanks_are_stripped(

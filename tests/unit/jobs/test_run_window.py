@@ -10,11 +10,44 @@ import pytest
 from pylog_jobs.job import UsageError
 from pylog_jobs.run_window import RunWindow, add_window_arguments, windows_of
 
+NOW = dt.datetime(2026, 11, 24, 3, 15, tzinfo=dt.UTC)
 
-def windows(*arguments: str) -> list[RunWindow]:
+
+def windows(*arguments: str, now: dt.datetime = NOW) -> list[RunWindow]:
     parser = argparse.ArgumentParser()
     add_window_arguments(parser)
-    return windows_of(parser.parse_args(arguments))
+    return windows_of(parser.parse_args(arguments), now)
+
+
+@pytest.mark.parametrize(
+    ("now", "day"),
+    [
+        ("2026-11-24T00:00:00+00:00", "2026-11-23"),
+        ("2026-11-24T23:59:59.999999+00:00", "2026-11-23"),
+        ("2026-03-01T12:00:00+00:00", "2026-02-28"),
+    ],
+)
+def test_without_a_date_a_run_is_for_the_last_whole_day(now: str, day: str) -> None:
+    [window] = windows(now=dt.datetime.fromisoformat(now))
+    assert (window.values()["date"], window.is_day, window.is_open) == (day, True, False)
+
+
+@pytest.mark.parametrize(
+    ("end", "is_open"),
+    [("2026-11-24T03:14:59Z", False), ("2026-11-24T03:15Z", False), ("2026-11-24T03:16Z", True)],
+)
+def test_a_window_is_open_until_its_end_is_past(end: str, *, is_open: bool) -> None:
+    [window] = windows("--start", "2026-11-24T02:00Z", "--end", end)
+    assert window.is_open is is_open
+
+
+def test_the_last_windows_are_whole_ones_up_to_now() -> None:
+    days = windows("--backfill", "last:3d")
+    assert [each.values()["date"] for each in days] == ["2026-11-21", "2026-11-22", "2026-11-23"]
+    assert all(each.is_day for each in days)
+    hours = windows("--backfill", "last:2h", "--every", "30m")
+    assert [str(each)[11:16] for each in hours] == ["01:00", "01:30", "02:00", "02:30"]
+    assert not any(each.is_open for each in [*days, *hours])
 
 
 def test_a_date_is_a_day_in_utc_and_an_instant_has_any_zone() -> None:
@@ -71,6 +104,12 @@ def test_a_backfill_has_windows_without_a_gap() -> None:
         ),
         (("--backfill", "1026-11-22..2026-11-23", "--every", "1h"), "expected at most 100000"),
         (("--backfill", "2026-11-22..2026-11-23", "--date", "2026-11-22"), "without --date"),
+        (("--backfill", "last:soon"), "--backfill: 'soon' is not a duration"),
+        (("--backfill", "last:7d", "--every", "5h"), "is for windows that divide a day"),
+        (("--backfill", "last:7d", "--every", "2d"), "is for windows that divide a day"),
+        (("--backfill", "last:7d", "--every", "0s"), "is for windows that divide a day"),
+        (("--backfill", "last:90m", "--every", "1h"), "is not one or more windows of 1h"),
+        (("--param", "x=\udcff"), "--param x: '\\udcff' is not UTF-8"),
         (("--every", "1h"), "--every belongs to --backfill"),
         (("--param", "x"), "expected NAME=VALUE"),
         (("--param", "from=1"), "--param from: it is a name of its own"),
