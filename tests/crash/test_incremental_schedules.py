@@ -19,8 +19,8 @@ import pyarrow as pa
 
 import pylog
 from pylog_jobs.bookmark import INTEGER, Bookmark, next_bookmark, plan_range, start_after
-from pylog_jobs.ingest_config import Target
 from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION, RecordWrite
+from pylog_jobs.target import Target
 from tests.kills.stopped_at import Stopped, StoppedAt
 
 if TYPE_CHECKING:
