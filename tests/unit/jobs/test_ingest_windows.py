@@ -125,7 +125,7 @@ def test_a_backfill_stops_before_the_first_window_that_is_not_over(
         f"2026-11-{day}" for day in (24, 25, 26)
     ]
     assert caplog.messages == [
-        "3 windows are not over, and can run from 2026-11-25T00:00:00Z to 2026-11-27T00:00:00Z"
+        "3 windows are not over; the first can run from 2026-11-25T00:00:00Z"
     ]
     allowed = choose(tmp_path, BATCH, "--backfill", "2026-11-22..2026-11-27", "--allow-open-window")
     assert (len(allowed.configs), allowed.waiting) == (5, ())
