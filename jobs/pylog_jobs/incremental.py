@@ -43,8 +43,9 @@ from pylog_jobs.bookmark import (
     start_after,
 )
 from pylog_jobs.config_file import placeholders_of, replace_placeholders
+from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import DELTA, Microseconds
-from pylog_jobs.job import UsageError, describe, say_in_ui
+from pylog_jobs.job import UsageError, say_in_ui
 from pylog_jobs.record_frame import (
     JSON_OPTIONS,
     MissingInputError,

@@ -21,18 +21,19 @@ import pylog
 from pylog_jobs.bookmark import next_bookmark
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
+from pylog_jobs.config_list import find_configs, labels_of_target, split_configs
+from pylog_jobs.error_text import describe
+from pylog_jobs.exit_status import DONE, status_of
 from pylog_jobs.incremental import last_run, next_piece
-from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP, read_ingest_config
+from pylog_jobs.ingest_config import AVAILABLE_NOW, BATCH, FAIL, INTERVAL, SKIP, read_ingest_config
 from pylog_jobs.job import (
-    DONE,
     Job,
     JobFailedError,
     Outcome,
     UsageError,
-    describe,
     end_process,
+    labels_of,
     say_in_ui,
-    status_of,
 )
 from pylog_jobs.job_report import dataset_of
 from pylog_jobs.record_frame import MissingInputError, read_source, to_records
@@ -71,7 +72,14 @@ class IngestParameters:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this job."""
-    parser.add_argument("--config", metavar="FILE", required=True, help="a TOML file")
+    parser.add_argument(
+        "--config",
+        metavar="PATH",
+        nargs="+",
+        action="extend",
+        required=True,
+        help="a TOML file, or several, or a folder of them: one run after the other",
+    )
     add_window_arguments(parser)
     parser.add_argument(
         "--full",
@@ -85,9 +93,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> IngestParameters:
     """Return the parameters, checked as far as that can be done without Spark."""
-    file = ConfigFile(arguments.config, arguments.secrets)
+    [(name, path)] = find_configs(arguments.config).items()
+    labels = labels_of(arguments)
+    labels["name"] = name
+    file = ConfigFile(path, arguments.secrets)
+    labels.update(labels_of_target(file, {}))
     windows = windows_of(arguments)
+    labels.update(labels_of_target(file, windows[0].values()))
     configs = [read_ingest_config(file, each) for each in windows]
+    if configs[0].trigger.kind == INTERVAL and not getattr(arguments, "is_alone", True):
+        raise UsageError(
+            f'{path}: [trigger]: kind = "{INTERVAL}" never ends, and other configurations would '
+            f'wait for it; run it by itself, or give kind = "{AVAILABLE_NOW}"'
+        )
     if arguments.backfill is not None:
         _check_backfill(configs)
     for config in configs:
@@ -445,7 +463,7 @@ class StreamIngest:
             )
 
 
-JOB = Job("ingest", __doc__, add_arguments, prepare, run)
+JOB = Job("ingest", __doc__, add_arguments, prepare, run, split_configs)
 
 if __name__ == "__main__":
     end_process(JOB.main())
