@@ -6,11 +6,10 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog_jobs import clock
 from pylog_jobs.incremental import last_run
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
-from pylog_jobs.run_window import LAST, RunWindow, instant_text, windows_of
+from pylog_jobs.run_window import LAST, RunWindow, instant_text
 from pylog_jobs.target import check_directory
 
 if TYPE_CHECKING:
@@ -29,9 +28,11 @@ class ChosenWindows(NamedTuple):
     waiting: tuple[RunWindow, ...] = ()
 
 
-def choose_windows(file: ConfigFile, arguments: argparse.Namespace) -> ChosenWindows:
+def choose_windows(
+    file: ConfigFile, windows: list[RunWindow], arguments: argparse.Namespace
+) -> ChosenWindows:
     """Return what the arguments ask for; an error if it cannot run, or must not."""
-    configs = [read_ingest_config(file, each) for each in windows_of(arguments, clock.now())]
+    configs = [read_ingest_config(file, each) for each in windows]
     is_backfill = arguments.backfill is not None
     if is_backfill:
         _check_backfill(configs)

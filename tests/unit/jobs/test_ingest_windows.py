@@ -14,6 +14,7 @@ from pylog_jobs import clock, ingest
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_windows import choose_windows
 from pylog_jobs.job import UsageError
+from pylog_jobs.run_window import windows_of
 from pylog_jobs.secret_values import SecretValues
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def choose(folder: Path, text: str, *arguments: str) -> ChosenWindows:
     ingest.add_arguments(parser)
     secrets = argparse.Namespace(secrets=SecretValues())
     given = parser.parse_args(["--config", str(path), *arguments], secrets)
-    return choose_windows(ConfigFile(given.config, given.secrets), given)
+    windows = windows_of(given, clock.now())
+    return choose_windows(ConfigFile(str(path), given.secrets), windows, given)
 
 
 def commit(folder: Path, text: str, *arguments: str) -> None:
