@@ -376,8 +376,9 @@ class _NextRows:
         last = self._last
         if last is None or not has_gone_back(last, newest):
             return None
-        if newest is None:
-            [found] = self._read(self._kind, None).agg(sf.max(self._value())).collect()
+        if newest is None or self._horizon.waits_for is not None:
+            # Of all rows: those that wait for open transactions are there, too.
+            [found] = self._whole.agg(sf.max(self._value())).collect()
             newest = None if found[0] is None else int(found[0])
         if not has_gone_back(last, newest):
             return None

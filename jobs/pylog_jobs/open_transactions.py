@@ -75,6 +75,13 @@ _SESSIONS = (
     "AND backend_type NOT IN ('autovacuum worker', 'walsender')) AS oldest_us, "
     "(SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()) AS prepared"
 )
+# A default may call a sequence that the column does not own.
+_OF_DEFAULT = (
+    "SELECT d.refobjid FROM pg_depend d JOIN pg_attrdef f ON f.oid = d.objid "
+    "JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum "
+    "WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass "
+    "AND f.adrelid = c.oid AND a.attname = '{name}'"
+)
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -164,7 +171,7 @@ class PostgresTransactions:
         except (PySparkException, Py4JJavaError) as error:
             return Horizon(self.source), f"its transactions cannot be looked at ({describe(error)})"
         horizon = horizon._replace(tables=tables)
-        ahead = max(int(about["cache"] or 1), abs(int(about["step"] or 1)))
+        ahead = int(about["ahead"] or 1)
         if ahead > 1:
             return horizon, f"sessions take {ahead} ids ahead, and use them whenever they like"
         return horizon, None
@@ -210,10 +217,10 @@ def _about_table(table: str, column: str) -> str:
     literal, name = (text.strip().replace("'", "''") for text in (table, _bare(column)))
     return (
         "SELECT c.oid::text AS oid, c.relkind::text AS relkind, "  # noqa: S608 - a name
-        "pg_is_in_recovery() AS standby, q.seqcache AS cache, q.seqincrement AS step "
-        "FROM pg_class c LEFT JOIN pg_sequence q ON q.seqrelid = "
+        "pg_is_in_recovery() AS standby, (SELECT max(greatest(seqcache, abs(seqincrement))) "
+        f"FROM pg_sequence WHERE seqrelid IN ({_OF_DEFAULT.format(name=name)}) OR seqrelid = "
         f"CASE WHEN c.relkind IN ('r', 'p') THEN pg_get_serial_sequence('{literal}', '{name}')"
-        f"::regclass END WHERE c.oid = to_regclass('{literal}')"
+        f"::regclass END) AS ahead FROM pg_class c WHERE c.oid = to_regclass('{literal}')"
     )
 
 

@@ -270,8 +270,9 @@ class _IcebergTable:
                 f"{describe(error)}; {HOW_TO_START_OVER}"
             ) from error
         kind, *rest = _ICEBERG_COLUMNS
+        # A filter on the column itself would be pushed down, to where Iceberg does not know it.
         inserted, deleted = (
-            rows.where(sf.col(kind) == word).drop(kind) for word in ("INSERT", "DELETE")
+            rows.where(sf.upper(kind) == word).drop(kind) for word in ("INSERT", "DELETE")
         )
         return inserted.exceptAll(deleted).drop(*rest)
 

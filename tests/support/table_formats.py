@@ -23,10 +23,11 @@ PACKAGES = (
 _BUILD = Path(__file__).parents[2] / "build" / "tables"
 
 
-def table_variables(folder: Path) -> Mapping[str, str]:
+def table_variables(folder: Path, *more_jars: Path) -> Mapping[str, str]:
     """Return the environment of a driver that has both; catalog ``lake`` is Iceberg's."""
     settings = {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
@@ -34,5 +35,5 @@ def table_variables(folder: Path) -> Mapping[str, str]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
-    jars = ",".join(map(str, fetch_jars(",".join(PACKAGES), _BUILD)))
+    jars = ",".join(map(str, (*fetch_jars(",".join(PACKAGES), _BUILD), *more_jars)))
     return {"PYSPARK_SUBMIT_ARGS": f"--jars {jars} {confs} pyspark-shell"}
