@@ -13,7 +13,8 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType
 
-from pylog_jobs.job import CheckFailedError, UsageError, describe
+from pylog_jobs.error_text import describe
+from pylog_jobs.job import CheckFailedError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pylog
-from pylog_jobs.job import DONE, FINDINGS, Outcome, topics_of
+from pylog_jobs.exit_status import DONE, FINDINGS
+from pylog_jobs.job import Outcome, labels_of, topics_of
 
 if TYPE_CHECKING:
     import argparse
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) ->
 
 def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the arguments mean, as arguments of the library."""
+    labels_of(arguments)["directory"] = arguments.directory
     parameters = {name: getattr(arguments, name) for name in _AS_GIVEN}
     parameters["topics"] = topics_of(arguments.topic)
     path, now = arguments.server_properties, arguments.now

@@ -25,6 +25,8 @@ from pyspark.sql import functions as sf
 
 import pylog
 from pylog.errors import LogStorageError
+from pylog_jobs.error_text import describe
+from pylog_jobs.exit_status import DONE, FINDINGS
 from pylog_jobs.export_output import (
     DEFAULT_PARTITION_BY,
     DamagedPartition,
@@ -36,16 +38,7 @@ from pylog_jobs.export_output import (
     write_hand_over,
 )
 from pylog_jobs.export_tables import END_US, FIRST_US, DeltaOutput, IcebergOutput
-from pylog_jobs.job import (
-    DONE,
-    FINDINGS,
-    Job,
-    Outcome,
-    UsageError,
-    describe,
-    end_process,
-    topics_of,
-)
+from pylog_jobs.job import Job, Outcome, UsageError, end_process, labels_of, topics_of
 from pylog_jobs.record_files import CSV, JSONL, PARQUET, RecordFiles
 from pylog_jobs.stop_request import StopRequest
 from pyspark_pylog.batch_reader import ADVICE_ON_TIMES
@@ -256,6 +249,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> ExportParameters:
     """Return the parameters, after a look at the directory and the output."""
+    labels_of(arguments)["name"] = arguments.output
     paths = tuple(pylog.jobs.absolute_location(each) for each in arguments.paths)
     is_of_lines = arguments.format in (CSV, JSONL)
     if arguments.compression and is_of_lines:

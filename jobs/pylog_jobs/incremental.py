@@ -30,8 +30,9 @@ from pylog_jobs.bookmark import (
     BookmarkError,
 )
 from pylog_jobs.config_file import placeholders_of, replace_placeholders
+from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import Microseconds
-from pylog_jobs.job import UsageError, describe, say_in_ui
+from pylog_jobs.job import UsageError, say_in_ui
 from pylog_jobs.left_out import LeftOut, count_left_out
 from pylog_jobs.open_transactions import Horizon, PostgresTransactions, is_jdbc
 from pylog_jobs.position import (
@@ -114,7 +115,7 @@ class LastRun:
 
 def last_run(config: IngestConfig, *, is_full: bool) -> LastRun:
     """Return the newest run of the job; one that starts over has a number and no bookmark."""
-    newest = config.target.write_job().newest_run()
+    newest = config.target.write_job().newest_run(with_bookmark=not is_full)
     if newest is None:
         return LastRun()
     if is_full:

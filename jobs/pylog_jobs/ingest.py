@@ -18,28 +18,29 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 import pylog
+from pylog_jobs import clock
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
+from pylog_jobs.config_list import find_configs, labels_of_target, split_configs
+from pylog_jobs.error_text import describe
+from pylog_jobs.exit_status import DONE, FINDINGS, status_of
 from pylog_jobs.incremental import last_run, look_at
-from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP
+from pylog_jobs.ingest_config import AVAILABLE_NOW, BATCH, FAIL, INTERVAL, SKIP
 from pylog_jobs.ingest_windows import choose_windows
 from pylog_jobs.job import (
-    DONE,
-    FINDINGS,
     Job,
     JobFailedError,
     Outcome,
     UsageError,
-    describe,
     end_process,
+    labels_of,
     say_in_ui,
-    status_of,
 )
 from pylog_jobs.job_report import dataset_of
 from pylog_jobs.read_range import next_bookmark
 from pylog_jobs.record_frame import MissingInputError, read_source, to_records
 from pylog_jobs.record_write import RecordWrite
-from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text
+from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text, windows_of
 from pylog_jobs.stop_request import StoppedError, StopRequest
 
 if TYPE_CHECKING:
@@ -76,7 +77,14 @@ class IngestParameters:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this job."""
-    parser.add_argument("--config", metavar="FILE", required=True, help="a TOML file")
+    parser.add_argument(
+        "--config",
+        metavar="PATH",
+        nargs="+",
+        action="extend",
+        required=True,
+        help="a TOML file, or several, or a folder of them: one run after the other",
+    )
     add_window_arguments(parser)
     parser.add_argument(
         "--full",
@@ -97,13 +105,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(arguments: argparse.Namespace) -> IngestParameters:
     """Return the parameters, checked as far as that can be done without Spark."""
-    chosen = choose_windows(ConfigFile(arguments.config, arguments.secrets), arguments)
-    if arguments.after_version is not None:
-        incremental = chosen.configs[0].incremental
-        if incremental is None or not incremental.is_by_version or arguments.full:
-            raise UsageError("--after-version belongs to an ingest from versions of a table")
+    [(name, path)] = find_configs(arguments.config).items()
+    labels = labels_of(arguments)
+    labels["name"] = name
+    file = ConfigFile(path, arguments.secrets)
+    labels.update(labels_of_target(file, {}))
+    windows = windows_of(arguments, clock.now())
+    labels.update(labels_of_target(file, windows[0].values()))
+    chosen = choose_windows(file, windows, arguments)
+    first = chosen.configs[0]
+    if first.trigger.kind == INTERVAL and not getattr(arguments, "is_alone", True):
+        raise UsageError(
+            f'{path}: [trigger]: kind = "{INTERVAL}" never ends, and other configurations would '
+            f'wait for it; run it by itself, or give kind = "{AVAILABLE_NOW}"'
+        )
+    if arguments.after_version is not None and (
+        first.incremental is None or not first.incremental.is_by_version or arguments.full
+    ):
+        raise UsageError("--after-version belongs to an ingest from versions of a table")
     return IngestParameters(
-        config=chosen.configs[0],
+        config=first,
         is_dry_run=arguments.dry_run,
         is_full=arguments.full,
         after_version=arguments.after_version,
@@ -455,7 +476,7 @@ class StreamIngest:
             )
 
 
-JOB = Job("ingest", __doc__, add_arguments, prepare, run)
+JOB = Job("ingest", __doc__, add_arguments, prepare, run, split_configs)
 
 if __name__ == "__main__":
     end_process(JOB.main())

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import zoneinfo
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pylog
@@ -31,8 +31,8 @@ from pylog_jobs.secret_values import (
     options_without_credentials,
     without_credentials,
 )
-from pylog_jobs.sql_text import UNKNOWN, dialect_of_url
-from pylog_jobs.target_checks import check_target, check_topic_of_record
+from pylog_jobs.sql_text import UNKNOWN, dialect_of_url, literal_value
+from pylog_jobs.target import Target, check_target, check_topic
 from pylog_jobs.window_job_id import window_job_id
 
 if TYPE_CHECKING:
@@ -49,15 +49,10 @@ ON_CHANGE = (FAIL, SKIP, READ)
 DELTA, ICEBERG = VERSIONED_FORMATS = ("delta", "iceberg")
 
 _DISTANCE = re.compile(r"(\d+) ?(s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)")
-_CODECS = tuple(codec.label for codec in pylog.CompressionType)
 
 
 def _choice(*known: str) -> Callable[[ConfigTable, str], str | None]:
     return lambda table, key: table.choice(key, known)
-
-
-def _positive(table: ConfigTable, key: str) -> int | None:
-    return table.integer(key, at_least=1)
 
 
 def _count(table: ConfigTable, key: str) -> int | None:
@@ -66,11 +61,6 @@ def _count(table: ConfigTable, key: str) -> int | None:
 
 def _headers(table: ConfigTable, key: str) -> str | Mapping[str, str] | None:
     return table.options(key) if table.is_table(key) else table.text(key)
-
-
-def _location(table: ConfigTable, key: str) -> str:
-    text = table.required_text(key)
-    return table.checked(lambda: str(pylog.jobs.absolute_location(text)), key)
 
 
 def _zone(table: ConfigTable, key: str) -> str | None:
@@ -129,62 +119,6 @@ class RecordExpressions:
     timestamp: str | None = config_key(ConfigTable.text)
     topic: str | None = config_key(ConfigTable.text)
     partition: str | None = config_key(ConfigTable.text)
-
-
-_NO_OPTIONS = frozenset({"directory", "properties", "ambiguous_job_id"})
-"""What is no option of ``format("pylog")``, or not under its own name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The log directory, and how it is written."""
-
-    directory: str = config_key(_location)
-    topic: str | None = config_key(ConfigTable.text)
-    partitions: int | None = config_key(_positive)
-    create_topic: bool | None = config_key(ConfigTable.boolean)
-    partitioner: str | None = config_key(ConfigTable.text)
-    compression: str | None = config_key(_choice(*_CODECS))
-    level: int | None = config_key(ConfigTable.integer)
-    batch_size_bytes: int | None = config_key(_positive)
-    commit_timeout: str | None = config_key(ConfigTable.duration)
-    recover_as_broker: bool | None = config_key(ConfigTable.boolean)
-    internal_topics: bool | None = config_key(ConfigTable.boolean)
-    properties: Mapping[str, str] = config_key(ConfigTable.options, {})
-    job_id: str | None = config_key(ConfigTable.text)
-    fingerprint: str | None = None  # of a batch with a job id
-    ambiguous_job_id: str | None = None  # what another window would have had before, too
-
-    def write_options(self) -> dict[str, str]:
-        """Return the options of ``format("pylog")``."""
-        other_names = {
-            "partitions": "numPartitions",
-            "fingerprint": "jobFingerprint",
-            "internal_topics": "writeInternalTopics",
-        }
-        options = {
-            other_names.get(each.name, pylog.jobs.json_name(each.name)): str(value)
-            for each in fields(self)
-            if each.name not in _NO_OPTIONS and (value := getattr(self, each.name)) is not None
-        }
-        return options | {f"topic.{name}": value for name, value in self.properties.items()}
-
-    def write_job(self) -> pylog.jobs.WriteJob:
-        """Return the library's write job of this target; `ValueError` if a value is impossible."""
-        optional: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("partitions", "partitioner", "compression", "level", "batch_size_bytes")
-        }
-        return pylog.jobs.WriteJob(
-            self.directory,
-            job_id=self.job_id or "unnamed",
-            topic=self.topic,
-            config=dict(self.properties),
-            fingerprint=self.fingerprint,
-            creates_similar_topic=bool(self.create_topic),
-            writes_internal_topics=bool(self.internal_topics),
-            **{name: value for name, value in optional.items() if value is not None},
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -415,7 +349,8 @@ def _check_record(table: ConfigTable, record: RecordExpressions, target: Target)
         raise table.error("topic", "is missing, and so is topic of [target]; give one of them")
     if record.topic is not None and target.topic is not None:
         raise table.error("topic", "is given, and topic of [target], too; give one of them")
-    check_topic_of_record(table, record, target)
+    if record.topic is not None and (name := literal_value(record.topic)) is not None:
+        check_topic(table, target, name)
     if record.avro_schema is not None:
         table.checked(lambda: json.loads(str(record.avro_schema)), "avro_schema is not JSON")
 

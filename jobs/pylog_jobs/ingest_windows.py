@@ -6,12 +6,11 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog_jobs import clock
 from pylog_jobs.incremental import last_run
 from pylog_jobs.ingest_config import read_ingest_config
 from pylog_jobs.job import UsageError
-from pylog_jobs.run_window import LAST, RunWindow, instant_text, windows_of
-from pylog_jobs.target_checks import check_places
+from pylog_jobs.run_window import LAST, RunWindow, instant_text
+from pylog_jobs.target import check_directory
 
 if TYPE_CHECKING:
     import argparse
@@ -29,47 +28,50 @@ class ChosenWindows(NamedTuple):
     waiting: tuple[RunWindow, ...] = ()
 
 
-def choose_windows(file: ConfigFile, arguments: argparse.Namespace) -> ChosenWindows:
+def choose_windows(
+    file: ConfigFile, windows: list[RunWindow], arguments: argparse.Namespace
+) -> ChosenWindows:
     """Return what the arguments ask for; an error if it cannot run, or must not."""
-    configs = [read_ingest_config(file, each) for each in windows_of(arguments, clock.now())]
+    configs = [read_ingest_config(file, each) for each in windows]
     is_backfill = arguments.backfill is not None
     if is_backfill:
         _check_backfill(configs)
     elif (arguments.date or arguments.start) and not configs[0].uses_window:
         _LOGGER.warning("no window stands in %s: --date and --start change nothing", file.path)
-    over = [each for each in configs if not _is_open(each)]
-    if len(over) < len(configs) and not arguments.dry_run:
-        if arguments.allow_open_window:
-            _LOGGER.warning("%s; it is committed for good", _loss_of(configs[len(over)]))
-        elif not over:
-            raise UsageError(
-                f"{_loss_of(configs[0])}. It can run from {instant_text(configs[0].window.end)}; "
-                "--allow-open-window runs it now, and commits it for good"
-            )
-    if arguments.dry_run or arguments.allow_open_window:
-        over = configs
-    waiting = tuple(each.window for each in configs[len(over) :])
-    if waiting:
-        _LOGGER.info("%d windows are not over, and can run from %s", len(waiting), _times(waiting))
+    chosen = configs
+    if not arguments.dry_run:  # which commits nothing
+        chosen = _allowed(configs, allows_open=arguments.allow_open_window)
+    waiting = tuple(each.window for each in configs[len(chosen) :])
     if is_backfill and arguments.backfill.startswith(LAST):
-        over = _missing_and_newest(over)
-    check_places(over[0])
-    for config in over:
+        chosen = _missing_and_newest(chosen)
+    _check_directories(chosen[0])
+    for config in chosen:
         _check_against_ledger(config, is_full=arguments.full)
-    return ChosenWindows(over, waiting)
+    return ChosenWindows(chosen, waiting)
 
 
-def _times(windows: tuple[RunWindow, ...]) -> str:
-    ends = [instant_text(each.end) for each in windows]
-    return ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
+def _allowed(configs: list[IngestConfig], *, allows_open: bool) -> list[IngestConfig]:
+    """Return the configurations whose windows are over, or may be open."""
+    over = [each for each in configs if not (each.uses_window and each.window.is_open)]
+    if len(over) == len(configs):
+        return configs
+    first = configs[len(over)].window
+    loss = f"window {first} is not over, and rows that come later would never be read"
+    if allows_open:
+        _LOGGER.warning("%s; it is committed for good", loss)
+        return configs
+    can_run = f"can run from {instant_text(first.end)}"
+    if not over:
+        msg = f"{loss}. It {can_run}; --allow-open-window runs it now, and commits it for good"
+        raise UsageError(msg)
+    _LOGGER.info("%d windows are not over; the first %s", len(configs) - len(over), can_run)
+    return over
 
 
-def _is_open(config: IngestConfig) -> bool:
-    return config.uses_window and config.window.is_open
-
-
-def _loss_of(config: IngestConfig) -> str:
-    return f"window {config.window} is not over, and rows that come later would never be read"
+def _check_directories(config: IngestConfig) -> None:
+    check_directory("[target]: directory", config.target.directory)
+    if config.trigger.checkpoint is not None:
+        check_directory("[trigger]: checkpoint", config.trigger.checkpoint)
 
 
 def _missing_and_newest(configs: list[IngestConfig]) -> list[IngestConfig]:

@@ -5,18 +5,10 @@ output gets one line, the summary, also when the job fails. Everything for peopl
 error, one line each: ``2026-11-22T03:15:02Z INFO export: run 7 is published``. (``spark-submit``
 makes one stream of both, which ends with the summary.)
 
-Exit statuses are the same for every job, and those of the command line where both have one:
-
-====  ============================================================================================
-0     what was asked was done; also if there was nothing new to do
-1     ``verify``, ``export``, ``retention``, ``compact``: something is wrong with a log
-2     wrong usage or configuration, or a path that cannot be read or holds no log: another attempt
-      would end in the same way
-3     the job failed: another attempt may succeed
-4     ``ingest``: a check of the rows failed, and nothing was published
-130   stopped by Ctrl-C
-143   stopped by SIGTERM
-====  ============================================================================================
+A process may have several runs, such as one for each configuration of ``ingest``: all are checked
+before Spark starts, then they follow each other in one Spark application, each in a session of its
+own and with a summary of its own. One that fails stops no other one; a signal stops all that
+remain. The process ends with the status of the first run that failed, or with the signal's.
 """
 
 from __future__ import annotations
@@ -34,18 +26,22 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
-
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 import pylog
 from pylog.errors import LogStorageError
-from pylog_jobs.java_home import JavaNotFoundError
-from pylog_jobs.job_report import Lineage, write_metrics
+from pylog_jobs.error_text import describe
+from pylog_jobs.exit_status import (
+    DONE,
+    OF_SIGNALS,
+    STATUS_NAMES,
+    STOPPED_NAME,
+    UNUSABLE,
+    status_of,
+)
+from pylog_jobs.job_report import Lineage, metrics_path, write_metrics
 from pylog_jobs.secret_values import SecretValues
-from pylog_jobs.session import spark_session
+from pylog_jobs.session import separate_session, spark_session
 from pylog_jobs.stop_request import StoppableWork, StoppedError
 
 if TYPE_CHECKING:
@@ -55,30 +51,9 @@ if TYPE_CHECKING:
 
     from pylog_jobs.stop_request import StopRequest
 
-DONE = 0
-FINDINGS = 1
-UNUSABLE = 2
-FAILED = 3
-REJECTED = 4
-OF_SIGNALS = 128
-"""Added to a signal's number: what a shell reports of a program that the signal ended."""
-STATUS_NAMES = {
-    DONE: "done",
-    FINDINGS: "findings",
-    UNUSABLE: "unusable",
-    FAILED: "failed",
-    REJECTED: "rejected",
-}
-"""What key ``status`` of a summary says."""
-STOPPED_NAME = "stopped"
-"""The same for a job that a signal ended."""
-
 _MOST_OF_DESCRIPTION = 200
-_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+[.;]?.*$", re.DOTALL)
-_STACK = re.compile(r"\n+(?:\s+at |Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
-_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
-_TRACEBACK = "Traceback (most recent call last)"
-_AT_COMMIT = "Failed to commit or abort Python data source"
+_ALONE = ""
+"""The name of a run without a name."""
 
 _OURS = ("pylog_jobs", "pylog", "pyspark_pylog")
 # Control characters, separators of lines and what reorders text, as in names of files and topics.
@@ -94,48 +69,12 @@ def _printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def is_of_analysis(error: BaseException) -> bool:
-    """Whether Spark refused what it was asked to do, before it did anything.
-
-    What fails at a commit, such as a lock that somebody else holds, has the same class in Spark.
-    """
-    is_one = isinstance(error, (AnalysisException, ParseException))
-    return is_one and _AT_COMMIT not in str(error)
-
-
-def describe(error: BaseException) -> str:
-    """Return what is wrong, in one line."""
-    if isinstance(error, PySparkException):
-        text = str(error)
-        if isinstance(error, (AnalysisException, ParseException)) and _TRACEBACK not in text:
-            # The text, and then where in the SQL it is, and a whole plan.
-            return _SQLSTATE.sub("", text).strip().splitlines()[0]
-        return _of_spark(text)
-    if isinstance(error, Py4JJavaError):
-        return _of_spark(str(error.java_exception))
-    if isinstance(error, (Py4JError, ConnectionError, EOFError)):
-        return f"Spark's JVM does not answer any more; its last lines may say why ({error})"
-    if isinstance(error, OSError) and error.strerror:
-        about = "" if error.filename is None else f"{error.filename}: "
-        return f"{about}{error.strerror}"
-    return str(error) or type(error).__name__
-
-
-def _of_spark(text: str) -> str:
-    """Return the line that says why: a worker's traceback ends with it."""
-    if _TRACEBACK in text:
-        traceback = _STACK.sub("", text[text.rindex(_TRACEBACK) :])
-        return _SQLSTATE.sub("", traceback).strip().splitlines()[-1]
-    causes = _CAUSE.findall(text)
-    line = causes[-1] if causes else _STACK.sub("", text).strip().splitlines()[0]
-    return _SQLSTATE.sub("", line).strip()
-
-
 @contextmanager
-def logging_of(job: str, secrets: SecretValues) -> Iterator[None]:
+def logging_of(job: str, secrets: SecretValues) -> Iterator[JobLines]:
     """Have what the job, the library and the data source log written to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine(job, secrets))
+    lines = JobLines(job, secrets)
+    handler.setFormatter(lines)
     levels = {}
     for name in _OURS:
         logger = logging.getLogger(name)
@@ -143,26 +82,31 @@ def logging_of(job: str, secrets: SecretValues) -> Iterator[None]:
         logger.setLevel(logging.INFO)
         logger.addHandler(handler)
     try:
-        yield
+        yield lines
     finally:
         for logger, level in levels.items():
             logger.setLevel(level)
             logger.removeHandler(handler)
 
 
-class _OneLine(logging.Formatter):
+class JobLines(logging.Formatter):
     """Formats a record as one line, in UTC, whatever its text holds."""
 
     converter = staticmethod(time.gmtime)
 
     def __init__(self, job: str, secrets: SecretValues) -> None:
-        self._secrets = secrets
+        self.change(job, secrets)
         super().__init__(
-            f"%(asctime)s %(levelname)s {job}: %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"
+            "%(asctime)s %(levelname)s %(job)s: %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"
         )
+
+    def change(self, job: str, secrets: SecretValues) -> None:
+        """Have the next lines be of another run."""
+        self._job, self._secrets = job, secrets
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; a traceback, of ``--debug`` alone, follows it."""
+        record.job = self._job
         text = self._secrets.hide(record.getMessage())
         record.message = _printable(text)
         record.asctime = self.formatTime(record, self.datefmt)
@@ -201,10 +145,10 @@ class _Reports:
 
     def begin(self, job: str, arguments: argparse.Namespace) -> None:
         """Check where to, and say that the run has begun."""
-        path = arguments.metrics_file
-        if path is not None and not Path(path).absolute().parent.is_dir():
-            raise UsageError(f"--metrics-file {path}: there is no such folder")
-        self.metrics_file = path
+        if arguments.metrics_file is not None:
+            self.metrics_file = metrics_path(
+                arguments.metrics_file, job, arguments.name, is_alone=arguments.is_alone
+            )
         if arguments.lineage is not None:
             self.lineage = Lineage(arguments.lineage, job)
             self.lineage.start()
@@ -220,13 +164,63 @@ class _Reports:
             self.lineage.end(summary, reads)
 
 
+class _Run(Generic[_P]):
+    """One run of a job: what it is to do, how it ended, and what is told of it."""
+
+    parameters: _P
+
+    def __init__(self, job: str, *, is_debug: bool) -> None:
+        self.secrets, self.reports = SecretValues(), _Reports()
+        self.labels: dict[str, object] = {}
+        self.title = self._job = job
+        self._is_debug = is_debug
+        self.outcome: Outcome | None = None
+        self.is_told = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Count time from now."""
+        self._began, self._clock = dt.datetime.now(dt.UTC), time.monotonic()
+
+    def fail(self, error: Exception, status: int) -> None:
+        """End with an error, which becomes one line."""
+        text = describe(error)
+        _LOGGER.error("%s", text, exc_info=error if self._is_debug else None)
+        self.outcome = Outcome(status, {"error": text})
+
+    def tell(self) -> None:
+        """Tell once how it ended."""
+        if self.outcome is None or self.is_told:
+            return
+        self.is_told = True
+        summary: dict[str, Any] = {
+            "schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION,
+            "job": self._job,
+            "status": STATUS_NAMES.get(self.outcome.status, STOPPED_NAME),
+            "exitStatus": self.outcome.status,
+            "started": f"{self._began:%Y-%m-%dT%H:%M:%SZ}",
+            "seconds": round(time.monotonic() - self._clock, 3),
+            **self.secrets.hide({**self.labels, **self.outcome.summary}),
+        }
+        self.reports.end(summary, self.secrets.hide(self.outcome.reads))
+        sys.stdout.write(json.dumps(summary) + "\n")
+        sys.stdout.flush()
+
+
+def labels_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return what every summary of a run has, also if it fails; ``prepare`` may add to it."""
+    labels: dict[str, object] = vars(arguments).setdefault("labels", {})
+    return labels
+
+
 @dataclass(frozen=True, slots=True)
 class Job(Generic[_P]):
     """One job: how it is called and what it does.
 
     ``prepare`` returns what the arguments mean, checked as far as that is possible without Spark:
-    its ``ValueError``, ``OverflowError``, ``OSError`` or `LogStorageError` is exit status 2, its
-    `JobFailedError` 3. ``run`` does the work, and first checks what only Spark can check.
+    what it raises is exit status 2, unless the table in `pylog_jobs.exit_status` says 3. ``run``
+    does the work, and first checks what only Spark can check. ``split`` returns the arguments of
+    each run by its name; without it, there is one run.
     """
 
     name: str
@@ -234,55 +228,58 @@ class Job(Generic[_P]):
     add_arguments: Callable[[argparse.ArgumentParser], None]
     prepare: Callable[[argparse.Namespace], _P]
     run: Callable[[SparkSession, _P, StopRequest], Outcome]
+    split: Callable[[argparse.Namespace], Mapping[str, argparse.Namespace]] | None = None
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job with arguments, by default those of the process; return the exit status."""
         given = sys.argv[1:] if arguments is None else list(arguments)
-        began = dt.datetime.now(dt.UTC)
-        clock = time.monotonic()
-        is_debug = "--debug" in given
-        secrets, reports = SecretValues(), _Reports()
-        with logging_of(self.name, secrets):
-            outcome = self._outcome(given, secrets, reports, is_debug=is_debug)
-            summary: dict[str, Any] = {
-                "schemaVersion": pylog.jobs.JSON_SCHEMA_VERSION,
-                "job": self.name,
-                "status": STATUS_NAMES.get(outcome.status, STOPPED_NAME),
-                "exitStatus": outcome.status,
-                "started": f"{began:%Y-%m-%dT%H:%M:%SZ}",
-                "seconds": round(time.monotonic() - clock, 3),
-                **secrets.hide(dict(outcome.summary)),
-            }
-            reports.end(summary, secrets.hide(outcome.reads))
-        sys.stdout.write(json.dumps(summary) + "\n")
-        sys.stdout.flush()
-        return outcome.status
+        first: _Run[_P] = _Run(self.name, is_debug="--debug" in given)
+        with logging_of(self.name, first.secrets) as lines:
+            runs = self._prepared(given, first, lines)
+            work = StoppableWork(lambda stop: self._work(runs, given, lines, stop))
+            try:
+                if any(each.outcome is None for each in runs):
+                    work.run()
+            except Exception as error:  # noqa: BLE001 - the last place to withhold a traceback
+                for each in runs:
+                    if each.outcome is None:
+                        lines.change(each.title, each.secrets)
+                        each.fail(error, status_of(error))
+            for each in runs:
+                each.tell()
+        failed = [each.outcome.status for each in runs if each.outcome and each.outcome.status]
+        return next((each for each in failed if each > OF_SIGNALS), [*failed, DONE][0])
 
-    def _outcome(
-        self, arguments: list[str], secrets: SecretValues, reports: _Reports, *, is_debug: bool
-    ) -> Outcome:
-        """Return the outcome; every error becomes one, with a log line."""
+    def _prepared(self, given: list[str], first: _Run[_P], lines: JobLines) -> list[_Run[_P]]:
+        """Return the runs, each checked; one that is no good has its outcome already."""
+        runs = [first]
         try:
-            parsed = self._parser().parse_args(arguments, argparse.Namespace(secrets=secrets))
-            reports.begin(self.name, parsed)
-            parameters = self.prepare(parsed)
-        except (ValueError, OverflowError, LogStorageError, OSError) as error:
-            return self._failure(error, UNUSABLE, is_debug=is_debug)
-        except JobFailedError as error:
-            return self._failure(error, FAILED, is_debug=is_debug)
+            parsed = self._parser().parse_args(given, argparse.Namespace(secrets=first.secrets))
+            each_of = {_ALONE: parsed} if self.split is None else self.split(parsed)
+            runs += [_Run(self.name, is_debug=parsed.debug) for _ in list(each_of)[1:]]
+            for run, (name, of_run) in zip(runs, each_of.items(), strict=True):
+                is_alone = len(runs) == 1
+                run.title = self.name if is_alone else f"{self.name}: {name}"
+                lines.change(run.title, run.secrets)
+                vars(of_run).update(secrets=run.secrets, labels=run.labels)
+                vars(of_run).update(name=name, is_alone=is_alone)
+                self._prepare(run, of_run)
+        except ValueError as error:
+            first.fail(error, UNUSABLE)
         except KeyboardInterrupt:
             stopped = StoppedError(signal.SIGINT)
-            return self._failure(stopped, status_of(stopped), is_debug=is_debug)
-        try:
-            work = StoppableWork(lambda stop: self._run(parameters, stop, arguments, secrets))
-            return work.run()
-        except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
-            return self._failure(error, status_of(error), is_debug=is_debug)
+            for run in runs:
+                run.fail(stopped, status_of(stopped))
+        return runs
 
-    def _failure(self, error: Exception, status: int, *, is_debug: bool) -> Outcome:
-        text = describe(error)
-        _LOGGER.error("%s", text, exc_info=error if is_debug else None)
-        return Outcome(status, {"error": text})
+    def _prepare(self, run: _Run[_P], arguments: argparse.Namespace) -> None:
+        try:
+            if arguments.name:
+                run.labels["name"] = arguments.name
+            run.reports.begin(self.name, arguments)
+            run.parameters = self.prepare(arguments)
+        except (ValueError, OverflowError, LogStorageError, OSError, JobFailedError) as error:
+            run.fail(error, status_of(error, otherwise=UNUSABLE))
 
     def _parser(self) -> argparse.ArgumentParser:
         parser = _Parser(
@@ -298,7 +295,8 @@ class Job(Generic[_P]):
         parser.add_argument(
             "--metrics-file",
             metavar="FILE",
-            help="at the end, replace this file by metrics for Prometheus's textfile collector",
+            help="at the end, replace this file by metrics for Prometheus's textfile collector; in "
+            "a folder, a file for each run",
         )
         parser.add_argument(
             "--lineage",
@@ -307,37 +305,53 @@ class Job(Generic[_P]):
         )
         return parser
 
-    def _run(
-        self, parameters: _P, stop: StopRequest, arguments: list[str], secrets: SecretValues
-    ) -> Outcome:
-        spark = spark_session(f"pylog {self.name}", master=None)
-        stop.cancel = spark.sparkContext.cancelAllJobs
+    def _work(
+        self, runs: Sequence[_Run[_P]], given: list[str], lines: JobLines, stop: StopRequest
+    ) -> None:
+        """Run one after the other, and tell of each when it ends."""
+        spark = None
         try:
-            stop.ensure_not_requested()
-            call = secrets.hide(shlex.join([f"pylog {self.name}", *arguments]).replace("'", "", 2))
-            spark.sparkContext.setJobGroup(
-                f"pylog-{self.name}-{uuid.uuid4()}", call[:_MOST_OF_DESCRIPTION]
-            )
-            return self.run(spark, parameters, stop)
+            for run in runs:
+                if run is not runs[0]:
+                    run.begin()
+                lines.change(run.title, run.secrets)
+                try:
+                    if run.outcome is None:
+                        spark = spark or spark_session(f"pylog {self.name}", master=None)
+                        own = spark if len(runs) == 1 else separate_session(spark)
+                        run.outcome = self._turn(own, run, given, stop)
+                except Exception as error:  # noqa: BLE001 - the others go on
+                    self._fail(run, error, stop)
+                if len(runs) > 1:
+                    run.tell()
         finally:
             stop.cancel = None
-            spark.stop()
+            if spark is not None:
+                spark.stop()
+
+    @staticmethod
+    def _fail(run: _Run[_P], error: Exception, stop: StopRequest) -> None:
+        if stop.received is not None:  # what went wrong after that is the signal's doing
+            stopped = StoppedError(stop.received)
+            stopped.__cause__ = error
+            error = stopped
+        run.fail(error, status_of(error))
+
+    def _turn(
+        self, spark: SparkSession, run: _Run[_P], given: list[str], stop: StopRequest
+    ) -> Outcome:
+        stop.cancel = spark.sparkContext.cancelAllJobs
+        stop.ensure_not_requested()
+        call = shlex.join([f"pylog {run.title}", *given]).replace("'", "", 2)
+        spark.sparkContext.setJobGroup(
+            f"pylog-{self.name}-{uuid.uuid4()}", run.secrets.hide(call)[:_MOST_OF_DESCRIPTION]
+        )
+        return self.run(spark, run.parameters, stop)
 
 
 def say_in_ui(spark: SparkSession, text: str) -> None:
     """Have Spark's UI say what the next jobs of this thread are for."""
     spark.sparkContext.setLocalProperty("spark.job.description", text)
-
-
-def status_of(error: Exception) -> int:
-    """Return the exit status of a job whose work ended with ``error``."""
-    if isinstance(error, StoppedError):
-        return OF_SIGNALS + error.signal
-    if isinstance(error, CheckFailedError):
-        return REJECTED
-    if isinstance(error, (UsageError, JavaNotFoundError)) or is_of_analysis(error):
-        return UNUSABLE
-    return FAILED
 
 
 def topics_of(given: Sequence[str] | None) -> tuple[str, ...] | None:

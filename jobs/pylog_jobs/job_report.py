@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PRODUCER = "https://example.org/pyspark-pylog"
 _CAPITAL = re.compile("(?<=[a-z])([A-Z])")
-_LABELS = ("directory", "topic")
+_LABELS = ("name", "directory", "topic")
 _NOT_METRICS = frozenset({"schemaVersion", "started", "seconds", "exitStatus"})
 _LOGGER = logging.getLogger(__name__)
 
@@ -34,6 +34,25 @@ class LineageNotFoundError(ValueError):
 
     def __init__(self) -> None:
         super().__init__("--lineage needs openlineage-python: pip install 'pyspark-pylog[lineage]'")
+
+
+def metrics_path(given: str, job: str, name: str, *, is_alone: bool) -> str:
+    """Return the file for the metrics of a run: in a folder, or where ``{name}`` is, by its name.
+
+    `ValueError`: there is no such folder, or several runs would replace one file.
+    """
+    if Path(given).is_dir():
+        path = Path(given, f"{job}-{name}.prom" if name else f"{job}.prom")
+    elif "{name}" not in given and not is_alone:
+        raise ValueError(
+            f"--metrics-file {given} is one file for several configurations: name a folder that "
+            "exists, or write {name} into the file's name"
+        )
+    else:
+        path = Path(given.replace("{name}", name or job))
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"--metrics-file {given}: there is no such folder")
+    return str(path)
 
 
 def write_metrics(path: str, summary: Mapping[str, Any], ended: dt.datetime) -> None:
@@ -61,9 +80,11 @@ def _metric_lines(summary: Mapping[str, Any], ended: dt.datetime) -> Iterator[st
         "end_timestamp_seconds": ("When the last run ended.", round(ended.timestamp(), 3)),
     }
     for name, value in summary.items():
+        snake, what = _CAPITAL.sub(r"_\1", name).lower(), f"{name} in the summary of the last run."
         if isinstance(value, (bool, int, float)) and name not in _NOT_METRICS:
-            snake = _CAPITAL.sub(r"_\1", name).lower()
-            metrics[snake] = (f"{name} in the summary of the last run.", value)
+            metrics[snake] = (what, value)
+        elif isinstance(value, (list, tuple)):
+            metrics[snake] = (f"Length of {what}", len(value))
     for name, (text, value) in metrics.items():
         whole = f"pylog_job_{name}"
         yield f"# HELP {whole} {text}\n# TYPE {whole} gauge\n"

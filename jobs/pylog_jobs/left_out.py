@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from pylog_jobs.bookmark import A_DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ
-from pylog_jobs.job import describe
+from pylog_jobs.error_text import describe
 from pylog_jobs.open_transactions import PostgresTransactions, is_jdbc, option_of, query_database
 from pylog_jobs.position import literal_of, position_of, position_text
 

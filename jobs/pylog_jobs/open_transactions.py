@@ -31,7 +31,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from pylog_jobs.bookmark import Checkpoint
-from pylog_jobs.job import describe
+from pylog_jobs.error_text import describe
 from pylog_jobs.read_range import settled_before, with_checkpoint
 from pylog_jobs.record_frame import read_source
 

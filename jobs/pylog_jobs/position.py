@@ -31,7 +31,8 @@ from pyspark.sql.types import (
 )
 
 from pylog_jobs.bookmark import A_DATE, DAY_US, INTEGER, TIMESTAMP, TIMESTAMP_NTZ, VERSION
-from pylog_jobs.job import UsageError, describe
+from pylog_jobs.error_text import describe
+from pylog_jobs.job import UsageError
 from pylog_jobs.run_window import instant_text
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import AVRO
-from pylog_jobs.job import JobFailedError, UsageError, describe
+from pylog_jobs.job import JobFailedError, UsageError
 from pyspark_pylog.schemas import is_headers
 
 if TYPE_CHECKING:

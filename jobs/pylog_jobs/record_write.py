@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from pylog.jobs import WriteJob
-    from pylog_jobs.ingest_config import Target
+    from pylog_jobs.target import Target
     from pyspark_pylog.writers import StagedTask
 
 POSITION, DIGEST = "_pylog_position", "_pylog_digest"

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 import pyspark_pylog
 from pylog_jobs.java_home import find_java_home
+from pyspark_pylog.spark_workarounds.worker_python import register_if_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,3 +30,10 @@ def spark_session(
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
     return pyspark_pylog.session(builder)
+
+
+def separate_session(spark: SparkSession) -> SparkSession:
+    """Return a session of the same application with its own settings and temporary views."""
+    own = spark.newSession()
+    register_if_unknown(own)
+    return own

@@ -100,6 +100,14 @@ def dialect_of_url(url: str) -> Dialect:
     return _DIALECTS.get(rest.partition(":")[0].lower(), UNKNOWN) if scheme == "jdbc" else UNKNOWN
 
 
+def literal_value(expression: str) -> str | None:
+    """Return the value of an expression of Spark's that is one literal without escapes."""
+    text = expression.strip()
+    parts = SqlText(text, SPARK).parts
+    is_literal = [(each.kind, each.prefix) for each in parts] == [(LITERAL, "")]
+    return text[1:-1] if is_literal and _SPECIAL.search(text[1:-1]) is None else None
+
+
 class Part(NamedTuple):
     """A part of a text, from ``start`` to ``end`` (exclusive)."""
 

@@ -18,8 +18,9 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import functions as sf
 
 from pylog_jobs.bookmark import VERSION, Bookmark
+from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import DELTA, READ, SKIP
-from pylog_jobs.job import UsageError, describe
+from pylog_jobs.job import UsageError
 from pylog_jobs.position import parse_position
 from pylog_jobs.read_range import ReadRange
 from pylog_jobs.record_frame import (

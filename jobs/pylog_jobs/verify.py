@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs.job import DONE, FINDINGS, Job, Outcome, end_process, topics_of
+from pylog_jobs.exit_status import DONE, FINDINGS
+from pylog_jobs.job import Job, Outcome, end_process, topics_of
 
 if TYPE_CHECKING:
     import argparse

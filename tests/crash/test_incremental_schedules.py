@@ -23,9 +23,9 @@ from pylog_jobs.bookmark import (
     INTEGER,
     Bookmark,
 )
-from pylog_jobs.ingest_config import Target
 from pylog_jobs.read_range import next_bookmark, plan_range, start_after
 from pylog_jobs.record_write import DIGEST, POSITION, RecordWrite
+from pylog_jobs.target import Target
 from tests.kills.stopped_at import Stopped, StoppedAt
 
 if TYPE_CHECKING:

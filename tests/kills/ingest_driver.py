@@ -13,7 +13,7 @@ import sys
 from contextlib import nullcontext
 
 from pylog_jobs import ingest
-from pylog_jobs.job import describe
+from pylog_jobs.error_text import describe
 from pylog_jobs.secret_values import SecretValues
 from pylog_jobs.session import spark_session
 from tests.kills.kill_point import KillPoint

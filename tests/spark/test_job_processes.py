@@ -121,6 +121,39 @@ def test_what_is_wrong_before_spark_starts_costs_no_start_of_spark(tmp_path: Pat
     assert line.endswith(f"ERROR verify: {message}")
 
 
+def test_several_configurations_run_in_one_session_that_hands_nothing_on(tmp_path: Path) -> None:
+    configs, metrics = tmp_path / "conf.d", tmp_path / "metrics"
+    configs.mkdir()
+    metrics.mkdir()
+    target = f'[record]\nvalue = "word"\n[target]\ndirectory = "{tmp_path}/logs"\ntopic = "%s"\n'
+    (tmp_path / "words.txt").write_text("eins\nzwei\n")
+    text = f'[source]\nformat = "text"\nschema = "word STRING"\npath = "{tmp_path}/words.txt"\n'
+    query = 'sql = "SELECT word FROM source"\n'
+    (configs / "1-first.toml").write_text(f"{text}{query}{target % 'first'}")
+    # Which is the view of the first one, if that is still there.
+    (configs / "2-second.toml").write_text(f"[source]\n{query}{target % 'second'}")
+    third = 'sql = "SELECT concat(current_database(), 3) AS word"\n'
+    (configs / "3-third.toml").write_text(f"[source]\n{third}{target % 'third'}")
+    done = run(python("ingest", "--config", configs, "--metrics-file", metrics))
+    assert done.returncode == 3, done.stderr
+    summaries = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["name"], each["exitStatus"], each.get("rows")) for each in summaries] == [
+        ("1-first", 0, 2),
+        ("2-second", 3, None),
+        ("3-third", 0, 1),
+    ]
+    assert "TABLE_OR_VIEW_NOT_FOUND" in summaries[1]["error"]
+    assert [each["topic"] for each in summaries] == ["first", "second", "third"]
+    assert sorted(pylog.open_directory(tmp_path / "logs").topics) == ["first", "third"]
+    assert done.stderr.count("Setting default log level") <= 1
+    lines = log_lines(done.stderr)
+    assert any("INFO ingest: 3-third: wrote 1 rows" in line for line in lines)
+    second = (metrics / "ingest-2-second.prom").read_text()
+    labels = f'name="2-second",directory="{tmp_path}/logs",topic="second"'
+    assert f'pylog_job_exit_status{{job="ingest",{labels}}} 3\n' in second
+    assert len(list(metrics.iterdir())) == 3
+
+
 @pytest.fixture
 def started() -> Iterator[list[subprocess.Popen[str]]]:
     """Give a list of processes that are killed at the end of the test, if they still run."""

@@ -198,6 +198,18 @@ _UINT32_LITTLE = struct.Struct("<I")
 Bytes = bytes | bytearray | memoryview
 
 
+def parse_compression(name: str | CompressionType) -> CompressionType:
+    """Return the codec that ``name`` stands for, in any case."""
+    if isinstance(name, CompressionType):
+        return name
+    for codec in CompressionType:
+        if name.strip().lower() == codec.label:
+            return codec
+    known = ", ".join(codec.label for codec in CompressionType)
+    msg = f"compression {name!r} is not one of {known}"
+    raise ValueError(msg)
+
+
 def ensure_level(codec: CompressionType, level: int | None) -> None:
     """Raise ``ValueError`` unless ``codec`` has that level; None is the default of every codec."""
     if level is None or (codec is CompressionType.GZIP and level == GZIP_DEFAULT_LEVEL):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.errors import InvalidRecordError, LogStorageError
-from pylog.record.compression import ensure_level
+from pylog.record.compression import ensure_level, parse_compression
 from pylog.scheduling.scheduler import SystemClock
 from pylog.writing.partitioner import NamedPartitioner, ensure_integer_key, ensure_known_partitioner
 from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, LineRuns, parse_json_line
-from pylog.writing.topic_writer import TopicDestination, TopicWriter, parse_compression
+from pylog.writing.topic_writer import TopicDestination, TopicWriter
 from pylog.writing.topics import ensure_no_similar_topic, topics_of
 
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ from pylog.log.log_segment import LogContext
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.record.batch_writer import set_base_offsets
+from pylog.record.compression import parse_compression
 from pylog.writing.partitioner import (
     UNASSIGNED,
     PartitionAssignment,
@@ -51,7 +52,7 @@ from pylog.writing.partitioner import (
 )
 from pylog.writing.record_rows import ColumnNames, find_columns
 from pylog.writing.topic_configs import cluster_topic_configs
-from pylog.writing.topic_writer import encoder_for, parse_compression
+from pylog.writing.topic_writer import encoder_for
 from pylog.writing.topics import ensure_no_collision, ensure_no_similar_topic
 
 if TYPE_CHECKING:

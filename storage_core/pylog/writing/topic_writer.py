@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from pylog.writing.partitioner import Partitioner
 
 
-def parse_compression(name: str | CompressionType) -> CompressionType:
-    """Return the codec that ``name`` stands for, in any case."""
-    if isinstance(name, CompressionType):
-        return name
-    for codec in CompressionType:
-        if name.strip().lower() == codec.label:
-            return codec
-    known = ", ".join(codec.label for codec in CompressionType)
-    msg = f"compression {name!r} is not one of {known}"
-    raise ValueError(msg)
-
-
 def encoder_for(
     config: LogConfig, compression: CompressionType, level: int | None, batch_size_bytes: int
 ) -> RecordEncoder:

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.record import compression
-    from pylog.writing import topic_writer
 else:
     compression = LazyModule("pylog.record.compression")
-    topic_writer = LazyModule("pylog.writing.topic_writer")
 
 
 DEFAULT_BATCH_SIZE_BYTES = 16_384
@@ -106,8 +104,7 @@ class JobDescription:
         if self.partitions is not None:
             ensure_possible_count(self.partitions)
         if self.level is not None:
-            codec = topic_writer.parse_compression(self.compression)
-            compression.ensure_level(codec, self.level)
+            compression.ensure_level(compression.parse_compression(self.compression), self.level)
         if self.batch_size_bytes < 1:
             msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
             raise ValueError(msg)

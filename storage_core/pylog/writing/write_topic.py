@@ -14,10 +14,11 @@ from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_manager import ensure_open
 from pylog.log.log_segment import LogContext
+from pylog.record.compression import parse_compression
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.partitioner import ensure_known_partitioner, partitioner_for
 from pylog.writing.record_rows import ColumnNames, batches_of_objects, find_columns
-from pylog.writing.topic_writer import TopicWriter, parse_compression
+from pylog.writing.topic_writer import TopicWriter
 from pylog.writing.topics import (
     add_partition,
     create_topic,

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, SparkRuntimeException
 
 from pylog.errors import CorruptRecordError
-from pylog_jobs.job import CheckFailedError, describe, status_of
+from pylog_jobs.error_text import describe
 
 UNRESOLVED = """\
 [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` \
@@ -49,6 +49,82 @@ Caused by: java.io.IOException: No space left on device
 Driver stacktrace:"""
 
 
+# Lines that Spark and its sources gave; most frames are cut out.
+MALFORMED = """\
+org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file \
+file:///in/a.json.  SQLSTATE: KD001
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(x.scala:1)
+Caused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] \
+Malformed records are detected in record parsing: [null,null].
+Parse Mode: FAILFAST. To process malformed records as null result, try setting the option 'mode' \
+as 'PERMISSIVE'.  SQLSTATE: 22023
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.malformed(x.scala:1)
+\t... 1 more
+Caused by: com.fasterxml.jackson.core.JsonParseException: Unrecognized token 'oops'
+ at [Source: UNKNOWN; line: 1, column: 8]
+\tat com.fasterxml.jackson.core.JsonParser._constructError(JsonParser.java:1)
+\t... 44 more
+"""
+MALFORMED_LINE = (
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/a.json: "
+    "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are detected in record "
+    "parsing: [null,null]. Parse Mode: FAILFAST. To process malformed records as null result, try "
+    "setting the option 'mode' as 'PERMISSIVE': com.fasterxml.jackson.core.JsonParseException: "
+    "Unrecognized token 'oops' at [Source: UNKNOWN; line: 1, column: 8]"
+)
+OF_A_DATABASE = """\
+org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 \
+times, most recent failure: Lost task 0.0 in stage 3.0 (TID 3) (10.0.0.2 executor driver): \
+org.postgresql.util.PSQLException: ERROR: invalid input syntax for type integer: "x"
+  Detail: Token "x" is invalid.
+  Where: unnamed portal parameter $1
+\tat org.postgresql.core.v3.QueryExecutorImpl.receiveErrorResponse(QueryExecutorImpl.java:1)
+
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.$anonfun$abortStage$2(DAGScheduler.scala:1)
+Caused by: org.postgresql.util.PSQLException: ERROR: invalid input syntax for type integer: "x"
+  Detail: Token "x" is invalid.
+  Where: unnamed portal parameter $1
+\tat org.postgresql.core.v3.QueryExecutorImpl.receiveErrorResponse(QueryExecutorImpl.java:1)
+"""
+OF_A_DATABASE_LINE = (
+    'org.postgresql.util.PSQLException: ERROR: invalid input syntax for type integer: "x" '
+    'Detail: Token "x" is invalid. Where: unnamed portal parameter $1'
+)
+CAST = """\
+[CAST_INVALID_INPUT] The value 'eu' of the type "STRING" cannot be cast to "INT" because it is \
+malformed. SQLSTATE: 22018
+== SQL (line 1, position 6) ==
+CAST(CAST(region AS INT) AS STRING)
+     ^^^^^^^^^^^^^^^^^^^
+"""
+CAST_LINE = (
+    '[CAST_INVALID_INPUT] The value \'eu\' of the type "STRING" cannot be cast to "INT" because '
+    "it is malformed. (in CAST(CAST(region AS INT) AS STRING))"
+)
+LINES = """\
+An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/venv/source.py", line 3, in read
+    raise ValueError(text)
+ValueError: the first line of it,
+  the second:
+the third SQLSTATE: 38000
+"""
+LOST = """\
+org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 \
+times, most recent failure: Lost task 0.3 in stage 0.0 (TID 3) (10.0.0.2 executor 3): \
+ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited \
+with code 137
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:1)
+"""
+LOST_LINE = (
+    "ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command "
+    "exited with code 137"
+)
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -67,7 +143,26 @@ Driver stacktrace:"""
             PythonException(OF_A_TASK),
             "pylog.errors.CorruptRecordError: /logs/a-0/0.log at byte 61: wrong checksum",
         ),
-        (SparkRuntimeException(OF_THE_JVM), "java.io.IOException: No space left on device"),
+        (
+            SparkRuntimeException(OF_THE_JVM),
+            (
+                "[TASK_WRITE_FAILED] Task failed while writing rows to file:/out: "
+                "java.io.IOException: No space left on device"
+            ),
+        ),
+        (SparkRuntimeException(MALFORMED), MALFORMED_LINE),
+        (SparkRuntimeException(OF_A_DATABASE), OF_A_DATABASE_LINE),
+        (SparkRuntimeException(CAST), CAST_LINE),
+        (
+            SparkRuntimeException(
+                "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add' to return NULL instead. If "
+                'necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. '
+                "SQLSTATE: 22003"
+            ),
+            "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add' to return NULL instead.",
+        ),
+        (PythonException(LINES), "ValueError: the first line of it, the second: the third"),
+        (SparkRuntimeException(LOST), LOST_LINE),
         (ConnectionRefusedError(111, "Connection refused"), "Spark's JVM does not answer any more"),
         (FileNotFoundError(2, "No such file or directory", "/x"), "/x: No such file or directory"),
         (CorruptRecordError("wrong checksum", "/x", 3), "/x at byte 3: wrong checksum"),
@@ -80,20 +175,3 @@ def test_an_error_is_the_one_line_that_says_why(error: Exception, expected: str)
     assert line.startswith(expected)
     assert "\n" not in line
     assert line == expected or isinstance(error, ConnectionError)
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (AnalysisException(UNRESOLVED), 2),
-        (AnalysisException(AT_PLANNING), 2),
-        (AnalysisException(AT_COMMIT), 3),  # another attempt may find the lock free
-        (PythonException(OF_A_TASK), 3),
-        (SparkRuntimeException(OF_THE_JVM), 3),
-        (CheckFailedError("there are 4 rows, and min_rows is 5"), 4),
-    ],
-)
-def test_what_is_refused_is_status_2_what_fails_3_and_a_failed_check_4(
-    error: Exception, status: int
-) -> None:
-    assert status_of(error) == status

@@ -14,6 +14,7 @@ from pylog_jobs import clock, ingest
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_windows import choose_windows
 from pylog_jobs.job import UsageError
+from pylog_jobs.run_window import windows_of
 from pylog_jobs.secret_values import SecretValues
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def choose(folder: Path, text: str, *arguments: str) -> ChosenWindows:
     ingest.add_arguments(parser)
     secrets = argparse.Namespace(secrets=SecretValues())
     given = parser.parse_args(["--config", str(path), *arguments], secrets)
-    return choose_windows(ConfigFile(given.config, given.secrets), given)
+    windows = windows_of(given, clock.now())
+    return choose_windows(ConfigFile(str(path), given.secrets), windows, given)
 
 
 def commit(folder: Path, text: str, *arguments: str) -> None:
@@ -125,7 +127,7 @@ def test_a_backfill_stops_before_the_first_window_that_is_not_over(
         f"2026-11-{day}" for day in (24, 25, 26)
     ]
     assert caplog.messages == [
-        "3 windows are not over, and can run from 2026-11-25T00:00:00Z to 2026-11-27T00:00:00Z"
+        "3 windows are not over; the first can run from 2026-11-25T00:00:00Z"
     ]
     allowed = choose(tmp_path, BATCH, "--backfill", "2026-11-22..2026-11-27", "--allow-open-window")
     assert (len(allowed.configs), allowed.waiting) == (5, ())

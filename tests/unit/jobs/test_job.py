@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
+import os
 import re
 import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.errors import LogDirectoryError
-from pylog_jobs import job
+from pylog.errors import LogDirectoryError, LogLockedError
+from pylog_jobs import job, stop_request
+from pylog_jobs.exit_status import DONE, FAILED, UNUSABLE
 from pylog_jobs.job import Job, JobFailedError, Outcome, UsageError
 from pylog_jobs.stop_request import StoppedError, StopRequest
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
     from pathlib import Path
 
@@ -52,6 +55,7 @@ class FakeSession:
 def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
     session = FakeSession()
     monkeypatch.setattr(job, "spark_session", lambda name, master: session)
+    monkeypatch.setattr(job, "separate_session", lambda spark: spark)
     return session
 
 
@@ -88,7 +92,7 @@ def test_secrets_are_in_nothing_that_a_run_tells(
 
     metrics = tmp_path / "job.prom"
     given = ["--metrics-file", str(metrics), "--topic", 'correct "horse"', "--debug"]
-    assert Job("sample", "", add_arguments, prepare, run).main(given) == job.FAILED
+    assert Job("sample", "", add_arguments, prepare, run).main(given) == FAILED
     summary, log = summary_of(capsys)
     assert summary["error"] == "cannot read jdbc:x?password=${env:PYLOG_TEST_SECRET}"
     told = [json.dumps(summary), log, metrics.read_text(), session.sparkContext.description]
@@ -101,13 +105,15 @@ def test_metrics_have_the_numbers_of_the_summary(
     session: FakeSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     metrics = tmp_path / "job.prom"
-    done = Outcome(job.DONE, {"rows": 3, "alreadyCommitted": False, "topic": 'a"b', "left": 2.5})
-    assert sample(lambda: done).main(["--metrics-file", str(metrics)]) == job.DONE
+    told = {"rows": 3, "alreadyCommitted": False, "topic": 'a"b', "left": 2.5, "windows": [{}, {}]}
+    done = Outcome(DONE, told)
+    assert sample(lambda: done).main(["--metrics-file", str(metrics)]) == DONE
     lines = metrics.read_text().splitlines()
     labels = '{job="sample",topic="a\\"b"}'
     assert f"pylog_job_rows{labels} 3" in lines
     assert f"pylog_job_already_committed{labels} 0" in lines
     assert f"pylog_job_left{labels} 2.5" in lines
+    assert f"pylog_job_windows{labels} 2" in lines
     assert f"pylog_job_exit_status{labels} 0" in lines
     samples = [line for line in lines if not line.startswith("#")]
     assert len(lines) == 3 * len(samples)
@@ -115,7 +121,7 @@ def test_metrics_have_the_numbers_of_the_summary(
     assert list(tmp_path.iterdir()) == [metrics]
     capsys.readouterr()
     missing = tmp_path / "nope" / "job.prom"
-    assert sample(lambda: done).main(["--metrics-file", str(missing)]) == job.UNUSABLE
+    assert sample(lambda: done).main(["--metrics-file", str(missing)]) == UNUSABLE
     assert summary_of(capsys)[0]["error"] == f"--metrics-file {missing}: there is no such folder"
 
 
@@ -128,11 +134,11 @@ def test_lineage_tells_what_is_read_and_written(
     monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(events))
     monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
     done = Outcome(
-        job.DONE,
+        DONE,
         {"directory": "/data/logs", "topic": "orders"},
         ("postgresql://db/shop", "public.orders"),
     )
-    assert sample(lambda: done).main(["--lineage", "shop"]) == job.DONE
+    assert sample(lambda: done).main(["--lineage", "shop"]) == DONE
     start, end = map(json.loads, events.read_text().splitlines())
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
     assert start["run"]["runId"] == end["run"]["runId"]
@@ -146,7 +152,7 @@ def test_lineage_without_its_package_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "openlineage.client", None)
-    assert sample(lambda: Outcome(job.DONE, {})).main(["--lineage", "shop"]) == job.UNUSABLE
+    assert sample(lambda: Outcome(DONE, {})).main(["--lineage", "shop"]) == UNUSABLE
     assert "pip install 'pyspark-pylog[lineage]'" in str(summary_of(capsys)[0]["error"])
 
 
@@ -167,7 +173,7 @@ def summary_of(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, object], s
 def test_what_was_done_is_one_line_of_json(
     session: FakeSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = sample(lambda: Outcome(job.DONE, {"rows": 3})).main([])
+    status = sample(lambda: Outcome(DONE, {"rows": 3})).main([])
     summary, err = summary_of(capsys)
     assert (status, err) == (0, "")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(summary.pop("started")))
@@ -188,8 +194,9 @@ def test_what_was_done_is_one_line_of_json(
     [
         (UsageError("wrong"), 2, "unusable"),
         (JobFailedError("wrong"), 3, "failed"),
-        (LogDirectoryError("wrong"), 3, "failed"),
-        (ValueError("wrong"), 3, "failed"),
+        (LogDirectoryError("wrong"), 2, "unusable"),
+        (LogLockedError("wrong"), 3, "failed"),
+        (RuntimeError("wrong"), 3, "failed"),
     ],
 )
 def test_an_error_of_the_work_is_one_line_and_a_status(
@@ -284,7 +291,10 @@ def test_a_traceback_has_no_escape_sequence(
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(OverflowError("date value out of range"), job.UNUSABLE), (JobFailedError("no"), job.FAILED)],
+    [
+        (OverflowError("date value out of range"), UNUSABLE),
+        (JobFailedError("no"), FAILED),
+    ],
 )
 def test_what_is_wrong_before_spark_starts_is_a_summary(
     capsys: pytest.CaptureFixture[str], error: Exception, status: int
@@ -301,3 +311,181 @@ def test_an_empty_topic_does_not_stand_for_all(given: list[str]) -> None:
     assert job.topics_of(["a,b", "c,"]) == ("a", "b", "c")
     with pytest.raises(UsageError, match="names no topic; without --topic, all are meant"):
         job.topics_of(given)
+
+
+def several(
+    work: Callable[[str, StopRequest], Outcome],
+    prepare: Callable[[argparse.Namespace], str] = lambda arguments: str(arguments.name),
+) -> Job[str]:
+    """Make a job with a run for each letter of an argument."""
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("letters")
+
+    def split(arguments: argparse.Namespace) -> dict[str, argparse.Namespace]:
+        copies = {name: argparse.Namespace(**vars(arguments)) for name in arguments.letters}
+        if not copies:
+            message = "there is no letter"
+            raise UsageError(message)
+        return copies
+
+    def run(spark: SparkSession, name: str, stop: StopRequest) -> Outcome:
+        logging.getLogger("pylog_jobs").info("working")
+        return work(name, stop)
+
+    return Job("sample", "A job for tests.", add_arguments, prepare, run, split)
+
+
+def summaries_of(capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, object]], list[str]]:
+    out, err = capsys.readouterr()
+    return [json.loads(line) for line in out.splitlines()], err.splitlines()
+
+
+def test_several_runs_have_a_summary_each_and_the_status_of_the_first_failure(
+    session: FakeSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def prepare(arguments: argparse.Namespace) -> str:
+        asked.append(f"prepare {arguments.name}")
+        job.labels_of(arguments)["topic"] = f"topic-{arguments.name}"
+        if arguments.name == "b":
+            message = "b is wrong"
+            raise UsageError(message)
+        return str(arguments.name)
+
+    def work(name: str, stop: StopRequest) -> Outcome:
+        asked.append(f"run {name}")
+        if name == "c":
+            message = "c failed"
+            raise JobFailedError(message)
+        return Outcome(DONE, {"rows": 1})
+
+    assert several(work, prepare).main(["abcd"]) == UNUSABLE
+    # Everything is checked before Spark starts.
+    assert asked == [*(f"prepare {each}" for each in "abcd"), *(f"run {each}" for each in "acd")]
+    summaries, lines = summaries_of(capsys)
+    assert [each["name"] for each in summaries] == ["a", "b", "c", "d"]
+    assert [each["exitStatus"] for each in summaries] == [0, 2, 3, 0]
+    assert [each["topic"] for each in summaries] == [f"topic-{each}" for each in "abcd"]
+    assert [each.get("error") for each in summaries] == [None, "b is wrong", "c failed", None]
+    assert [line.split(" ", 1)[1] for line in lines] == [
+        "ERROR sample: b: b is wrong",
+        "INFO sample: a: working",
+        "INFO sample: c: working",
+        "ERROR sample: c: c failed",
+        "INFO sample: d: working",
+    ]
+    assert session.is_stopped
+
+
+def test_no_run_that_is_any_good_starts_no_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    # Without the fixture: a session that were started would be a real one.
+    def prepare(arguments: argparse.Namespace) -> str:
+        raise UsageError(arguments.name)
+
+    assert several(lambda *_: Outcome(DONE, {}), prepare).main(["ab"]) == UNUSABLE
+    assert [each["error"] for each in summaries_of(capsys)[0]] == ["a", "b"]
+    assert several(lambda *_: Outcome(DONE, {}), prepare).main([""]) == UNUSABLE
+    assert [each["error"] for each in summaries_of(capsys)[0]] == ["there is no letter"]
+
+
+def test_a_signal_stops_all_runs_that_remain_and_each_says_so(
+    session: FakeSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work(name: str, stop: StopRequest) -> Outcome:
+        if name == "a":
+            message = "before the signal"
+            raise UsageError(message)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(10)
+        message = "this is the signal's doing"
+        raise RuntimeError(message)
+
+    assert several(work).main(["abcd"]) == 143
+    summaries, _ = summaries_of(capsys)
+    assert [each["status"] for each in summaries] == ["unusable", *["stopped"] * 3]
+    assert [each["error"] for each in summaries[1:]] == ["stopped by SIGTERM"] * 3
+
+
+def test_work_that_does_not_end_after_a_signal_leaves_no_run_without_a_summary(
+    session: FakeSession,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stop_request, "GRACE_SECONDS", 0.1)
+    goes_on = threading.Event()
+
+    def work(name: str, stop: StopRequest) -> Outcome:
+        os.kill(os.getpid(), signal.SIGINT)
+        goes_on.wait(30)
+        return Outcome(DONE, {})
+
+    assert several(work).main(["ab"]) == 130
+    assert [each["status"] for each in summaries_of(capsys)[0]] == ["stopped", "stopped"]
+    goes_on.set()
+
+
+def test_what_a_run_reads_secretly_is_hidden_in_its_own_reports_alone(
+    session: FakeSession,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYLOG_TEST_SECRET", "orders")
+
+    def prepare(arguments: argparse.Namespace) -> str:
+        if arguments.name == "a":
+            arguments.secrets.resolve("${env:PYLOG_TEST_SECRET}")
+        return str(arguments.name)
+
+    done = Outcome(DONE, {"topic": "orders"})
+    assert several(lambda *_: done, prepare).main(["ab"]) == DONE
+    topics = [each["topic"] for each in summaries_of(capsys)[0]]
+    assert topics == ["${env:PYLOG_TEST_SECRET}", "orders"]
+
+
+def test_several_runs_have_a_file_of_metrics_each(
+    session: FakeSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work(name: str, stop: StopRequest) -> Outcome:
+        if name == "b":
+            message = "b failed"
+            raise JobFailedError(message)
+        return Outcome(DONE, {"rows": 3})
+
+    assert several(work).main(["ab", "--metrics-file", str(tmp_path)]) == FAILED
+    ok, bad = tmp_path / "sample-a.prom", tmp_path / "sample-b.prom"
+    assert sorted(tmp_path.iterdir()) == [ok, bad]
+    assert 'pylog_job_rows{job="sample",name="a"} 3\n' in ok.read_text()
+    assert 'pylog_job_exit_status{job="sample",name="b"} 3\n' in bad.read_text()
+    template = str(tmp_path / "{name}.prom")
+    assert several(work).main(["ab", "--metrics-file", template]) == FAILED
+    assert (tmp_path / "b.prom").read_text().count('name="b"') == 3
+    capsys.readouterr()
+    one = tmp_path / "one.prom"
+    assert several(work).main(["ab", "--metrics-file", str(one)]) == UNUSABLE
+    errors = [str(each["error"]) for each in summaries_of(capsys)[0]]
+    assert len(errors) == 2
+    assert all(each.startswith(f"--metrics-file {one} is one file for several") for each in errors)
+    assert several(work).main(["a", "--metrics-file", str(one)]) == DONE
+    assert one.exists()
+
+
+def test_a_run_that_fails_has_its_labels_also_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def prepare(arguments: argparse.Namespace) -> str:
+        job.labels_of(arguments).update(directory="/data/logs", topic="orders")
+        message = "then it is wrong"
+        raise UsageError(message)
+
+    metrics = tmp_path / "job.prom"
+    given = ["a", "--metrics-file", str(metrics)]
+    assert several(lambda *_: Outcome(DONE, {}), prepare).main(given) == UNUSABLE
+    [summary], _ = summaries_of(capsys)
+    assert (summary["name"], summary["directory"], summary["topic"]) == (
+        *("a", "/data/logs"),
+        "orders",
+    )
+    labels = '{job="sample",name="a",directory="/data/logs",topic="orders"}'
+    assert f"pylog_job_exit_status{labels} 2\n" in metrics.read_text()

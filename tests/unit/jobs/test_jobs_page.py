@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs import compact, export, ingest, job, retention, verify
+from pylog_jobs import compact, exit_status, export, ingest, retention, verify
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_config import TABLES, read_ingest_config
 from pylog_jobs.run_window import RunWindow
@@ -30,7 +30,7 @@ def test_the_table_of_keys_has_every_key_and_no_other() -> None:
 
 def test_the_table_of_exit_statuses_has_their_names() -> None:
     rows = dict(re.findall(r"^\| (\d) \| `(\w+)` \|", EXIT_STATUSES, re.MULTILINE))
-    assert {int(status): name for status, name in rows.items()} == job.STATUS_NAMES
+    assert {int(status): name for status, name in rows.items()} == exit_status.STATUS_NAMES
 
 
 def test_the_example_is_a_configuration(tmp_path: Path) -> None:

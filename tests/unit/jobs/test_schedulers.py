@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pylog_jobs.job import DONE, FAILED, FINDINGS, OF_SIGNALS, UNUSABLE
+from pylog_jobs.exit_status import DONE, FAILED, FINDINGS, OF_SIGNALS, UNUSABLE
 
 if TYPE_CHECKING:
     from types import ModuleType

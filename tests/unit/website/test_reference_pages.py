@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pylog.cli.exit_status as of_commands
-import pylog_jobs.job as of_jobs
+import pylog_jobs.exit_status as of_jobs
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("storage_core", "connector", "jobs")

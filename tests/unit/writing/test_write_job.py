@@ -664,6 +664,20 @@ def test_a_topic_that_looks_like_a_typing_error_is_staged_if_that_is_said(tmp_pa
     job_in(tmp_path, topic="ordes").ensure_topic_is_meant()
 
 
+def test_a_topic_whose_metrics_would_be_those_of_another_is_refused(tmp_path: Path) -> None:
+    pylog.create_topic(tmp_path, "orders.eu", 1)
+    named = job_in(tmp_path, topic="orders_eu", creates_similar_topic=True)
+    of_rows = job_in(tmp_path, topic=None)
+    for look in (
+        named.ensure_topic_is_meant,
+        lambda: stage(named, {"value": ["a"]}),
+        lambda: stage(of_rows, {"topic": ["orders_eu"], "value": ["a"]}),
+    ):
+        with pytest.raises(ValueError, match=r"'orders_eu' would collide with 'orders\.eu'"):
+            look()
+    assert job_files(tmp_path) == []
+
+
 def test_a_similar_topic_that_rows_name_is_made(tmp_path: Path) -> None:
     pylog.create_topic(tmp_path, "orders", 1)
     job = job_in(tmp_path, topic=None)
