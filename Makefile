@@ -56,6 +56,7 @@ soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed co
 	@$(BIN)/python -m pytest tests/crash/test_killed_commit.py --soak 1000
 	@$(BIN)/python -m pytest tests/broker/test_streams.py --soak 600
 	@$(BIN)/python -m pytest tests/kills --soak 1000
+	@$(BIN)/python -m tests.spark_versions 4.0 -- tests/kills/test_killed_ingests.py -k versions --soak 1000
 	@$(BIN)/python -m pytest tests/differential --soak 5000
 
 bench: $(VENV)/.dev ## Measure against the peers and write build/bench.json; publish with BENCH=--publish

@@ -67,6 +67,41 @@ def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
         msg = f"row is {row!r}, expected columns such as 'id BIGINT, name STRING'"
         raise ValueError(msg)  # noqa: TRY004 - as all arguments that make no sense
     times = [each.name for each in columns if isinstance(each.dataType, TimestampType)]
+    parsed = records.select(
+        *_PLACE, "value", sf.from_json(sf.col("value").cast("string"), *_format(columns, times))
+    ).toDF(*_PLACE, "value", "event")
+    op, ts_ms, before, after = (
+        sf.coalesce(f"event.payload.{name}", f"event.{name}")
+        for name in ("op", "ts_ms", "before", "after")
+    )
+    is_broken = op.isNull() | sf.col(f"event.{_CORRUPT}").isNotNull()
+    problem = sf.when(is_broken, sf.lit(_NO_ENVELOPE))
+    for name in times:
+        is_wrong = _is_no_time(before[name]) | _is_no_time(after[name])
+        problem = problem.when(is_wrong, sf.lit(f"{name} {_NO_TIME}"))
+    change = sf.struct(
+        *(op.alias("op"), ts_ms.alias("ts_ms")),
+        *(_with_times(before, times).alias("before"), _with_times(after, times).alias("after")),
+    )
+    place = sf.concat(sf.concat_ws("-", "topic", "partition"), sf.lit(" offset "), sf.col("offset"))
+    # One record makes one element, none if it is a tombstone, or the error. Spark moves neither a
+    # filter on an element nor a choice of columns to before explode(): each record is looked at,
+    # once, whatever is asked for.
+    checked = sf.when(
+        sf.col("value").isNotNull(),
+        sf.when(problem.isNotNull(), sf.raise_error(sf.concat(problem, place))).otherwise(
+            sf.array(change)
+        ),
+    )
+    changes = parsed.select(*_PLACE, sf.explode(checked).alias("change")).select(
+        *_PLACE, "change.*"
+    )
+    state = sf.when(sf.col("op") == "d", sf.col("before")).otherwise(sf.col("after"))
+    return changes.withColumn("_row", state).select(*changes.columns, "_row.*")
+
+
+def _format(columns: StructType, times: list[str]) -> tuple[StructType, dict[str, str]]:
+    """Return the schema and the options with which events are parsed; times are text in them."""
     as_text = StructType(
         [
             StructField(each.name, StringType() if each.name in times else each.dataType)
@@ -79,37 +114,20 @@ def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
     ]
     payload = StructField("payload", StructType(change))
     schema = StructType([*change, payload, StructField(_CORRUPT, StringType())])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = records.where(sf.col("value").isNotNull()).select(
-        *_PLACE, sf.from_json(sf.col("value").cast("string"), schema, options).alias("event")
-    )
-    place = sf.concat(sf.concat_ws("-", "topic", "partition"), sf.lit(" offset "), sf.col("offset"))
-    op = sf.coalesce("event.payload.op", "event.op")
-    is_broken = op.isNull() | sf.col(f"event.{_CORRUPT}").isNotNull()
-    # Whichever columns are asked for: what nobody asks for, Spark does not look at.
-    refused = sf.raise_error(sf.concat(sf.lit(_NO_ENVELOPE), place))
-    checked = parsed.select(
-        *_PLACE, sf.when(is_broken, refused).otherwise(sf.col("event")).alias("event")
-    )
-    op, ts_ms, before, after = (
-        sf.coalesce(f"event.payload.{name}", f"event.{name}")
-        for name in ("op", "ts_ms", "before", "after")
-    )
+    return schema, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+
+
+def _with_times(state: Column, times: list[str]) -> Column:
+    """Return a row's state whose columns have times in the place of their texts."""
     for name in times:
-        before, after = (_with_time(state, name, place) for state in (before, after))
-    changes = checked.select(
-        *_PLACE,
-        *(op.alias("op"), ts_ms.alias("ts_ms"), before.alias("before"), after.alias("after")),
-    )
-    state = sf.when(sf.col("op") == "d", sf.col("before")).otherwise(sf.col("after"))
-    return changes.withColumn("_row", state).select(*changes.columns, "_row.*")
+        state = state.withField(name, _time(state[name]))
+    return state
 
 
-def _with_time(state: Column, name: str, place: Column) -> Column:
-    """Return a row's state whose column has a time in the place of its text."""
-    text = state[name]
+def _time(text: Column) -> Column:
     # Spark itself would take a number for seconds, where Debezium has milli- or microseconds.
-    time = sf.when(~text.rlike("^-?[0-9]+$"), sf.try_to_timestamp(text))
-    error = sf.concat(sf.lit(f"{name} {_NO_TIME}"), place)
-    is_wrong = text.isNotNull() & time.isNull()
-    return state.withField(name, sf.when(is_wrong, sf.raise_error(error)).otherwise(time))
+    return sf.when(~text.rlike("^-?[0-9]+$"), sf.try_to_timestamp(text))
+
+
+def _is_no_time(text: Column) -> Column:
+    return text.isNotNull() & _time(text).isNull()

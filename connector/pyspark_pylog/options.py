@@ -272,6 +272,9 @@ class WriteOptions:
     batch_size_bytes: int = _option(values.size, 256 << 10)
     partitions: int | None = _option(values.count, name="numPartitions")
     creates_similar_topic: bool = _option(values.boolean, default=False, name="createTopic")
+    writes_internal_topics: bool = _option(
+        values.boolean, default=False, name="writeInternalTopics"
+    )
     partitioner: str = _option(values.one_of(*PARTITIONER_NAMES), PARTITIONER_NAMES[0])
     job_id: str | None = _option(values.some_text)
     job_fingerprint: str | None = _option(values.some_text)
@@ -319,6 +322,7 @@ class WriteOptions:
             config=dict(self.topic_properties),
             fingerprint=self.job_fingerprint,
             creates_similar_topic=self.creates_similar_topic,
+            writes_internal_topics=self.writes_internal_topics,
         )
 
 

@@ -1,9 +1,9 @@
 """The bookmark of an incremental ingest: how far its source is read, and which rows near the end.
 
-JSON, kept as text in the ledger of the log directory, in the entry of the run that wrote the rows::
+JSON, kept as text by the ledger of the log directory, in the entry of the run that wrote the rows::
 
     {
-      "version": 1,
+      "version": 2,
       "column": "updated_at",         null: positions are versions of a table
       "kind": "timestamp",            timestamp, timestamp_ntz, date, integer or version
       "end": 1795374000000000,        the rows before it have been read (exclusive), or the version
@@ -13,8 +13,14 @@ JSON, kept as text in the ledger of the log directory, in the entry of the run t
                                       one before it, deflated, in base64
       "digests": "…",                 16 bytes for each of them, in the same order, in base64
       "types": ["bigint"],            theirs; left out where nothing is remembered
-      "replaces": {"0": 1200}         of a run with --full: records before these offsets go
+      "replaces": {"0": 1200},        of a run with --full: records before these offsets go
+      "tables": {"shop.orders": "…"}, what identified the tables that were read
+      "unsettled_from": 1000,         open transactions may still add rows from here on
+      "checkpoints": [[812, 999]],    see `settled_before`
+      "rows_before": 5120             how many rows the source had before `remembered_from` (or end)
     }
+
+Keys from ``types`` on are left out where they say nothing. Version 1 had no key after ``replaces``.
 
 A position is an integer: microseconds or days since 1970-01-01, or the id itself.
 
@@ -22,6 +28,13 @@ A position is an integer: microseconds or days since 1970-01-01, or the id itsel
 rows whose digests are here. A digest is of the row as it was read by the tasks whose output
 was committed together with this bookmark. So a row is in the log if and only if it is remembered,
 for all positions from ``remembered_from`` on, whatever was killed when.
+
+**Equal rows.** The newest value is always read again (the lag is at least 1), since the source may
+get another row with the same value after the run.
+
+**Open transactions.** A database gives ids before it commits: a smaller id may become visible
+after a larger one was read. From ``unsettled_from`` on the next run therefore reads again, however
+short the lag is.
 """
 
 from __future__ import annotations
@@ -30,23 +43,32 @@ import base64
 import json
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pylog_jobs.record_write import DIGEST_BYTES, MOST_REMEMBERED, ensure_few
+from pylog_jobs.job import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from pylog_jobs.record_write import StagedRows
+    import numpy.typing as npt
 
 TIMESTAMP, TIMESTAMP_NTZ, A_DATE, INTEGER, VERSION = KINDS = (
     *("timestamp", "timestamp_ntz", "date", "integer", "version"),
 )
-_VERSION = 1
+DAY_US = 86_400_000_000
+DIGEST_BYTES = 16
+MOST_REMEMBERED = 10_000_000
+"""Rows near the end that a bookmark remembers: 24 bytes each, before they are compressed."""
+LEAST_POSITION, MOST_POSITION = -(2**63), 2**63 - 1
+
+_VERSIONS = (1, 2)
 _FIELDS = frozenset(
     ("version", "column", "kind", "end", "remembered_from", "identity", "positions", "digests")
+)
+_OPTIONAL = frozenset(
+    ("replaces", "types", "tables", "unsettled_from", "checkpoints", "rows_before")
 )
 _MALFORMED = (ValueError, TypeError, AttributeError, RecursionError)
 _NO_POSITIONS = np.empty(0, np.int64)
@@ -54,6 +76,49 @@ _NO_POSITIONS = np.empty(0, np.int64)
 
 class BookmarkError(ValueError):
     """A bookmark in the ledger is not one that this version reads."""
+
+
+class Checkpoint(NamedTuple):
+    """What one look at a database showed: its next transaction id, and the newest position."""
+
+    next_transaction: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RememberedRows:
+    """Positions of rows and 16 bytes for each that identify it, in the same order."""
+
+    positions: npt.NDArray[np.int64] = field(default_factory=lambda: _NO_POSITIONS)
+    digests: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def since(self, position: int) -> RememberedRows:
+        """Return those at a position or after it."""
+        chosen = self.positions >= position
+        return RememberedRows(self.positions[chosen], self._rows()[chosen].tobytes())
+
+    def ordered(self) -> RememberedRows:
+        """Return them by position."""
+        order = np.argsort(self.positions, kind="stable")
+        return RememberedRows(self.positions[order], self._rows()[order].tobytes())
+
+    def _rows(self) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(self.digests, np.uint8).reshape(-1, DIGEST_BYTES)
+
+    @classmethod
+    def of(cls, parts: Sequence[RememberedRows]) -> RememberedRows:
+        """Return the rows of several; `UsageError` if a bookmark would remember too many."""
+        count = sum(map(len, parts))
+        if count > MOST_REMEMBERED:
+            raise UsageError(
+                f"[incremental]: {count} rows are within the lag or wait for open transactions, "
+                f"and a bookmark remembers at most {MOST_REMEMBERED}: give a shorter lag"
+            )
+        positions = np.concatenate([_NO_POSITIONS, *(each.positions for each in parts)])
+        return cls(positions, b"".join(each.digests for each in parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,30 +130,41 @@ class Bookmark:
     end: int
     remembered_from: int | None = None
     identity: tuple[str, ...] = ()
-    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = field(
-        default_factory=lambda: _NO_POSITIONS
-    )
-    digests: bytes = b""
+    rows: RememberedRows = field(default_factory=RememberedRows)
     replaces: Mapping[int, int] = field(default_factory=dict)
     types: tuple[str, ...] = ()
+    tables: Mapping[str, str] = field(default_factory=dict)
+    unsettled_from: int | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
+    rows_before: int | None = None  # None: not counted
+
+    @property
+    def known_from(self) -> int:
+        """Where what is remembered starts; rows before it are never looked at again."""
+        return self.end if self.remembered_from is None else min(self.remembered_from, self.end)
 
     def to_text(self) -> str:
         """Return what the ledger keeps."""
-        order = np.argsort(self.positions, kind="stable")
-        rows = np.frombuffer(self.digests, np.uint8).reshape(-1, DIGEST_BYTES)[order]
-        steps = np.diff(self.positions[order], prepend=np.int64(0))
-        replaces = {str(number): offset for number, offset in self.replaces.items()}
+        rows = self.rows.ordered()
+        steps = np.diff(rows.positions, prepend=np.int64(0))
+        optional = {
+            "types": list(self.types),
+            "replaces": {str(number): offset for number, offset in self.replaces.items()},
+            "tables": dict(self.tables),
+            "checkpoints": [list(each) for each in self.checkpoints],
+        }
         content = {
-            "version": _VERSION,
+            "version": _VERSIONS[-1],
             "column": self.column,
             "kind": self.kind,
             "end": self.end,
             "remembered_from": self.remembered_from,
             "identity": list(self.identity),
             "positions": base64.b64encode(zlib.compress(steps.astype("<i8").tobytes())).decode(),
-            "digests": base64.b64encode(rows.tobytes()).decode(),
-            **({"types": list(self.types)} if self.types else {}),
-            **({"replaces": replaces} if replaces else {}),
+            "digests": base64.b64encode(rows.digests).decode(),
+            **{name: value for name, value in optional.items() if value},
+            **({} if self.unsettled_from is None else {"unsettled_from": self.unsettled_from}),
+            **({} if self.rows_before is None else {"rows_before": self.rows_before}),
         }
         return json.dumps(content)
 
@@ -103,9 +179,9 @@ class Bookmark:
 
     @classmethod
     def _parsed(cls, content: Any) -> Bookmark:  # noqa: ANN401 - any JSON
-        if not isinstance(content, dict) or content.get("version") != _VERSION:
-            raise ValueError(f"expected an object of version {_VERSION}")
-        if set(content) - {"replaces", "types"} != _FIELDS or content["kind"] not in KINDS:
+        if not isinstance(content, dict) or content.get("version") not in _VERSIONS:
+            raise ValueError(f"expected an object of version {_VERSIONS[-1]}")
+        if set(content) - _OPTIONAL != _FIELDS or content["kind"] not in KINDS:
             raise ValueError(f"its keys are {', '.join(sorted(map(str, content)))}")
         digests = base64.b64decode(content["digests"], validate=True)
         count, rest = divmod(len(digests), DIGEST_BYTES)
@@ -119,12 +195,18 @@ class Bookmark:
             content["column"],
             content["kind"],
             _integer(content["end"]),
-            None if content["remembered_from"] is None else _integer(content["remembered_from"]),
+            _integer_or_none(content["remembered_from"]),
             tuple(map(str, content["identity"])),
-            np.cumsum(np.frombuffer(steps, "<i8"), dtype=np.int64),
-            digests,
+            RememberedRows(np.cumsum(np.frombuffer(steps, "<i8"), dtype=np.int64), digests),
             {int(number): _integer(of) for number, of in content.get("replaces", {}).items()},
             tuple(map(str, content.get("types", []))),
+            {str(name): str(of) for name, of in content.get("tables", {}).items()},
+            _integer_or_none(content.get("unsettled_from")),
+            tuple(
+                Checkpoint(_integer(next_id), _integer(newest))
+                for next_id, newest in content.get("checkpoints", [])
+            ),
+            _integer_or_none(content.get("rows_before")),
         )
 
 
@@ -134,60 +216,5 @@ def _integer(value: object) -> int:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRange:
-    """What one run reads."""
-
-    start: int | None  # None: from the first row
-    end: int  # exclusive; of versions, the last one
-    remember_from: int | None  # of the rows of this run those from here on are remembered
-    is_new: bool  # whether the bookmark moves on
-
-
-def plan_range(
-    last: Bookmark | None,
-    *,
-    initial: int | None,  # where the first run starts; None for the first row
-    lag: int,  # how far behind the end a row may still come
-    upper: int | None,  # where a run ends at the latest (exclusive)
-    newest: int | None,  # the largest position of the source from the start on; None without one
-) -> ReadRange | None:
-    """Return what the run after ``last`` reads; None if there is nothing that it could find."""
-    start = initial if last is None else start_after(last, lag)
-    ends = [] if newest is None else [newest + 1 if upper is None else min(newest + 1, upper)]
-    if last is not None:
-        ends.append(last.end)  # never back: a clock that was set back, or rows that were deleted
-    if newest is None or not ends:
-        return None
-    end = max(ends)
-    if start is not None and end <= start:
-        return None
-    remember_from = None if not lag else end - lag if start is None else max(end - lag, start)
-    return ReadRange(start, end, remember_from, is_new=last is None or end > last.end)
-
-
-def start_after(last: Bookmark, lag: int) -> int:
-    """Return where rows may have come since: no farther back than what is remembered."""
-    known_from = last.end if last.remembered_from is None else last.remembered_from
-    return max(last.end - lag, min(known_from, last.end))
-
-
-def next_bookmark(found: ReadRange, staged: StagedRows, about: Bookmark) -> Bookmark:
-    """Return the bookmark of a run; ``about`` has all of it but what its rows add."""
-    remembered = dict(staged.remembered)
-    if found.remember_from is not None:
-        for place in np.flatnonzero(about.positions >= found.remember_from).tolist():
-            digest = about.digests[place * DIGEST_BYTES : (place + 1) * DIGEST_BYTES]
-            remembered[digest] = int(about.positions[place])
-    ensure_few(len(remembered))
-    return Bookmark(
-        about.column,
-        about.kind,
-        found.end,
-        found.remember_from,
-        about.identity,
-        np.fromiter(remembered.values(), np.int64, len(remembered)),
-        b"".join(remembered),
-        about.replaces,
-        about.types,
-    )
+def _integer_or_none(value: object) -> int | None:
+    return None if value is None else _integer(value)

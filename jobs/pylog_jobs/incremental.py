@@ -1,12 +1,12 @@
 """A source that is read a piece at a time: from its bookmark to what is newest, late rows included.
 
 How a bookmark moves, and why no row is written twice, stands in `pylog_jobs.bookmark`. Here its
-positions are found and compared by Spark.
+positions are found and compared by Spark. docs/jobs.md says for each source which rows can come
+later with a lower mark, and what is done about it.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import re
 from dataclasses import dataclass, replace
@@ -14,47 +14,52 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import ParseException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    IntegerType,
-    LongType,
-    ShortType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 import pylog
+from pylog_jobs import clock
 from pylog_jobs.bookmark import (
     A_DATE,
+    DIGEST_BYTES,
     INTEGER,
+    MOST_POSITION,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VERSION,
     Bookmark,
     BookmarkError,
+)
+from pylog_jobs.config_file import placeholders_of, replace_placeholders
+from pylog_jobs.ingest_config import Microseconds
+from pylog_jobs.job import UsageError, describe, say_in_ui
+from pylog_jobs.left_out import LeftOut, count_left_out
+from pylog_jobs.open_transactions import Horizon, PostgresTransactions, is_jdbc
+from pylog_jobs.position import (
+    ENDS,
+    INTEGERS,
+    kind_of,
+    literal_of,
+    microseconds_of,
+    parse_position,
+    position_of,
+    position_text,
+)
+from pylog_jobs.read_range import (
+    DEFAULT_LAGS,
+    MOST_CLOCK_CHANGE_US,
     ReadRange,
+    end_by_clock,
+    has_gone_back,
+    lag_in_positions,
+    of_clock,
     plan_range,
     start_after,
 )
-from pylog_jobs.config_file import placeholders_of, replace_placeholders
-from pylog_jobs.ingest_config import DELTA, Microseconds
-from pylog_jobs.job import UsageError, describe, say_in_ui
-from pylog_jobs.record_frame import (
-    JSON_OPTIONS,
-    MissingInputError,
-    how_to_install,
-    query_over,
-    quoted,
-    read_source,
-)
-from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION
-from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO, instant_text
+from pylog_jobs.record_frame import JSON_OPTIONS, MissingInputError, quoted, read_source
+from pylog_jobs.record_write import DIGEST, POSITION, UNNUMBERED_BYTES
+from pylog_jobs.run_window import BOOKMARK_NAMES, FROM, TO
+from pylog_jobs.source_identity import HOW_TO_START_OVER, ensure_same_tables, tables_of
+from pylog_jobs.table_versions import next_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -64,25 +69,12 @@ if TYPE_CHECKING:
 WHOLE_ROW = "*"
 """First in an identity of all columns, of which equal rows are numbered."""
 _HOW_TO_FORGET = (
-    'once no row comes late any more, run with lag = "0s", which forgets them as soon as there is '
-    "a newer row, or give --full"
+    'once no row comes late any more, run with lag = "0s", which forgets them, or give --full, '
+    "which reads everything again and replaces what the topic has"
 )
-_JDBC = "jdbc"
 _PREFER_NTZ = "preferTimestampNTZ"
-_MOST_CLOCK_CHANGE_US = 3 * 3_600_000_000
-_MOST_AHEAD_OF_UTC_US = 14 * 3_600_000_000
-_DAY_US = 86_400_000_000
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
-_INTEGERS = (ByteType, ShortType, IntegerType, LongType)
-_LAST_DAY = 2_932_896  # 9999-12-31
-_ENDS = {
-    INTEGER: (-(2**63), 2**63 - 1),
-    A_DATE: (-719_162, _LAST_DAY),
-    TIMESTAMP: (-719_162 * _DAY_US, _LAST_DAY * _DAY_US),
-    TIMESTAMP_NTZ: (-719_162 * _DAY_US, _LAST_DAY * _DAY_US),
-}
-"""What {from} and {to} stand for where there is no limit."""
+_MOST_BROADCAST = 1_000_000
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -94,11 +86,22 @@ class Piece(NamedTuple):
     carried: tuple[str, ...]  # which of these it has
     read_range: ReadRange
     about: Bookmark  # with the rows that the last one remembers
+    rows_before: int | None = None  # how many the source has before those that were remembered
 
     @property
     def shown(self) -> dict[str, str | None]:
         """The range as summaries have it."""
         return shown_range(self.about.kind, self.read_range)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the source has found."""
+
+    piece: Piece | None  # None: nothing new
+    left_out: LeftOut | None = None  # None: of versions of a table nothing is
+    gone_back: str | None = None  # how the newest row is before the bookmark, as a sentence
+    waits_for: str | None = None  # what rows wait for besides time
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +122,29 @@ def last_run(config: IngestConfig, *, is_full: bool) -> LastRun:
     if newest.fingerprint != config.target.fingerprint or newest.bookmark is None:
         raise UsageError(
             f"[incremental]: job {config.target.job_id!r} has read up to its bookmark from another "
-            "source, query or column, or to another topic; give another job_id, or --full"
+            f"source, query or column, or to another topic; {HOW_TO_START_OVER}"
         )
     try:
         return LastRun(newest.batch_id, Bookmark.from_text(newest.bookmark))
     except BookmarkError as error:
-        msg = f"[incremental]: job {config.target.job_id!r}: {error}; --full starts over"
+        msg = f"[incremental]: job {config.target.job_id!r}: {error}; {HOW_TO_START_OVER}"
         raise UsageError(msg) from error
 
 
-def next_piece(spark: SparkSession, config: IngestConfig, last: Bookmark | None) -> Piece | None:
-    """Return what is to be read now; None if there is nothing new."""
+def look_at(
+    spark: SparkSession,
+    config: IngestConfig,
+    last: Bookmark | None,
+    after_version: int | None = None,
+) -> Look:
+    """Return what is to be read now, and what is left out."""
     incremental = config.incremental
     if incremental is None:
-        return None
+        return Look(None)
     if incremental.is_by_version:
-        return _next_versions(spark, config.source, incremental, last)
-    return _NextRows(spark, config.source, incremental, last).piece()
+        found = next_versions(spark, config.source, incremental, last, after_version)
+        return Look(None if found is None else Piece(found.rows, (), found.read_range, found.about))
+    return _NextRows(spark, config.source, incremental, last).look()
 
 
 def shown_range(kind: str, read_range: ReadRange) -> dict[str, str | None]:
@@ -155,16 +164,24 @@ class _NextRows:
         self._spark = spark
         self._source = _without_session_zone(source)
         self._incremental = incremental
+        self._column = str(incremental.column)
         self._last = last
         self._frame: DataFrame | None = None
         # What {from} and {to} mean depends on the type, so the type is asked of an unlimited read.
-        whole = self._read(None, None) if last is None else self._read(last.kind, None)
-        self._kind = _kind_of(whole, str(incremental.column))
+        self._whole = self._read(None, None) if last is None else self._read(last.kind, None)
+        self._kind = kind_of(self._whole, self._column)
         if last is not None and last.kind != self._kind:
             raise UsageError(
-                f"[incremental]: {incremental.column} has type {self._kind}, and the bookmark is "
-                f"of type {last.kind}; give another job_id, or --full"
+                f"[incremental]: {self._column} has type {self._kind}, and the bookmark is of type "
+                f"{last.kind}; {HOW_TO_START_OVER}"
             )
+        self._tables = tables_of(self._whole)
+        self._horizon, unknown = self._look_at_transactions()
+        self._tables.update(self._horizon.tables)
+        ensure_same_tables(last, self._tables)
+        self._lag = self._lag_of(unknown)
+        if self._horizon.source is not self._source:
+            self._source, self._frame = self._horizon.source, None
 
     def _read(self, kind: str | None, limits: tuple[int | None, int | None] | None) -> DataFrame:
         texts = [self._source.sql or "", *self._source.options.values()]
@@ -176,7 +193,7 @@ class _NextRows:
         if kind is None:
             return self._read_of_any_kind()
         start, end = limits or (None, None)
-        first, last = _ENDS[kind]
+        first, last = ENDS[kind]
         values = {
             FROM: position_text(kind, first if start is None else start),
             TO: position_text(kind, last if end is None else end),
@@ -189,7 +206,7 @@ class _NextRows:
         for kind in kinds:
             try:
                 frame = self._read(kind, None)
-                if _kind_of(frame, str(self._incremental.column)).startswith(kind):
+                if kind_of(frame, self._column).startswith(kind):
                     return frame
             except MissingInputError:
                 raise
@@ -197,68 +214,137 @@ class _NextRows:
                 _LOGGER.debug("{from} is no %s: %s", kind, describe(error))
         return self._read(last, None)
 
-    def piece(self) -> Piece | None:
-        incremental, last = self._incremental, self._last
-        lag = self._lag()
-        initial = self._position("initial", incremental.initial)
+    def _look_at_transactions(self) -> tuple[Horizon, str | None]:
+        """Return up to where rows are final; and, if that is not known, why, as half a sentence."""
+        if not is_jdbc(self._source):
+            return Horizon(self._source), "the source does not say how late rows may come"
+        transactions = PostgresTransactions.of(self._spark, self._source)
+        if transactions is None:
+            return Horizon(self._source), "the database does not say which transactions are open"
+        if self._kind != INTEGER:
+            horizon, unknown = transactions.horizon_of_times()
+            if self._kind != TIMESTAMP and self._incremental.zone is None:
+                return horizon._replace(upper=None), "the column has no zone, and zone is not given"
+            if horizon.upper is not None:
+                horizon = horizon._replace(
+                    upper=of_clock(self._kind, horizon.upper, self._incremental.zone)
+                )
+            return horizon, unknown
+        name = self._plain_column()
+        if name is None:
+            return Horizon(self._source), f"{self._column} is an expression, and no column"
+        last = self._last
+        quoted_name = '"' + name.replace('"', '""') + '"'
+        return transactions.horizon_of_ids(
+            quoted_name,
+            () if last is None else last.checkpoints,
+            None if last is None else last.end,
+        )
+
+    def _plain_column(self) -> str | None:
+        """Return the column's own name if it is one, and no expression."""
+        name = self._column.strip().strip("`")
+        return next((each for each in self._whole.columns if each.lower() == name.lower()), None)
+
+    def look(self) -> Look:
+        last, lag = self._last, self._lag
+        identity = self._identity()
+        types, knows_rows = self._types(identity)
+        if not knows_rows and last is not None:  # only where lag is "0s": what is known goes
+            last = replace(last, remembered_from=None, unsettled_from=None, rows=type(last.rows)())
+        initial = self._position("initial", self._incremental.initial)
         upper = self._upper()
         start = initial if last is None else start_after(last, lag)
-        newest, reached = self._newest(start, upper)
-        planned = plan_range(last, initial=initial, lag=lag, upper=upper, newest=reached)
-        if newest is not None and upper is not None and newest >= upper:
-            _LOGGER.info(
-                "rows up to %s wait: a run ends at %s",
-                *(position_text(self._kind, newest), position_text(self._kind, upper)),
+        newest, reached, future = self._survey(start, upper)
+        if reached == MOST_POSITION:
+            raise UsageError(
+                f"[incremental]: a row has {self._column} = {MOST_POSITION}, the largest of 64 "
+                "bits. A bookmark there would hide every later row: remove the row, or set upper "
+                "to a value that no other row reaches"
             )
-        if planned is None:
-            return None
-        rows = self._within(
-            self._read(self._kind, (planned.start, planned.end)), planned.start, planned.end
+        counted = initial if self._last is None else self._last.known_from
+        nulls = late = rows_before = None
+        if self._incremental.counts_left_out:
+            nulls, rows_before = count_left_out(
+                self._spark, self._source, self._whole, self._column, self._kind, counted
+            )
+        if (
+            rows_before is not None
+            and self._last is not None
+            and self._last.rows_before is not None
+        ):
+            late = max(0, rows_before - self._last.rows_before)
+        left_out = LeftOut(nulls, late, future)
+        planned = plan_range(
+            last,
+            initial=initial,
+            lag=lag,
+            upper=upper,
+            newest=reached,
+            settled=self._horizon.settled,
         )
-        identity = self._identity(rows) if lag else ()
-        types = self._types(rows, identity)
+        self._tell_of(left_out, upper)
+        gone_back = self._gone_back(newest)
+        waits_for = self._horizon.waits_for
+        if planned is None:
+            return Look(None, left_out, gone_back, waits_for)
         about = Bookmark(
-            incremental.column, self._kind, planned.end, identity=identity, types=types
+            self._column,
+            self._kind,
+            planned.end,
+            identity=identity if planned.remember_from is not None else (),
+            types=types if planned.remember_from is not None else (),
+            tables=self._tables,
+            checkpoints=self._horizon.checkpoints,
         )
         if last is not None:
-            about = replace(about, positions=last.positions, digests=last.digests)
-        if not lag:
-            return Piece(rows, (), planned, about)
-        rows = _with_digest(rows.withColumn(POSITION, self._value()), identity)
-        if last is not None and planned.start is not None and planned.start < last.end:
-            rows = self._without_remembered(rows, last)
-        return Piece(rows, (POSITION, DIGEST), planned, about)
+            about = replace(about, rows=last.rows)
+        rows, carried = self._rows(planned, last, identity)
+        piece = Piece(rows, carried, planned, about, rows_before)
+        return Look(piece, left_out, gone_back, waits_for)
+
+    def _rows(
+        self, planned: ReadRange, last: Bookmark | None, identity: tuple[str, ...]
+    ) -> tuple[DataFrame, tuple[str, ...]]:
+        """Return new rows: those after the bookmark, and those before it that are not remembered.
+
+        Only these second ones are compared and, where whole rows are equal, numbered.
+        """
+        start, end, remember_from = planned.start, planned.end, planned.remember_from
+        if remember_from is None and (last is None or not len(last.rows)):
+            return self._between(start, end), ()
+        again = None if last is None or start is None or start >= last.end else last.end
+        fresh = self._between(start if again is None else again, end)
+        fresh = self._with_digest(fresh, identity, numbered=False, since=remember_from)
+        if again is not None and last is not None:
+            known = self._with_digest(self._between(start, again), identity, numbered=True)
+            fresh = fresh.unionByName(self._without_remembered(known, last))
+        return fresh, (POSITION, DIGEST)
+
+    def _between(self, start: int | None, end: int | None) -> DataFrame:
+        return self._within(self._read(self._kind, (start, end)), start, end)
 
     def _value(self) -> Column:
         """Return the position of a row, as an integer."""
-        text = f"({self._incremental.column})"
-        return sf.expr(
-            {
-                TIMESTAMP: f"unix_micros({text})",
-                # Without the session's time zone, in which some local times are there twice.
-                TIMESTAMP_NTZ: (
-                    f"unix_date(CAST({text} AS DATE)) * {_DAY_US} + hour({text}) * 3600000000 + "
-                    f"minute({text}) * 60000000 + "
-                    f"CAST(extract(SECOND FROM {text}) * 1000000 AS BIGINT)"
-                ),
-                A_DATE: f"CAST(unix_date({text}) AS BIGINT)",
-                INTEGER: f"CAST({text} AS BIGINT)",
-            }[self._kind]
-        )
+        return position_of(self._column, self._kind)
 
     def _within(self, rows: DataFrame, start: int | None, end: int | None) -> DataFrame:
-        column, value = sf.expr(str(self._incremental.column)), self._value()
+        column, value = sf.expr(self._column), self._value()
         margin = self._margin
         if start is not None:
-            rows = rows.where(column >= self._literal(start - margin))
+            rows = rows.where(column >= literal_of(self._kind, self._clipped(start - margin)))
         if end is not None:
-            rows = rows.where(column < self._literal(end + margin))
+            rows = rows.where(column < literal_of(self._kind, self._clipped(end + margin)))
         if not margin:
             return rows
         # Not of a type that is passed on.
         if start is not None:
             rows = rows.where(value >= start)
         return rows if end is None else rows.where(value < end)
+
+    def _clipped(self, position: int) -> int:
+        first, last = ENDS[self._kind]
+        return min(max(position, first), last)
 
     @property
     def _margin(self) -> int:
@@ -267,65 +353,105 @@ class _NextRows:
         A database gets an instant as the text of this machine's local time, and takes that of an
         hour which clocks show twice for one of both.
         """
-        is_by_clock = self._kind == TIMESTAMP and str(self._source.format).lower() == _JDBC
-        return _MOST_CLOCK_CHANGE_US if is_by_clock else 0
+        return MOST_CLOCK_CHANGE_US if self._kind == TIMESTAMP and is_jdbc(self._source) else 0
 
-    def _literal(self, position: int) -> Column:
-        """Return a literal of the column's own type, which databases and file formats compare."""
-        if self._kind == TIMESTAMP:
-            return sf.expr(f"timestamp_micros({position}L)")
-        if self._kind == INTEGER:
-            return sf.lit(position)
-        word = {TIMESTAMP_NTZ: "TIMESTAMP_NTZ", A_DATE: "DATE"}[self._kind]
-        return sf.expr(f"{word}'{position_text(self._kind, position)}'")
+    def _survey(self, start: int | None, upper: int | None) -> tuple[int | None, int | None, int]:
+        """Return the largest position, the largest one that this run reads, and how many wait.
 
-    def _newest(self, start: int | None, upper: int | None) -> tuple[int | None, int | None]:
-        """Return the largest position, and the largest one that this run reads.
-
-        The bookmark moves no farther than that: what comes before `upper` later is still new.
+        The bookmark moves no farther than the second: what comes before `upper` later is still new.
         """
-        rows = self._within(self._read(self._kind, (start, None)), start, None)
+        rows = self._between(start, None)
         value = self._value()
-        say_in_ui(self._spark, f"newest {self._incremental.column}")
+        say_in_ui(self._spark, f"newest {self._column}")
         is_read = sf.lit(True) if upper is None else value < upper  # noqa: FBT003 - SQL's
-        [found] = rows.agg(sf.max(value), sf.max(sf.when(is_read, value))).collect()
-        newest, reached = (None if each is None else int(each) for each in found)
-        return newest, reached
+        [found] = rows.agg(
+            sf.max(value), sf.max(sf.when(is_read, value)), sf.count_if(~is_read)
+        ).collect()
+        newest, reached = (None if each is None else int(each) for each in (found[0], found[1]))
+        return newest, reached, int(found[2])
 
-    def _identity(self, rows: DataFrame) -> tuple[str, ...]:
-        """Return the columns by which rows within the lag are recognised."""
+    def _gone_back(self, newest: int | None) -> str | None:
+        """Return how the newest row of the source is before the bookmark, if it is."""
+        last = self._last
+        if last is None or not has_gone_back(last, newest):
+            return None
+        if newest is None:
+            [found] = self._read(self._kind, None).agg(sf.max(self._value())).collect()
+            newest = None if found[0] is None else int(found[0])
+        if not has_gone_back(last, newest):
+            return None
+        now = "the source has no row any more"
+        if newest is not None:
+            shown = position_text(self._kind, newest)
+            now = f"the newest row of the source has {self._column} = {shown}"
+        end = position_text(self._kind, last.end)
+        return (
+            f"{now}, and the last run read up to {end} (exclusive). "
+            "If rows were removed on purpose, nothing is missing, and the next newer row ends this "
+            "warning. If the source started over, its rows are not read until they pass the "
+            f"bookmark: {HOW_TO_START_OVER}"
+        )
+
+    def _tell_of(self, left_out: LeftOut, upper: int | None) -> None:
+        column = self._column
+        if left_out.null:
+            _LOGGER.warning("%d rows are never read: %s is null in them", left_out.null, column)
+        if left_out.late:
+            _LOGGER.warning(
+                "%d rows are left out: they came later than lag allows (%s); --full reads them, "
+                "and everything else again",
+                *(left_out.late, column),
+            )
+        if self._horizon.waits_for is not None:
+            _LOGGER.info("newer rows wait for %s: a later run reads them", self._horizon.waits_for)
+        if left_out.future and upper is not None:
+            _LOGGER.info(
+                "%d rows wait for a later run, which reads them: this one ends at %s",
+                *(left_out.future, position_text(self._kind, upper)),
+            )
+
+    def _identity(self) -> tuple[str, ...]:
+        """Return the columns by which rows near the end are recognised."""
         key, last = self._incremental.key, self._last
-        wanted = key or (WHOLE_ROW, *(each for each in rows.columns if each != POSITION))
+        columns = self._whole.columns
+        wanted = key or (WHOLE_ROW, *columns)
         if last is None or not last.identity or last.identity == wanted:
             return wanted
         # Columns that are new are left out, so that older rows are still recognised.
-        if (
-            not key
-            and last.identity[0] == WHOLE_ROW
-            and set(last.identity[1:]) <= set(rows.columns)
-        ):
+        if not key and last.identity[0] == WHOLE_ROW and set(last.identity[1:]) <= set(columns):
             return last.identity
+        if self._forgets:
+            return wanted
         was = ", ".join(each for each in last.identity if each != WHOLE_ROW)
         raise UsageError(
             "[incremental]: rows within the lag are known by their columns "
             f"{was}, and now by others; {_HOW_TO_FORGET}"
         )
 
-    def _types(self, rows: DataFrame, identity: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the types that digests are of: of another one, the same value is another text."""
+    @property
+    def _forgets(self) -> bool:
+        return self._incremental.lag == 0
+
+    def _types(self, identity: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+        """Return the types that digests are of, and whether remembered rows have the same.
+
+        Of another type, the same value is another text.
+        """
         last = self._last
-        if not identity:
-            return ()
         try:
-            schema = rows.select(*_identifying(identity)).schema
+            schema = self._whole.select(*_identifying(identity)).schema
         except PySparkException as error:
             raise UsageError(f"[incremental]: key: {describe(error)}") from error
         found = tuple(
-            INTEGER if isinstance(each.dataType, _INTEGERS) else each.dataType.simpleString()
+            INTEGER if isinstance(each.dataType, INTEGERS) else each.dataType.simpleString()
             for each in schema
         )
-        if last is None or not last.positions.size or last.types in ((), found):
-            return found
+        if last is None or not len(last.rows):
+            return found, True
+        if identity == last.identity and last.types in ((), found):
+            return found, True
+        if self._forgets:
+            return found, False
         names = [each for each in identity if each != WHOLE_ROW]
         changed = next(
             f"{name} had type {was} and has type {now}"
@@ -337,47 +463,90 @@ class _NextRows:
             f"{_HOW_TO_FORGET}"
         )
 
+    def _with_digest(
+        self,
+        rows: DataFrame,
+        identity: tuple[str, ...],
+        *,
+        numbered: bool,
+        since: int | None = None,
+    ) -> DataFrame:
+        """Return rows with their position, and with a hash of what identifies each of them.
+
+        Of whole rows it is `UNNUMBERED_BYTES` long until equal ones are told apart. Rows before
+        ``since`` have none.
+        """
+        rows = rows.withColumn(POSITION, self._value())
+        # Whatever the session's time zone is.
+        told = sf.to_json(
+            sf.struct(sf.col(POSITION), *_identifying(identity)),
+            {**JSON_OPTIONS, "timeZone": "UTC"},
+        )
+        length = DIGEST_BYTES
+        if identity[0] == WHOLE_ROW and numbered:
+            # Equal rows are told apart by their number, so that as many are written as there are.
+            rows = rows.withColumn(DIGEST, sf.sha2(told, 256))
+            number = sf.row_number().over(Window.partitionBy(DIGEST).orderBy(POSITION))
+            told = sf.concat(sf.col(DIGEST), sf.lit(" "), number.cast("string"))
+        elif identity[0] == WHOLE_ROW:
+            length = UNNUMBERED_BYTES
+        digest = sf.unhex(sf.substring(sf.sha2(told, 256), 1, 2 * length))
+        if since is not None:
+            digest = sf.when(sf.col(POSITION) >= since, digest)
+        return rows.withColumn(DIGEST, digest)
+
     def _without_remembered(self, rows: DataFrame, last: Bookmark) -> DataFrame:
-        size = len(last.positions)
+        size = len(last.rows)
         if not size:
             return rows
         whole = pa.Array.from_buffers(
-            pa.binary(DIGEST_BYTES), size, [None, pa.py_buffer(last.digests)]
+            pa.binary(DIGEST_BYTES), size, [None, pa.py_buffer(last.rows.digests)]
         )
         table = pa.table({DIGEST: whole.cast(pa.binary())})
-        remembered = sf.broadcast(self._spark.createDataFrame(table))
+        remembered = self._spark.createDataFrame(table)
+        if size <= _MOST_BROADCAST:
+            remembered = sf.broadcast(remembered)
         return rows.join(remembered, DIGEST, "left_anti")
 
-    def _lag(self) -> int:
-        lag = self._incremental.lag or 0
-        if lag and isinstance(lag, Microseconds) is (self._kind == INTEGER):
-            expected = (
-                "a number of ids" if self._kind == INTEGER else 'a duration such as "2 hours"'
-            )
+    def _lag_of(self, unknown: str | None) -> int:
+        """Return how far behind the end rows are looked for, in positions.
+
+        ``unknown``: why nothing says up to where rows are final; None if the database does.
+        """
+        lag, kind = self._incremental.lag, self._kind
+        if lag and isinstance(lag, Microseconds) is (kind == INTEGER):
+            expected = "a number of ids" if kind == INTEGER else 'a duration such as "2 hours"'
             raise UsageError(
-                f"[incremental]: {self._incremental.column} has type {self._kind}, so that lag is "
-                f"expected to be {expected}"
+                f"[incremental]: {self._column} has type {kind}, so that lag is expected to be "
+                f"{expected}"
             )
-        if self._kind == A_DATE:
-            return -(-lag // _DAY_US)  # of a part of a day the whole one
-        return lag
+        if lag is None and unknown is not None:
+            shown = {INTEGER: f"{DEFAULT_LAGS[INTEGER]} ids", A_DATE: "1 day"}.get(kind, "1 hour")
+            _LOGGER.warning(
+                "[incremental]: %s: rows up to %s behind the newest one are still read, and later "
+                "ones are missed; set lag to how late a row may come",
+                *(unknown, shown),
+            )
+        elif lag == 0 and unknown is not None and is_jdbc(self._source):
+            _LOGGER.warning(
+                "[incremental]: lag is 0, and %s: a row that is committed after a newer one was "
+                "read is missed; set lag to how late a row may come",
+                unknown,
+            )
+        return lag_in_positions(kind, lag, self._incremental.zone, is_final=unknown is None)
 
     def _upper(self) -> int | None:
+        """Return where a run ends at the latest: rows of the future, or of an open day, wait."""
         text = self._incremental.upper
-        if text is None:
-            # A time in the future would make a bookmark that later rows never reach. Without a zone
-            # it is one if no clock on earth shows it yet.
-            latest = _now_us() + _MOST_AHEAD_OF_UTC_US
-            return {
-                TIMESTAMP: _now_us(),
-                TIMESTAMP_NTZ: latest,
-                A_DATE: latest // _DAY_US + 1,
-            }.get(self._kind)
-        ago = _AGO.fullmatch(text)
-        if ago is None or self._kind == INTEGER:
-            return self._position("upper", text)
-        now = _now_us() - pylog.jobs.parse_duration(ago[1] + ago[2]) * 1_000
-        return now // _DAY_US if self._kind == A_DATE else now
+        ago = None if text is None or self._kind == INTEGER else _AGO.fullmatch(text)
+        ago_us = None if ago is None else pylog.jobs.parse_duration(ago[1] + ago[2]) * 1_000
+        now = microseconds_of(clock.now())
+        ends = [
+            end_by_clock(self._kind, now, self._incremental.zone, ago_us),
+            None if ago is not None else self._position("upper", text),
+            self._horizon.upper,
+        ]
+        return min((each for each in ends if each is not None), default=None)
 
     def _position(self, key: str, text: str | None) -> int | None:
         if text is None:
@@ -395,7 +564,7 @@ def _without_session_zone(source: Source) -> Source:
     instants, in UTC, which the database compares with times of no zone: rows would be missed.
     """
     names = {name.lower() for name in source.options}
-    if str(source.format).lower() != _JDBC or _PREFER_NTZ.lower() in names:
+    if not is_jdbc(source) or _PREFER_NTZ.lower() in names:
         return source
     return replace(source, options={**source.options, _PREFER_NTZ: "true"})
 
@@ -409,159 +578,7 @@ def with_range(source: Source, values: dict[str, str]) -> Source:
     )
 
 
-def _kind_of(frame: DataFrame, column: str) -> str:
-    try:
-        found = frame.select(sf.expr(column)).schema[0].dataType
-    except PySparkException as error:
-        raise UsageError(f"[incremental]: column = {column!r}: {describe(error)}") from error
-    kind = _kind_of_type(found)
-    if kind is None:
-        raise UsageError(
-            f"[incremental]: {column} has type {found.simpleString().upper()}, expected TIMESTAMP, "
-            "TIMESTAMP_NTZ, DATE or an integer; cast it in [source] sql"
-        )
-    return kind
-
-
-def _kind_of_type(found: DataType) -> str | None:
-    if isinstance(found, TimestampType):
-        return TIMESTAMP
-    if isinstance(found, TimestampNTZType):
-        return TIMESTAMP_NTZ
-    if isinstance(found, DateType):
-        return A_DATE
-    # A decimal, as Spark has SQLite's and Oracle's integers, fails if it does not fit into 64 bits.
-    if isinstance(found, _INTEGERS) or (isinstance(found, DecimalType) and not found.scale):
-        return INTEGER
-    return None
-
-
-def parse_position(kind: str, text: str) -> int:
-    """Return the position that a text of the configuration names; `ValueError` says what may be."""
-    if kind in (INTEGER, VERSION):
-        try:
-            return int(text)
-        except ValueError:
-            raise ValueError("a whole number") from None
-    try:
-        instant = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError("an ISO date or time, such as 2026-11-22T03:00Z") from None
-    if kind == TIMESTAMP and instant.tzinfo is None and len(text) > len("2026-11-22"):
-        raise ValueError("a zone with the time, such as 2026-11-22T03:00Z")
-    if kind != TIMESTAMP and instant.tzinfo is not None:
-        raise ValueError("no zone, as the column has none")
-    instant = instant if instant.tzinfo is not None else instant.replace(tzinfo=dt.UTC)
-    position = (instant - _EPOCH) // dt.timedelta(microseconds=1)
-    return position // _DAY_US if kind == A_DATE else position
-
-
-def position_text(kind: str, position: int) -> str:
-    """Return what {from} and {to} stand for: an id, a date, or a time, of an instant with a Z."""
-    if kind in (INTEGER, VERSION):
-        return str(position)
-    day_us = position * _DAY_US if kind == A_DATE else position
-    try:
-        instant = _EPOCH + dt.timedelta(microseconds=day_us)
-    except OverflowError:
-        raise UsageError(f"[incremental]: {position} is outside of the years 1 to 9999") from None
-    if kind == A_DATE:
-        return instant.date().isoformat()
-    if kind == TIMESTAMP:
-        return instant_text(instant)
-    return instant.replace(tzinfo=None).isoformat(
-        " ", "microseconds" if instant.microsecond else "seconds"
-    )
-
-
-def _now_us() -> int:
-    return (dt.datetime.now(dt.UTC) - _EPOCH) // dt.timedelta(microseconds=1)
-
-
 def _identifying(identity: tuple[str, ...]) -> list[Column]:
     if identity[0] == WHOLE_ROW:
         return [sf.col(quoted(each)) for each in identity[1:]]
     return [sf.expr(each).alias(f"key{place}") for place, each in enumerate(identity)]
-
-
-def _with_digest(rows: DataFrame, identity: tuple[str, ...]) -> DataFrame:
-    """Return rows with 16 bytes of a hash of what identifies each of them."""
-    is_whole = identity[0] == WHOLE_ROW
-    parts = _identifying(identity)
-    # Whatever the session's time zone is.
-    told = sf.to_json(sf.struct(sf.col(POSITION), *parts), {**JSON_OPTIONS, "timeZone": "UTC"})
-    if is_whole:
-        # Equal rows are told apart by their number, so that as many are written as there are.
-        rows = rows.withColumn(DIGEST, sf.sha2(told, 256))
-        number = sf.row_number().over(Window.partitionBy(DIGEST).orderBy(POSITION))
-        told = sf.concat(sf.col(DIGEST), sf.lit(" "), number.cast("string"))
-    digest = sf.unhex(sf.substring(sf.sha2(told, 256), 1, 2 * DIGEST_BYTES))
-    try:
-        return rows.withColumn(DIGEST, digest)
-    except PySparkException as error:
-        raise UsageError(f"[incremental]: key: {describe(error)}") from error
-
-
-def _next_versions(
-    spark: SparkSession, source: Source, incremental: Incremental, last: Bookmark | None
-) -> Piece | None:
-    """Return what versions of a Delta or Iceberg table have added since the last one."""
-    is_delta = str(source.format).lower() == DELTA
-    current = (_newest_of_delta if is_delta else _newest_of_iceberg)(spark, source)
-    if current is None or (last is not None and last.end == current):
-        return None
-    start = last.end if last is not None else None
-    if start is None and incremental.initial is not None:
-        start = parse_position(VERSION, incremental.initial)
-    if is_delta:
-        more = (
-            {"versionAsOf": str(current)}
-            if start is None
-            else {
-                "readChangeFeed": "true",
-                "startingVersion": str(start + 1),
-                "endingVersion": str(current),
-            }
-        )
-    elif start is None:
-        more = {"snapshot-id": str(current)}
-    else:
-        more = {"start-snapshot-id": str(start), "end-snapshot-id": str(current)}
-    whole = replace(source, options={**source.options, **more}, sql=None)
-    rows = read_source(spark, whole, is_stream=False)
-    if is_delta and start is not None:
-        # What was inserted, or is new after an update.
-        rows = rows.where("_change_type IN ('insert', 'update_postimage')")
-        rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp")
-    if source.sql is not None:
-        rows = query_over(spark, rows, source.sql, source.markers)
-    found = ReadRange(start, current, None, is_new=True)
-    return Piece(rows, (), found, Bookmark(None, VERSION, current))
-
-
-def _only_path(source: Source) -> str:
-    if len(source.path) != 1:
-        raise UsageError("[incremental]: give one path in [source]: versions are of one table")
-    return source.path[0]
-
-
-def _newest_of_delta(spark: SparkSession, source: Source) -> int | None:
-    name = quoted(_only_path(source))
-    try:
-        [row] = spark.sql(f"DESCRIBE HISTORY delta.{name} LIMIT 1").collect()
-    except ParseException as error:
-        raise UsageError(
-            "[source]: Spark does not know Delta's statements: set spark.sql.extensions to "
-            f"io.delta.sql.DeltaSparkSessionExtension, and {how_to_install(spark, source, '')}"
-        ) from error
-    except PySparkException as error:
-        raise MissingInputError(f"[source]: {describe(error)}") from error
-    return int(row["version"])
-
-
-def _newest_of_iceberg(spark: SparkSession, source: Source) -> int | None:
-    table = _only_path(source)
-    separator = "#" if "/" in table else "."
-    whole = replace(source, path=(f"{table}{separator}refs",), sql=None)
-    rows = read_source(spark, whole, is_stream=False).where("name = 'main'").collect()
-    return int(rows[0]["snapshot_id"]) if rows else None

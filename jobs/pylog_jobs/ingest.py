@@ -18,14 +18,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs.bookmark import next_bookmark
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
-from pylog_jobs.incremental import last_run, next_piece
+from pylog_jobs.incremental import last_run, look_at
 from pylog_jobs.ingest_config import BATCH, FAIL, INTERVAL, SKIP
 from pylog_jobs.ingest_windows import choose_windows
 from pylog_jobs.job import (
     DONE,
+    FINDINGS,
     Job,
     JobFailedError,
     Outcome,
@@ -36,6 +36,7 @@ from pylog_jobs.job import (
     status_of,
 )
 from pylog_jobs.job_report import dataset_of
+from pylog_jobs.read_range import next_bookmark
 from pylog_jobs.record_frame import MissingInputError, read_source, to_records
 from pylog_jobs.record_write import RecordWrite
 from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from pylog_jobs.incremental import LastRun, Piece
     from pylog_jobs.ingest_config import IngestConfig
+    from pylog_jobs.record_write import StagedRows
 
 _FIRST_ROWS = 5
 _LOGGER = logging.getLogger("pylog_jobs.ingest")  # also where this is __main__
@@ -67,6 +69,7 @@ class IngestParameters:
     config: IngestConfig
     is_dry_run: bool = False
     is_full: bool = False
+    after_version: int | None = None
     backfill: tuple[IngestConfig, ...] = ()  # one for each window, in place of the configuration
     waiting: tuple[RunWindow, ...] = ()  # windows of the backfill that are not over
 
@@ -81,6 +84,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of an incremental ingest: read everything again, and replace what the topic has",
     )
     parser.add_argument(
+        "--after-version",
+        metavar="VERSION",
+        type=int,
+        help="of an ingest from versions of a table: continue after this version, which leaves out "
+        "what it and others since the last run have changed",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="write nothing; show the plan and the first rows"
     )
 
@@ -88,10 +98,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(arguments: argparse.Namespace) -> IngestParameters:
     """Return the parameters, checked as far as that can be done without Spark."""
     chosen = choose_windows(ConfigFile(arguments.config, arguments.secrets), arguments)
+    if arguments.after_version is not None:
+        incremental = chosen.configs[0].incremental
+        if incremental is None or not incremental.is_by_version or arguments.full:
+            raise UsageError("--after-version belongs to an ingest from versions of a table")
     return IngestParameters(
         config=chosen.configs[0],
         is_dry_run=arguments.dry_run,
         is_full=arguments.full,
+        after_version=arguments.after_version,
         backfill=tuple(chosen.configs) if arguments.backfill is not None else (),
         waiting=chosen.waiting,
     )
@@ -146,7 +161,7 @@ def _run_window(spark: SparkSession, parameters: IngestParameters, stop: StopReq
         if config.trigger.is_stream:
             return _ingest_stream(spark, config, stop)
         if config.incremental is not None:
-            return _ingest_next(spark, config, stop, is_full=parameters.is_full)
+            return _ingest_next(spark, parameters, stop)
         return _ingest_batch(spark, config, stop)
     except MissingInputError as error:
         if config.source.on_missing == FAIL:
@@ -198,7 +213,7 @@ def _write(
             if not staged.rows and not piece.read_range.is_new:
                 write.abort()
                 return 0
-            bookmark = next_bookmark(piece.read_range, staged, piece.about).to_text()
+            bookmark = _bookmark(piece, staged)
         is_written = write.commit(staged, bookmark)
     except BaseException:
         write.abort()
@@ -208,31 +223,56 @@ def _write(
     return staged.rows if is_written else None
 
 
-def _ingest_next(
-    spark: SparkSession, config: IngestConfig, stop: StopRequest, *, is_full: bool
-) -> Outcome:
+def _bookmark(piece: Piece, staged: StagedRows) -> str:
+    """Return the bookmark of the rows that are staged."""
+    before = piece.rows_before
+    if before is not None:
+        passed = piece.about.rows.positions < piece.read_range.known_from
+        before += int(passed.sum()) + staged.rows - len(staged.remembered)
+    made = next_bookmark(piece.read_range, staged.remembered, piece.about, rows_before=before)
+    return made.to_text()
+
+
+def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRequest) -> Outcome:
     """Read on from the bookmark; from the first row if all is to be read again."""
+    config, is_full = parameters.config, parameters.is_full
     about: dict[str, object] = {**_about(config), "full": is_full}
     for _ in range(_MOST_TRIES):
         last = last_run(config, is_full=is_full)
         _remove_replaced(config, last)
-        piece = next_piece(spark, config, last.bookmark)
+        look = look_at(spark, config, last.bookmark, parameters.after_version)
+        status = DONE if look.gone_back is None else FINDINGS
+        if look.gone_back is not None:
+            _LOGGER.warning("[incremental]: %s", look.gone_back)
+        if look.left_out is not None:
+            about |= {
+                **look.left_out.to_json(),
+                "waitsFor": look.waits_for,
+                "wentBack": look.gone_back is not None,
+            }
+        piece = look.piece
         if piece is None:
             RowChecks(config.checks).ensure_passed(0)
-            _LOGGER.info("there is nothing new")
-            return Outcome(DONE, {**about, "window": None, "rows": 0}, _reads(config))
+            return _nothing_new(status, about, config)
         _LOGGER.info("reading from %(from)s to %(to)s", piece.shown)
         if is_full:
             piece = piece._replace(about=replace(piece.about, replaces=_end_offsets(config)))
         write = RecordWrite(config.target, str(config.target.job_id), last.number + 1)
         rows = _write(config, write, piece.rows, stop, piece)
+        if rows == 0 and not piece.read_range.is_new:
+            return _nothing_new(status, about, config)
         if rows is not None:
             _remove_replaced(config, last_run(config, is_full=False))
-            return Outcome(DONE, {**about, "window": piece.shown, "rows": rows}, _reads(config))
+            return Outcome(status, {**about, "window": piece.shown, "rows": rows}, _reads(config))
         # Another run, or the completion of one that was killed, was first: go on after it.
         _LOGGER.info("run %d has been committed meanwhile", last.number + 1)
     msg = f"other runs of job {config.target.job_id!r} commit meanwhile: let one run at a time"
     raise JobFailedError(msg)
+
+
+def _nothing_new(status: int, about: dict[str, object], config: IngestConfig) -> Outcome:
+    _LOGGER.info("there is nothing new")
+    return Outcome(status, {**about, "window": None, "rows": 0}, _reads(config))
 
 
 def _end_offsets(config: IngestConfig) -> dict[int, int]:
@@ -287,7 +327,7 @@ def _show(spark: SparkSession, config: IngestConfig, *, is_full: bool) -> Outcom
     about = _about(config)
     if config.incremental is not None:
         last = last_run(config, is_full=is_full).bookmark
-        piece = next_piece(spark, config, last)
+        piece = look_at(spark, config, last).piece
         about["window"] = None if piece is None else piece.shown
         if piece is None:
             _LOGGER.info("plan: there is nothing new")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zoneinfo
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from pylog_jobs.secret_values import (
     without_credentials,
 )
 from pylog_jobs.sql_text import UNKNOWN, dialect_of_url, literal_value
-from pylog_jobs.target import Target, check_target, check_topic
+from pylog_jobs.target import Target, check_target
 from pylog_jobs.window_job_id import window_job_id
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 BATCH, AVAILABLE_NOW, INTERVAL = TRIGGERS = ("batch", "available_now", "interval")
 JSON, AVRO = VALUE_FORMATS = ("json", "avro")
 RETRY, SKIP, FAIL = ON_MISSING = ("retry", "skip", "fail")
+READ = "read"
+ON_CHANGE = (FAIL, SKIP, READ)
 DELTA, ICEBERG = VERSIONED_FORMATS = ("delta", "iceberg")
 
 _DISTANCE = re.compile(r"(\d+) ?(s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)")
@@ -58,6 +61,13 @@ def _count(table: ConfigTable, key: str) -> int | None:
 
 def _headers(table: ConfigTable, key: str) -> str | Mapping[str, str] | None:
     return table.options(key) if table.is_table(key) else table.text(key)
+
+
+def _zone(table: ConfigTable, key: str) -> str | None:
+    text = table.text(key)
+    if text is not None and text not in zoneinfo.available_timezones():
+        raise table.error(key, f'is {text!r}, expected a time zone such as "Europe/Berlin"')
+    return text
 
 
 class Microseconds(int):
@@ -134,9 +144,17 @@ class Incremental:
 
     column: str | None = config_key(ConfigTable.text)
     initial: str | None = config_key(ConfigTable.number_or_text)  # None: from the first row
-    lag: int | None = config_key(_distance)  # of `Microseconds`, or ids
+    lag: int | None = config_key(_distance)  # of `Microseconds`, or ids; None: as the source needs
     upper: str | None = config_key(ConfigTable.number_or_text)
     key: tuple[str, ...] = config_key(ConfigTable.texts, ())  # None: the whole row
+    zone: str | None = config_key(_zone)  # of a column that has none
+    count_left_out: bool | None = config_key(ConfigTable.boolean)
+    on_change: str = config_key(lambda table, key: table.choice(key, ON_CHANGE) or FAIL, FAIL)
+
+    @property
+    def counts_left_out(self) -> bool:
+        """Whether rows that are never read are counted, for which all of the column is read."""
+        return self.count_left_out is not False
 
     @property
     def is_by_version(self) -> bool:
@@ -332,7 +350,7 @@ def _check_record(table: ConfigTable, record: RecordExpressions, target: Target)
     if record.topic is not None and target.topic is not None:
         raise table.error("topic", "is given, and topic of [target], too; give one of them")
     if record.topic is not None and (name := literal_value(record.topic)) is not None:
-        check_topic(table, target, name)
+        table.checked(replace(target, topic=name).write_job, "topic")
     if record.avro_schema is not None:
         table.checked(lambda: json.loads(str(record.avro_schema)), "avro_schema is not JSON")
 
@@ -430,15 +448,13 @@ def _check_positions(table: ConfigTable, found: Incremental, source: Source) -> 
             raise table.error(
                 "column", "is missing; only delta and iceberg tables have versions to go by"
             )
-        for key in ("lag", "upper", "key"):
+        for key in ("lag", "upper", "key", "zone", "count_left_out"):
             if key in table:
                 raise table.error(key, "belongs to a column, and there is none")
-    elif found.lag is None:
-        raise table.error(
-            "lag",
-            "is missing: how late may rows come? A row whose column is that far behind the newest "
-            'one is still read; write "0s" if none is ever late',
-        )
+        if "on_change" in table and (source.format or "").lower() == DELTA:
+            raise table.error("on_change", "is for Iceberg; Delta's change data has every change")
+    elif "on_change" in table:
+        raise table.error("on_change", "is for versions of an Iceberg table, without a column")
 
 
 def _check_trigger(table: ConfigTable, trigger: Trigger) -> None:

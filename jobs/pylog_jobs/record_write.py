@@ -7,8 +7,10 @@ of a second read of a source that may have changed.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import pickle
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pylog.errors import LogStorageError
+from pylog_jobs.bookmark import DIGEST_BYTES, MOST_REMEMBERED, RememberedRows
 from pylog_jobs.job import UsageError
 from pyspark_pylog.errors import place_of_write_added
 from pyspark_pylog.options import WriteOptions
@@ -25,6 +28,8 @@ from pyspark_pylog.writers import make_directory, stage_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
+    import numpy.typing as npt
     from pyspark.sql import DataFrame
 
     from pylog.jobs import WriteJob
@@ -33,9 +38,8 @@ if TYPE_CHECKING:
 
 POSITION, DIGEST = "_pylog_position", "_pylog_digest"
 """Columns beside those of records: where a row is in its source, and what identifies it."""
-DIGEST_BYTES = 16
-MOST_REMEMBERED = 100_000
-"""Rows within the lag whose digests a bookmark keeps: 24 bytes each, before they are compressed."""
+UNNUMBERED_BYTES = 32
+"""The length of a digest of a row that may have equal ones, before they are told apart."""
 
 _STAGED = pa.schema([("staged", pa.binary())])
 _LOGGER = logging.getLogger(__name__)
@@ -47,7 +51,7 @@ class StagedRows:
 
     tasks: tuple[StagedTask, ...]
     rows: int
-    remembered: dict[bytes, int]  # the position by the digest
+    remembered: RememberedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +66,55 @@ class StagingTask:
         """Give one row: what `_Memory` and the connector have to say."""
         memory = _Memory(self.remember_from)
         task = stage_rows(self.job, self.columns, map(memory.noted, batches))
-        told = pickle.dumps((task, memory.rows, memory.remembered))
+        told = pickle.dumps((task, memory.rows, memory.parts))
         yield pa.record_batch([[told]], schema=_STAGED)
 
 
 class _Memory:
-    """Counts rows, and keeps positions and digests of those within the lag."""
+    """Counts rows, and keeps positions and digests of those near the end."""
 
     def __init__(self, remember_from: int | None) -> None:
         self._remember_from = remember_from
         self.rows = 0
-        self.remembered: dict[bytes, int] = {}
+        self._count = 0  # one task alone may remember too many; the driver says so
+        self.parts: list[
+            tuple[int, npt.NDArray[np.int64], bytes]
+        ] = []  # length of a digest, positions, all
 
     def noted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.rows += batch.num_rows
-        if self._remember_from is not None and len(self.remembered) <= MOST_REMEMBERED:
-            chosen = pc.greater_equal(batch.column(POSITION), self._remember_from)
-            digests = batch.column(DIGEST).filter(chosen).to_pylist()
-            positions = batch.column(POSITION).filter(chosen).to_pylist()
-            self.remembered.update(zip(digests, positions, strict=True))
+        if self._remember_from is not None and self._count <= MOST_REMEMBERED:
+            is_near = pc.greater_equal(batch.column(POSITION), self._remember_from)
+            near = batch.select([POSITION, DIGEST]).filter(is_near)
+            for length in (DIGEST_BYTES, UNNUMBERED_BYTES):
+                part = near.filter(pc.equal(pc.binary_length(near.column(DIGEST)), length))
+                if part.num_rows:
+                    self._count += part.num_rows
+                    positions = part.column(POSITION).to_numpy()
+                    digests = b"".join(part.column(DIGEST).to_pylist())
+                    self.parts.append((length, positions, digests))
         return batch
 
 
-def ensure_few(remembered: int) -> None:
-    """Raise `UsageError` if a bookmark would remember too many rows."""
-    if remembered > MOST_REMEMBERED:
-        raise UsageError(
-            f"[incremental]: more than {MOST_REMEMBERED} rows are within the lag, and the bookmark "
-            "remembers no more of them: give a shorter lag"
-        )
+def _told_apart(parts: Sequence[tuple[int, npt.NDArray[np.int64], bytes]]) -> RememberedRows:
+    """Return rows with a digest of 16 bytes for each: of equal ones, of their number, too."""
+    found = [RememberedRows(at, digests) for length, at, digests in parts if length == DIGEST_BYTES]
+    seen: Counter[bytes] = Counter()
+    for length, positions, digests in parts:
+        if length != UNNUMBERED_BYTES:
+            continue
+        numbered = bytearray()
+        for start in range(0, len(digests), UNNUMBERED_BYTES):
+            digest = digests[start : start + UNNUMBERED_BYTES]
+            seen[digest] += 1
+            numbered += numbered_digest(digest, seen[digest])
+        found.append(RememberedRows(positions, bytes(numbered)))
+    return RememberedRows.of(found)
+
+
+def numbered_digest(digest: bytes, number: int) -> bytes:
+    """Return what tells the n-th of equal rows from the others."""
+    return hashlib.sha256(f"{digest.hex()} {number}".encode()).digest()[:DIGEST_BYTES]
 
 
 class RecordWrite:
@@ -129,10 +153,7 @@ class RecordWrite:
     def gathered(self, told: Sequence[bytes]) -> StagedRows:
         """Return what the tasks have staged, by what each of them has told."""
         found = [pickle.loads(each) for each in told]  # noqa: S301 - our own
-        remembered: dict[bytes, int] = {}
-        for _, _, of_task in found:
-            remembered.update(of_task)
-            ensure_few(len(remembered))
+        remembered = _told_apart([part for _, _, parts in found for part in parts])
         tasks = tuple(task for task, _, _ in found)
         return StagedRows(tasks, sum(rows for _, rows, _ in found), remembered)
 

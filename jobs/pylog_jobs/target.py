@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def _location(table: ConfigTable, key: str) -> str:
     return table.checked(lambda: str(pylog.jobs.absolute_location(text)), key)
 
 
-_NO_OPTIONS = frozenset({"directory", "properties", "internal_topics", "ambiguous_job_id"})
+_NO_OPTIONS = frozenset({"directory", "properties", "ambiguous_job_id"})
 """What is no option of ``format("pylog")``, or not under its own name."""
 
 
@@ -55,7 +55,11 @@ class Target:
 
     def write_options(self) -> dict[str, str]:
         """Return the options of ``format("pylog")``."""
-        other_names = {"partitions": "numPartitions", "fingerprint": "jobFingerprint"}
+        other_names = {
+            "partitions": "numPartitions",
+            "fingerprint": "jobFingerprint",
+            "internal_topics": "writeInternalTopics",
+        }
         options = {
             other_names.get(each.name, pylog.jobs.json_name(each.name)): str(value)
             for each in fields(self)
@@ -76,6 +80,7 @@ class Target:
             config=dict(self.properties),
             fingerprint=self.fingerprint,
             creates_similar_topic=bool(self.create_topic),
+            writes_internal_topics=bool(self.internal_topics),
             **{name: value for name, value in optional.items() if value is not None},
         )
 
@@ -86,19 +91,6 @@ def check_target(table: ConfigTable, target: Target, *, is_stream: bool) -> None
     table.checked(target.write_job)
     options = {"path": target.directory, **target.write_options()}
     table.checked(lambda: WriteOptions.parse(options, is_stream=is_stream))
-    if target.topic is not None:
-        check_topic(table, target, target.topic)
-
-
-def check_topic(table: ConfigTable, target: Target, name: str) -> None:
-    """Raise if no rows may go to a topic of this name."""
-    table.checked(replace(target, topic=name).write_job, "topic")
-    if name in pylog.INTERNAL_TOPICS and not target.internal_topics:
-        raise table.error(
-            "topic",
-            f"is {name!r}, in which Kafka itself keeps its state, so that other records in it may "
-            "harm a broker; write internal_topics = true in [target] if that is meant",
-        )
 
 
 def check_directory(key: str, text: str) -> None:

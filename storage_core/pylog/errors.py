@@ -84,7 +84,7 @@ class CorruptSnapshotError(_LocatedError):
 
 
 class CorruptCheckpointError(_LocatedError):
-    """A text checkpoint or properties file that does not follow its format."""
+    """A checkpoint, a properties file or a file of written jobs that does not follow its format."""
 
 
 class InvalidConfigurationError(_LocatedError):

@@ -49,6 +49,15 @@ def test_a_recipe_for_spark_prints_what_the_page_says(recipe: Recipe, kitchen: K
     check(recipe, kitchen)
 
 
+@pytest.mark.parametrize("key", [b"\xff\x00\x80", b"\xc3", b"", b"\xf4\x90\x80\x80"])
+def test_a_delta_table_is_in_sync_with_keys_of_any_bytes(kitchen: Kitchen, key: bytes) -> None:
+    [recipe] = [each for each in RECIPES if each.title.startswith("Keep a Delta table in sync")]
+    [step] = recipe.steps
+    code = step.code.replace('"anna"', repr(key))
+    expected = sorted([(key, b"30"), (b"carl", b"40")])
+    assert kitchen.run(step._replace(code=code)) == f"{expected}\n"
+
+
 def test_there_are_twenty_recipes_and_some_are_for_spark() -> None:
     assert len(RECIPES) >= 20
     assert all(recipe.steps for recipe in RECIPES)

@@ -18,8 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 import pylog
-from pylog_jobs.bookmark import INTEGER, Bookmark, next_bookmark, plan_range, start_after
-from pylog_jobs.record_write import DIGEST, DIGEST_BYTES, POSITION, RecordWrite
+from pylog_jobs.bookmark import (
+    DIGEST_BYTES,
+    INTEGER,
+    Bookmark,
+)
+from pylog_jobs.read_range import next_bookmark, plan_range, start_after
+from pylog_jobs.record_write import DIGEST, POSITION, RecordWrite
 from pylog_jobs.target import Target
 from tests.kills.stopped_at import Stopped, StoppedAt
 
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pylog_jobs.bookmark import ReadRange
+    from pylog_jobs.read_range import ReadRange
     from pylog_jobs.record_write import StagedRows
     from tests.conftest import Counted, HowMany
 
@@ -122,7 +127,7 @@ class Schedule:
             told.append(answer)
         about = Bookmark("position", INTEGER, found.end)
         if last is not None:
-            about = replace(about, positions=last.positions, digests=last.digests)
+            about = replace(about, rows=last.rows)
         return Run(write, found, write.gathered(told), about)
 
     def commit(self, run: Run) -> None:
@@ -130,7 +135,9 @@ class Schedule:
         if not run.staged.rows and not run.found.is_new:
             run.write.abort()
             return
-        run.write.commit(run.staged, next_bookmark(run.found, run.staged, run.about).to_text())
+        run.write.commit(
+            run.staged, next_bookmark(run.found, run.staged.remembered, run.about).to_text()
+        )
 
     def run(self, stop_at: int | None = None) -> bool:
         """Run once, up to a system call; return whether it came to its end."""
@@ -174,8 +181,8 @@ class Schedule:
 
 
 def _digests(bookmark: Bookmark) -> list[bytes]:
-    count = len(bookmark.positions)
-    return [bookmark.digests[DIGEST_BYTES * n : DIGEST_BYTES * (n + 1)] for n in range(count)]
+    count = len(bookmark.rows)
+    return [bookmark.rows.digests[DIGEST_BYTES * n : DIGEST_BYTES * (n + 1)] for n in range(count)]
 
 
 def _batch(rows: list[Row]) -> pa.RecordBatch:

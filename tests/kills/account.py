@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pylog
-from pylog.files.commit_manifest import read_ledger
+from pylog.files.ledger import read_ledger
 from tests.kills.jobs import row_count, values_of
 
 if TYPE_CHECKING:

@@ -1,43 +1,54 @@
-"""SIGKILL of the Spark process of an incremental ingest: the topic equals the source, once each.
+"""SIGKILL of the Spark process of an ingest: the topic equals the source, once each.
 
-Sources are a PostgreSQL server, an SQLite file and a folder of Parquet files. Between runs they get
-new rows and late ones. A run is killed at a chosen system call of its commit, with all processes
-that Spark has started, or at any moment before.
+Sources get new rows between runs. A run is killed at a chosen system call of its commit, with all
+processes that Spark has started, or at any moment before; at times another run of the same job is
+under way meanwhile, which lives.
 """
 
 from __future__ import annotations
 
 import random
-import sqlite3
+import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import pylog
+from tests.kills.ingest_sources import (
+    VARIABLES,
+    Parquet,
+    ParquetDays,
+    Postgres,
+    PostgresDays,
+    Source,
+    Sqlite,
+    delta_table,
+    iceberg_table,
+)
 from tests.kills.kill_point import KillPoint, Victim
 from tests.kills.spark_driver import LOCAL, Driver
 from tests.support.jdbc_drivers import jdbc_drivers
 from tests.support.postgres_server import PASSWORD, postgres_server
 from tests.support.spark_session import require_java
+from tests.support.table_formats import NEEDS_TABLE_FORMATS, table_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tests.conftest import Counted
-    from tests.support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.thorough]
 
 SEED = 60
-PARTS = 6
-KILLS = 60 // PARTS
-COMMIT_CALLS = 70
-"""About as many as a commit of one of these runs makes."""
-LAG = 50
+PARTS = 4
+KILLS_A_PART = 9
+BACKFILL_PARTS = 2
+KILLS_A_BACKFILL_PART = 6
+KILLS_A_FORMAT = 6
+MOST_ROWS = 30
 REST = """
 [record]
 key = "CAST(id AS STRING)"
@@ -46,180 +57,184 @@ value_format = "json"
 directory = "{folder}/logs"
 topic = "{name}"
 partitions = 2
-job_id = "{name}"
-[incremental]
-column = "at"
-lag = {lag}
-key = "id"
+job_id = "{job_id}"
 """
-
-
-class Source(Protocol):
-    """A table with columns ``id`` and ``at``, and the configuration that reads it."""
-
-    name: str
-    config: str
-
-    def add(self, rows: list[tuple[int, int]]) -> None:
-        """Add rows."""
-        ...
-
-
-class Postgres:
-    """Rows of a server."""
-
-    name = "postgres"
-
-    def __init__(self, server: PostgresServer) -> None:
-        self._server = server
-        self.config = (
-            f'[source]\nformat = "jdbc"\n[source.options]\nurl = "{server.url}"\n'  # noqa: S608
-            'query = "SELECT id, at FROM orders WHERE at >= {{from}} AND at < {{to}}"\n'
-            'user = "postgres"\npassword = "${{env:PYLOG_TEST_PASSWORD}}"\n'
-            'driver = "org.postgresql.Driver"\n'
-        )
-        server.execute("CREATE TABLE orders (id INT, at BIGINT)")
-
-    def add(self, rows: list[tuple[int, int]]) -> None:
-        values = ", ".join(map(str, rows))
-        self._server.execute(f"INSERT INTO orders VALUES {values}")  # noqa: S608 - numbers
-
-
-class Sqlite:
-    """Rows of a file."""
-
-    name = "sqlite"
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "orders.db"
-        self.config = (
-            f'[source]\nformat = "jdbc"\n[source.options]\nurl = "jdbc:sqlite:{self._path}"\n'
-            'dbtable = "orders"\ndriver = "org.sqlite.JDBC"\n'
-        )
-        self._execute("CREATE TABLE orders (id INT, at BIGINT)", [()])
-
-    def _execute(self, sql: str, rows: list[tuple[int, ...]]) -> None:
-        connection = sqlite3.connect(self._path)
-        with connection:
-            connection.executemany(sql, rows)
-        connection.close()
-
-    def add(self, rows: list[tuple[int, int]]) -> None:
-        self._execute("INSERT INTO orders VALUES (?, ?)", list(rows))
-
-
-class Parquet:
-    """Files of a folder."""
-
-    name = "parquet"
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "lake"
-        self._folder.mkdir()
-        self.config = f'[source]\nformat = "parquet"\npath = "{self._folder}"\n'
-
-    def add(self, rows: list[tuple[int, int]]) -> None:
-        ids, at = zip(*rows, strict=True)
-        table = pa.table({"id": pa.array(ids, pa.int32()), "at": pa.array(at, pa.int64())})
-        pq.write_table(table, self._folder / f"{ids[0]:06}.parquet")
-
-
-@pytest.fixture
-def sources(tmp_path: Path) -> Iterator[list[Source]]:
-    with postgres_server() as server:
-        yield [Postgres(server), Sqlite(tmp_path), Parquet(tmp_path)]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_killed_ingests(
-    part: int,
-    sources: list[Source],
-    tmp_path: Path,
-    spark_home: Path,
-    kills: Callable[[int], int],
-    request: pytest.FixtureRequest,
-    counted: Counted,
+    part: int, tmp_path: Path, kills: Callable[[int], int], rounds: Callable[..., Rounds]
 ) -> None:
+    with postgres_server() as server:
+        sources = [Postgres(server), Sqlite(tmp_path), Parquet(tmp_path)]
+        rounds(SEED + part, sources, of_jdbc()).run(kills(KILLS_A_PART))
+
+
+@pytest.mark.parametrize("part", range(BACKFILL_PARTS))
+def test_killed_backfills(
+    part: int, tmp_path: Path, kills: Callable[[int], int], rounds: Callable[..., Rounds]
+) -> None:
+    with postgres_server() as server:
+        sources = [PostgresDays(server), ParquetDays(tmp_path)]
+        rounds(SEED + 100 + part, sources, of_jdbc()).run(kills(KILLS_A_BACKFILL_PART))
+
+
+@NEEDS_TABLE_FORMATS
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_killed_ingests_of_table_versions(
+    kind: str, tmp_path: Path, kills: Callable[[int], int], rounds: Callable[..., Rounds]
+) -> None:
+    source = delta_table(tmp_path) if kind == "delta" else iceberg_table("orders")
+    seed = SEED + 200 + len(kind)
+    rounds(seed, [source], table_variables(tmp_path)).run(kills(KILLS_A_FORMAT))
+
+
+def of_jdbc() -> dict[str, str]:
+    """Return the environment of a driver that reads databases."""
+    jars = ",".join(map(str, jdbc_drivers()))
+    return {"PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell", **VARIABLES}
+
+
+@pytest.fixture
+def rounds(
+    tmp_path: Path, spark_home: Path, counted: Counted, request: pytest.FixtureRequest
+) -> Callable[..., Rounds]:
     require_java()
-    rng = random.Random(SEED + part)
-    variables = {
-        "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jdbc_drivers()))} pyspark-shell",
-        "PYLOG_TEST_PASSWORD": PASSWORD,
-    }
-    wanted = kills(KILLS)
-    outcomes: Counter[str] = Counter()
-    written = {each.name: 0 for each in sources}
 
-    def driver(number: int) -> Driver:
-        log = tmp_path / f"driver-{number}"
-        module = "tests.kills.ingest_driver"
-        return Driver(LOCAL, log, home=spark_home, module=module, variables=variables)
+    def make(seed: int, sources: Sequence[Source], variables: Mapping[str, str]) -> Rounds:
+        made = Rounds(seed, sources, variables, tmp_path, spark_home, counted)
+        request.addfinalizer(lambda: made.following.end())  # noqa: PLW0108 - of the last one
+        return made
 
-    following = driver(0)
-    request.addfinalizer(lambda: following.end())  # noqa: PLW0108 - of the last one
-    for number in range(wanted):
-        source = sources[number % len(sources)]
-        arguments = _configure(tmp_path, source)
-        current, following = following, driver(number + 1)  # it starts while this one is at work
-        with current:
-            for is_killed in (False, True):
-                count = rng.randrange(1, 30)
-                first = written[source.name]
-                # As late as may be after a run has read all, or new.
-                places = [max(0, 10 * first - rng.randrange(LAG)) for _ in range(count)]
-                source.add([(first + each, at) for each, at in enumerate(places)])
-                written[source.name] += count
-                if not is_killed:
-                    assert current.ask({"arguments": arguments, "kill": None}) == ""
-            outcome = _kill(current, arguments, tmp_path / f"note-{number}", rng)
-        outcomes[f"{source.name}: {outcome}"] += 1
-        assert _is_prefix(tmp_path, source, written[source.name])
-    with following:
-        for source in sources[:wanted]:
-            arguments = _configure(tmp_path, source)
-            for _ in range(2):
-                assert following.ask({"arguments": arguments, "kill": None}) == ""
-            assert _ids(tmp_path, source) == list(range(written[source.name])), source.name
-        following.stop()
-    logs = "".join(each.read_text("utf-8", "replace") for each in tmp_path.glob("driver-*"))
-    assert PASSWORD not in logs
-    counted(f"killed ingests, seed {SEED}", outcomes)
+    return make
 
 
-def _configure(folder: Path, source: Source) -> list[str]:
-    path = folder / f"{source.name}.toml"
-    text = source.config + REST
-    path.write_text(text.format(folder=folder, name=source.name, lag=10 * LAG), "utf-8")
-    return ["--config", str(path)]
+class Rounds:
+    """Runs of jobs, one of which is killed in each round.
+
+    Parameters
+    ----------
+    seed
+        Says what is added, and where runs are killed.
+    sources
+        By turns.
+    variables
+        More of the environment of all drivers.
+    folder
+        Gets the logs and all else.
+    home
+        ``SPARK_HOME``.
+    counted
+        Takes how runs ended.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        sources: Sequence[Source],
+        variables: Mapping[str, str],
+        folder: Path,
+        home: Path,
+        counted: Counted,
+    ) -> None:
+        sys.stdout.write(f"seed {seed}\n")
+        self._counted = counted
+        self._rng = random.Random(seed)
+        self._sources = sources
+        self._written = {each.name: 0 for each in sources}
+        self._variables = variables
+        self._folder = folder
+        self._home = home
+        self._drivers = 0
+        self.following = self._new_driver()
+        """Starts while another one is at work."""
+
+    def _new_driver(self) -> Driver:
+        self._drivers += 1
+        return Driver(
+            LOCAL,
+            self._folder / f"driver-{self._drivers}",
+            home=self._home,
+            module="tests.kills.ingest_driver",
+            variables=self._variables,
+        )
+
+    def run(self, kills: int) -> None:
+        """Kill so many times; then let all jobs end, and compare."""
+        outcomes: Counter[str] = Counter()
+        for number in range(kills):
+            source = self._sources[number % len(self._sources)]
+            current, self.following = self.following, self._new_driver()
+            with current:
+                self._add(source, current)
+                assert current.ask({"arguments": self._arguments(source)}) == ""
+                self._add(source, current)
+                others = [self.following] if self._rng.random() < 1 / 3 else []
+                outcome = self._kill(current, source, self._folder / f"note-{number}", others)
+            outcomes[f"{source.name}: {outcome}"] += 1
+            ids = self._ids(source)
+            assert len(set(ids)) == len(ids), f"kill {number}, {source.name}, {outcome}"
+            assert set(ids) <= set(range(self._written[source.name]))
+        with self.following:
+            for source in self._sources[:kills]:
+                for _ in range(2):
+                    assert self.following.ask({"arguments": self._arguments(source)}) == ""
+                assert self._ids(source) == list(range(self._written[source.name])), source.name
+            self.following.stop()
+        findings = pylog.read_table(self._folder / "logs", "findings").to_pylist()
+        assert not [each for each in findings if each["severity"] != "info"]
+        logs = [each.read_text("utf-8", "replace") for each in self._folder.glob("driver-*")]
+        assert not [each for each in logs if PASSWORD in each]
+        self._counted("killed ingests", outcomes)
+
+    def _add(self, source: Source, driver: Driver) -> None:
+        first = self._written[source.name]
+        self._written[source.name] += self._rng.randrange(1, MOST_ROWS)
+        source.add(range(first, self._written[source.name]), self._rng, driver)
+
+    def _arguments(self, source: Source) -> list[str]:
+        path = self._folder / f"{source.name}.toml"
+        more = source.arguments()
+        job_id = f"{source.name} {{date}}" if more else source.name
+        rest = REST.format(folder=self._folder, name=source.name, job_id=job_id)
+        path.write_text(source.config + rest, "utf-8")
+        return ["--config", str(path), *more]
+
+    def _kill(self, driver: Driver, source: Source, note: Path, others: Sequence[Driver]) -> str:
+        """Let a run be killed, while others of the same job live; return where."""
+        request = {"arguments": self._arguments(source)}
+        with ThreadPoolExecutor(1) as pool:
+            living = [pool.submit(each.ask, request) for each in others]
+            if self._rng.random() < 0.25:
+                where = "at any moment"
+                looks = self._rng.randrange(1, 6)
+                answer = driver.ask(request, _after(looks, driver.kill))
+            else:
+                where = "in the commit"
+                call = self._rng.randint(1, source.commit_calls)
+                point = KillPoint(str(note), "commit", call, Victim.DRIVER)
+                answer = driver.ask({**request, "kill": point.to_json()})
+            answers = [each.result() for each in living]
+        assert answers == [""] * len(others)
+        beside = ", beside another run" if others else ""
+        if answer is None:
+            return f"killed {where}{beside}"
+        assert answer == ""
+        return f"done before it was killed{beside}"
+
+    def _ids(self, source: Source) -> list[int]:
+        rows = pylog.scan(self._folder / "logs", topics=source.name).to_table()
+        return sorted(int(each) for each in rows["key"].to_pylist())
 
 
-def _kill(driver: Driver, arguments: list[str], note: Path, rng: random.Random) -> str:
-    """Let a run be killed; return where."""
-    if rng.random() < 0.25:
-        looks = rng.randrange(1, 6)
+def _after(looks: int, act: Callable[[], None]) -> Callable[[], None]:
+    """Return what acts at the n-th call."""
+    left = looks
 
-        def look() -> None:
-            nonlocal looks
-            looks -= 1
-            if not looks:
-                driver.kill()
+    def look() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            act()
 
-        answer = driver.ask({"arguments": arguments, "kill": None}, look)
-        return "killed at any moment" if answer is None else "done before it was killed"
-    point = KillPoint(str(note), "commit", rng.randint(1, COMMIT_CALLS), Victim.DRIVER)
-    answer = driver.ask({"arguments": arguments, "kill": point.to_json()})
-    if answer is None:
-        return "killed in the commit"
-    assert answer == ""
-    return "done before it was killed"
-
-
-def _ids(folder: Path, source: Source) -> list[int]:
-    rows = pylog.scan(folder / "logs", topics=source.name).to_table()
-    return sorted(int(each) for each in rows["key"].to_pylist())
-
-
-def _is_prefix(folder: Path, source: Source, count: int) -> bool:
-    """Whether no row is there twice, and none that there is not."""
-    ids = _ids(folder, source)
-    return len(set(ids)) == len(ids) and set(ids) <= set(range(count))
+    return look

@@ -6,10 +6,12 @@ import datetime as dt
 import json
 import os
 import random
+import zoneinfo
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 import pylog
 from pylog_jobs import ingest
@@ -78,13 +80,14 @@ def run(
     incremental: str,
     *,
     source: str = SOURCE,
+    status: int = 0,
     **how: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
     path = folder / "ingest.toml"
     path.write_text((source + REST + incremental).format(folder=folder), "utf-8")
     config = read_ingest_config(ConfigFile(str(path)), WINDOW)
     outcome = ingest.run(session, IngestParameters(config=config, **how))
-    assert outcome.status == 0
+    assert outcome.status == status
     json.dumps(outcome.summary)
     return dict(outcome.summary)
 
@@ -167,7 +170,8 @@ def test_the_range_stands_in_the_query(session: SparkSession, folder: Path) -> N
     source = SOURCE + (  # noqa: S608 - Spark's
         "sql = \"SELECT *, '{{from}}' AS f FROM source WHERE at >= '{{from}}' AND at < '{{to}}'\"\n"
     )
-    by_time = '[incremental]\ncolumn = "at"\nlag = "0s"\n'
+    # Without a key all columns would tell rows apart, and f is another one in each run.
+    by_time = '[incremental]\ncolumn = "at"\nlag = "0s"\nkey = "id"\n'
     add(folder, "a", (1, "10:00:00"))
     assert run(session, folder, by_time, source=source)["rows"] == 1
     add(folder, "b", (2, "11:00:00"))
@@ -247,7 +251,7 @@ def test_a_bookmark_of_another_source_or_column_is_refused(
     run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n')
     with pytest.raises(UsageError, match="has read up to its bookmark from another source"):
         run(session, folder, '[incremental]\ncolumn = "id + 1"\nlag = 5\n')
-    with pytest.raises(UsageError, match="give another job_id, or --full"):
+    with pytest.raises(UsageError, match="or give another job_id"):
         run(
             session,
             folder,
@@ -265,7 +269,7 @@ def test_a_bookmark_of_another_source_or_column_is_refused(
 def test_a_lag_with_too_many_rows_is_refused_and_nothing_is_staged(
     session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pylog_jobs.record_write.MOST_REMEMBERED", 2)
+    monkeypatch.setattr("pylog_jobs.bookmark.MOST_REMEMBERED", 2)
     add(folder, "a", *((number, "10:00:00") for number in range(3)))
     with pytest.raises(UsageError, match="give a shorter lag"):
         run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n')
@@ -441,3 +445,168 @@ def test_random_schedules_stopped_at_system_calls_write_each_row_once(
             run(session, root, by_id)
         assert keys(root) == sorted(ids), f"seed {SEED + number}"
     counted(f"incremental schedules of Spark, seed {SEED}", outcomes)
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_every_minute_of_a_time_without_a_zone_is_read(
+    session: SparkSession, folder: Path, ansi: str
+) -> None:
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    by_time = '[incremental]\ncolumn = "local"\nlag = "0s"\n'
+    for hours in (range(10), range(10, 24)):
+        at = [(60 * hour + minute, hour, minute) for hour in hours for minute in range(60)]
+        add(folder, f"{hours[0]}", *((each, f"{h:02}:{m:02}:59.999999") for each, h, m in at))
+        assert run(session, folder, by_time)["rows"] == 60 * len(hours)
+    assert run(session, folder, by_time)["rows"] == 0
+    assert keys(folder) == list(range(24 * 60))
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize(
+    ("column", "fits"),
+    [("CAST(id AS DECIMAL(38, 0))", True), ("CAST(id AS DECIMAL(38, 0)) * 10000000000", False)],
+)
+def test_an_integer_that_does_not_fit_into_64_bits_ends_the_run(
+    session: SparkSession,
+    folder: Path,
+    column: str,
+    fits: bool,  # noqa: FBT001 - of a table
+    ansi: str,
+) -> None:
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    add(folder, "a", (1, "10:00:00"), (3_000_000_000, "10:00:00"))
+    by_id = f'[incremental]\ncolumn = "{column}"\nlag = 0\n'
+    if fits:
+        assert run(session, folder, by_id)["rows"] == 2
+        return
+    with pytest.raises(PySparkException, match="does not fit into 64 bits: 30000000000000000000"):
+        run(session, folder, by_id)
+
+
+@pytest.mark.parametrize("key", ["", 'key = "id"\n'])
+@pytest.mark.parametrize(("column", "lag"), [("at", '"0s"'), ("local", '"0s"'), ("id * 0", "0")])
+def test_rows_with_exactly_the_newest_value_are_read_in_a_later_run(
+    session: SparkSession, folder: Path, column: str, lag: str, key: str
+) -> None:
+    by_column = f'[incremental]\ncolumn = "{column}"\nlag = {lag}\n{key}'
+    add(folder, "a", (1, "10:00:00"), (2, "10:00:00"))
+    assert run(session, folder, by_column)["rows"] == 2
+    assert run(session, folder, by_column)["rows"] == 0
+    add(folder, "b", (3, "10:00:00"))
+    assert run(session, folder, by_column)["rows"] == 1
+    assert run(session, folder, by_column)["window"] is None
+    assert keys(folder) == [1, 2, 3]
+
+
+def test_a_day_is_read_when_it_is_over(session: SparkSession, folder: Path) -> None:
+    today = dt.datetime.now(dt.UTC).date()
+    path = folder / "in" / "a.csv"
+    rows = [f"{n},n,2026-01-01T00:00Z,{today - dt.timedelta(days=back)}," for n, back in LATEST]
+    path.write_text("\n".join(rows), "utf-8")
+    by_day = '[incremental]\ncolumn = "day"\nlag = "0s"\n'
+    found = run(session, folder, by_day)
+    assert (found["rows"], found["futureRows"]) == (2, 2)
+    assert found["window"]["to"] == today.isoformat()
+    assert keys(folder) == [2, 3]
+    # Whose day is not over, in a zone that is a day behind or ahead, waits there.
+    for zone, expected in (("Pacific/Kiritimati", 3), ("Pacific/Pago_Pago", 2)):
+        root = folder / zone.rpartition("/")[2]
+        root.mkdir()
+        (root / "in").symlink_to(folder / "in")
+        found = run(session, root, f'{by_day}zone = "{zone}"\n')
+        ahead = dt.datetime.now(zoneinfo.ZoneInfo(zone)).date()
+        assert found["rows"] == sum(today - dt.timedelta(days=each) < ahead for _, each in LATEST)
+        assert found["rows"] in (1, 2, expected)
+
+
+LATEST = ((1, 0), (2, 1), (3, 5), (4, -1))
+"""Rows by how many days ago theirs is."""
+
+
+def test_a_folder_of_one_day_may_have_more_rows_than_were_remembered_before(
+    session: SparkSession, folder: Path
+) -> None:
+    source = '[source]\nformat = "parquet"\npath = "{folder}/lake"\n'
+    by_day = '[incremental]\ncolumn = "day"\nlag = "1d"\n'
+    session.range(150_000).write.parquet(f"{folder}/lake/day=2026-11-21")
+    assert run(session, folder, by_day, source=source)["rows"] == 150_000
+    session.range(150_000, 150_003).write.mode("append").parquet(f"{folder}/lake/day=2026-11-21")
+    assert run(session, folder, by_day, source=source)["rows"] == 3
+    assert run(session, folder, by_day, source=source)["rows"] == 0
+    assert keys(folder) == list(range(150_003))
+
+
+def test_rows_that_are_left_out_are_counted_and_said(
+    session: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    by_time = '[incremental]\ncolumn = "at"\nlag = "10 minutes"\n'
+    add(folder, "a", (1, "10:00:00"), (2, "11:00:00"))
+    path = add(folder, "b", (3, "10:00:00"), (4, "10:00:00"))
+    path.write_text("3,n3,,,\n4,n4,2999-01-01T00:00:00Z,,\n", "utf-8")
+    counted = ("rows", "nullRows", "lateRows", "futureRows")
+    found = run(session, folder, by_time)
+    assert [found[name] for name in counted] == [2, 1, None, 1]
+    add(folder, "c", (5, "10:30:00"), (6, "10:55:00"), (7, "11:30:00"), (8, "10:31:00"))
+    found = run(session, folder, by_time)
+    assert [found[name] for name in counted] == [2, 1, 2, 1]
+    assert "1 rows are never read: at is null in them" in caplog.text
+    assert "2 rows are left out: they came later than lag allows (at); --full" in caplog.text
+    found = run(session, folder, by_time)
+    assert [found[name] for name in counted] == [0, 1, 0, 1]
+    found = run(session, folder, by_time + "count_left_out = false\n")
+    assert [found[name] for name in counted] == [0, None, None, 1]
+    assert keys(folder) == [1, 2, 6, 7]
+
+
+def test_a_source_that_starts_over_is_no_success(session: SparkSession, folder: Path) -> None:
+    by_id = '[incremental]\ncolumn = "id"\nlag = 3\n'
+    path = add(folder, "a", *((number, "10:00:00") for number in range(1, 11)))
+    run(session, folder, by_id)
+    path.unlink()
+    path = add(folder, "b", *((number, "11:00:00") for number in range(1, 6)))
+    for _ in range(2):
+        found = run(session, folder, by_id, status=1)
+        assert (found["rows"], found["wentBack"]) == (0, True)
+    path.write_text("", "utf-8")
+    assert run(session, folder, by_id, status=1)["wentBack"] is True
+    add(folder, "c", (11, "12:00:00"))
+    found = run(session, folder, by_id)
+    assert (found["rows"], found["wentBack"]) == (1, False)
+
+
+def test_the_largest_integer_is_no_bookmark(session: SparkSession, folder: Path) -> None:
+    add(folder, "a", (1, "10:00:00"), (2**63 - 1, "10:00:00"))
+    by_id = '[incremental]\ncolumn = "id"\nlag = 0\n'
+    with pytest.raises(UsageError, match="would hide every later row: remove the row, or set upp"):
+        run(session, folder, by_id)
+    assert run(session, folder, by_id + "upper = 1000\n")["rows"] == 1
+
+
+def test_a_table_of_the_catalog_that_was_made_again_is_refused(
+    session: SparkSession, folder: Path
+) -> None:
+    source = "[source]\nsql = 'SELECT * FROM shop_orders'\n"
+    by_id = '[incremental]\ncolumn = "id"\nlag = 0\n'
+    try:
+        session.range(3).write.saveAsTable("shop_orders")
+        assert run(session, folder, by_id, source=source)["rows"] == 3
+        session.range(3, 5).write.insertInto("shop_orders")
+        assert run(session, folder, by_id, source=source)["rows"] == 2
+        session.sql("DROP TABLE shop_orders")
+        session.range(9).write.saveAsTable("shop_orders")
+        with pytest.raises(UsageError, match=r"shop_orders has been made again .* --full reads"):
+            run(session, folder, by_id, source=source)
+        assert run(session, folder, by_id, source=source, is_full=True)["rows"] == 9
+    finally:
+        session.sql("DROP TABLE IF EXISTS shop_orders")
+    assert keys(folder) == list(range(9))
+
+
+def test_a_lag_that_is_not_given_is_said(
+    session: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(folder, "a", (1, "10:00:00"))
+    run(session, folder, '[incremental]\ncolumn = "at"\n')
+    assert "rows up to 1 hour behind the newest one are still read" in caplog.text
+    add(folder, "b", (2, "09:00:00.000001"), (3, "09:00:00"))
+    assert run(session, folder, '[incremental]\ncolumn = "at"\n')["rows"] == 1

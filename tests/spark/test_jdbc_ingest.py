@@ -29,6 +29,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text("utf-8")
 QUERY = "query = \"SELECT * FROM orders WHERE updated_at >= '{from}' AND updated_at < '{to}'\""
 
 
+ZONES = {"timestamptz": "", "timestamp": '\nzone = "UTC"'}
+
+
 @pytest.mark.parametrize(
     ("kind", "option"),
     [
@@ -61,6 +64,8 @@ def test_the_example_reads_what_is_new_and_late_rows_once(
             ("/srv/pylog", str(tmp_path)),
             ('"etl"', '"postgres"'),
             ('dbtable = "orders"', option),
+            # Without a zone, rows of three hours would be looked at again: clocks are set back.
+            ('upper = "1 minute"', f'upper = "1 minute"{ZONES[kind]}'),
         ):
             assert old in text
             text = text.replace(old, new)

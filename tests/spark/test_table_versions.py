@@ -5,7 +5,6 @@ Their runtimes lag behind Spark: ``make test-spark-versions SPARKS="4.0 -- --all
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,26 +12,22 @@ import pytest
 import pylog
 from tests.kills.conftest import spark_home
 from tests.kills.spark_driver import LOCAL, Driver
-from tests.support.kafka_broker_jars import fetch_jars
-from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION, require_java
+from tests.support.spark_session import NEEDS_SPARK, require_java
+from tests.support.table_formats import NEEDS_TABLE_FORMATS, table_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [
     *NEEDS_SPARK,
     pytest.mark.slow,
     pytest.mark.thorough,
-    pytest.mark.skipif(SPARK_VERSION != (4, 0), reason="Delta and Iceberg are tried on Spark 4.0"),
+    NEEDS_TABLE_FORMATS,
 ]
 
-PACKAGES = (
-    "io.delta:delta-spark_2.13:4.0.0",
-    "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
-)
 __all__ = ["spark_home"]
 
-BUILD = Path(__file__).parents[2] / "build" / "tables"
 CONFIG = """
 [source]
 format = "{kind}"
@@ -52,22 +47,12 @@ job_id = "orders"
 def driver(spark_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     require_java()
     root = tmp_path_factory.mktemp("tables")
-    settings = {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "hadoop",
-        "spark.sql.catalog.lake.warehouse": str(root / "lake"),
-        "spark.sql.warehouse.dir": str(root / "warehouse"),
-    }
-    confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
-    jars = ",".join(map(str, fetch_jars(",".join(PACKAGES), BUILD)))
     with Driver(
         LOCAL,
         root / "log",
         home=spark_home,
         module="tests.kills.ingest_driver",
-        variables={"PYSPARK_SUBMIT_ARGS": f"--jars {jars} {confs} pyspark-shell"},
+        variables=table_variables(root),
     ) as running:
         yield running
         running.stop()

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from pyspark_pylog.data_source import PylogDataSource
 from pyspark_pylog.errors import WorkerPythonError
+from pyspark_pylog.spark_workarounds.writing_threads import let_threads_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,7 @@ def register_if_unknown(spark: SparkSession) -> None:
     where ``PYSPARK_DRIVER_PYTHON`` is not a plain Python (``jupyter``), since Spark searches with
     that one; and in a session after one whose JVM was started with another Python.
     """
+    let_threads_write()
     manager = spark._jsparkSession.sessionState().dataSourceManager()
     if not manager.dataSourceExists(PylogDataSource.name()):
         spark.dataSource.register(PylogDataSource)

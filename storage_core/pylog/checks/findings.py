@@ -695,6 +695,12 @@ FINDING_CODES = {
         "see the message; pylog does not write to the log directory until this is fixed",
         severities=(Severity.ERROR,),
     ),
+    "damaged_ledger": FindingCode(
+        "The ledger of the jobs that pylog has written, or a file that it names, cannot be read.",
+        "nothing: it ignores the files",
+        "see the message; pylog refuses jobs of which it cannot tell whether they were written",
+        severities=(Severity.ERROR,),
+    ),
     "damaged_topic_configs": FindingCode(
         "The topic properties that pylog has stored cannot be read.",
         "nothing: it ignores the file",

@@ -32,6 +32,7 @@ from pylog.files.file_names import (
     find_partition_directory_name,
     find_segment_file_name,
 )
+from pylog.files.ledger import ensure_intact
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
@@ -118,6 +119,11 @@ def check_log_directory(
         read_topic_configs(configs_path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
         findings.append(warning("damaged_topic_configs", configs_path, str(error.reason)))
+    try:
+        ensure_intact(path)
+    except (CorruptCheckpointError, LogDirectoryError) as error:
+        where = str(error.path)
+        findings.append(Finding(Severity.ERROR, "damaged_ledger", where, str(error.reason)))
     is_clean = has_clean_shutdown(path)
     try:
         entries = list_directory(path)

@@ -49,6 +49,7 @@ from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,
 )
+from pylog.files.ledger import copy_ledger
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
@@ -287,7 +288,7 @@ def _copy_small_file(io: DurableIO, source: str, target: str) -> None:
 def _copy_log_directory_files(
     io: DurableIO, source: str, copies: list[_PartitionCopy], target: str
 ) -> None:
-    """Copy whose directory it is, configs of topics, and sound offsets of checkpoints."""
+    """Copy whose directory it is, configs, written jobs, and sound offsets of checkpoints."""
     try:
         read_meta_properties(join(source, META_PROPERTIES))
         _copy_small_file(io, join(source, META_PROPERTIES), join(target, META_PROPERTIES))
@@ -297,6 +298,8 @@ def _copy_log_directory_files(
         configs = read_topic_configs(join(source, TOPIC_CONFIGS))
         if configs:
             write_topic_configs(io, join(target, TOPIC_CONFIGS), configs)
+    with suppress(CorruptCheckpointError, LogDirectoryError):  # the report has it
+        copy_ledger(io, source, target)
     ends = {copy.check.view.topic_partition: copy.check.end_offset for copy in copies}
     for name in (LOG_START_OFFSET_CHECKPOINT, CLEANER_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
         try:

@@ -3,7 +3,7 @@
 UTF-8, one JSON object, replaced as a whole::
 
     {
-      "version": 1,
+      "version": 2,
       "id": "5f0c…",                       drawn for this commit, 32 hex digits
       "job_id": "nightly", "batch_id": null,
       "fingerprint": null,                 of what the job was to write, see `WriteJob`
@@ -20,25 +20,9 @@ UTF-8, one JSON object, replaced as a whole::
     }
 
 There is at most one in a log directory: whoever commits holds the directory's lock, and completes
-the one that is there first. It counts until the ledger has its id.
+the one that is there first. It counts until the ledger has its job.
 
-``.pylog-ledger``: which jobs have been written, so that none is written twice.
-
-UTF-8, one JSON object, replaced as a whole::
-
-    {
-      "version": 1,
-      "jobs": [{"job_id": "nightly", "batch_id": null, "fingerprint": null, "commit_id": "5f0c…",
-                "time_ms": 1795374000000, "record_count": 1000, "bookmark": "…"}]
-    }
-
-The newest entry is the last one. What is kept, counted from the newest entry on:
-
-* of each streaming query the newest `KEPT_BATCHES` batches. Spark never repeats any but the newest,
-  and batches are numbered upwards, so that one below the oldest that is kept has been written, too;
-* jobs that write once, and queries, for `KEPT_MS` after their last commit, and the newest
-  `KEPT_JOBS` of them for longer; never more than `MOST_JOBS`;
-* of a job with bookmarks the newest batch, for good: without it the next run would start over.
+In version 1 a bookmark was a text of any length (`pylog.files.bookmark_file`).
 """
 
 from __future__ import annotations
@@ -50,8 +34,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files.bookmark_file import Bookmark, as_bookmark, bookmark_to_json
 from pylog.files.checkpoint_file import read_text_file
-from pylog.files.file_names import LEDGER, MANIFEST
+from pylog.files.file_names import MANIFEST
 from pylog.files.partition_metadata import format_uuid, parse_uuid
 from pylog.files.staged_files import (
     JobKey,
@@ -60,17 +45,17 @@ from pylog.files.staged_files import (
     as_job_key,
     as_list,
     as_object,
+    as_text,
     as_topic_partition,
 )
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Mapping
 
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 _ID = re.compile(r"[0-9a-f]{32}")
 _FIELDS = (
     "version",
@@ -83,8 +68,8 @@ _FIELDS = (
     "new_topics",
     "partitions",
 )
-_OPTIONAL = {"fingerprint": None, "bookmark": None}
-"""What files have that were written before there were any, and jobs without one."""
+_OPTIONAL = ("fingerprint", "bookmark")
+"""Of files that were written before there were any, and of jobs without one."""
 _TOPIC_FIELDS = ("topic", "topic_id", "partitions", "properties")
 _PARTITION_FIELDS = (
     "topic",
@@ -95,24 +80,6 @@ _PARTITION_FIELDS = (
     "files",
 )
 _MAX_PARTITIONS = 100_000
-
-LEDGER_VERSION = 1
-KEPT_BATCHES = 100
-KEPT_JOBS = 1_000
-MOST_JOBS = 10_000
-KEPT_MS = 90 * 24 * 3_600_000
-MAX_BOOKMARK_LENGTH = 4 << 20
-MOST_BOOKMARK_CHARACTERS = 32 << 20
-"""Of all bookmarks together: a ledger has to stay one that `read_ledger` takes."""
-_ENTRY_FIELDS = (
-    "job_id",
-    "batch_id",
-    "fingerprint",
-    "bookmark",
-    "commit_id",
-    "time_ms",
-    "record_count",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +133,7 @@ class Manifest:
     new_topics: tuple[NewTopic, ...]
     partitions: tuple[AnnouncedPartition, ...]
     fingerprint: str | None = None
-    bookmark: str | None = None
+    bookmark: Bookmark | None = None
 
     @property
     def files(self) -> list[StagedFile]:
@@ -187,7 +154,7 @@ def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> Non
         "job_id": manifest.key.job_id,
         "batch_id": manifest.key.batch_id,
         "fingerprint": manifest.fingerprint,
-        **_bookmark_to_json(manifest.bookmark),
+        **bookmark_to_json(manifest.bookmark),
         "time_ms": manifest.time_ms,
         "new_topics": [
             {
@@ -202,11 +169,6 @@ def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> Non
     }
     data = (json.dumps(content, indent=1) + "\n").encode()
     io.write_atomically(manifest_path(log_directory), data)
-
-
-def _bookmark_to_json(bookmark: str | None) -> dict[str, str]:
-    """Return the key of a bookmark; none without one, so that older readers know every key."""
-    return {} if bookmark is None else {"bookmark": bookmark}
 
 
 def _partition_to_json(announced: AnnouncedPartition) -> dict[str, Any]:
@@ -241,10 +203,10 @@ def read_manifest(log_directory: str) -> Manifest | None:
 
 
 def _parse(content: object) -> Manifest:
-    if isinstance(content, dict) and content.get("version") != MANIFEST_VERSION:
-        msg = f"version is {content.get('version')!r}, expected {MANIFEST_VERSION}"
-        raise ValueError(msg)
-    fields = as_object(_completed(content), _FIELDS, "manifest")
+    if isinstance(content, dict):
+        as_integer(content.get("version"), "version", 1, MANIFEST_VERSION)
+    fields = as_object(content, _FIELDS, "manifest", optional=_OPTIONAL)
+    fingerprint = fields["fingerprint"]
     commit_id = fields["id"]
     if not isinstance(commit_id, str) or _ID.fullmatch(commit_id) is None:
         msg = f"id is {commit_id!r}, expected 32 hex digits"
@@ -265,21 +227,9 @@ def _parse(content: object) -> Manifest:
         as_integer(fields["time_ms"], "time_ms", 0),
         tuple(_parse_topic(each) for each in as_list(fields["new_topics"], "new_topics")),
         partitions,
-        _as_text(fields, "fingerprint"),
-        _as_text(fields, "bookmark"),
+        None if fingerprint is None else as_text(fingerprint, "fingerprint"),
+        as_bookmark(fields["bookmark"]),
     )
-
-
-def _completed(content: object) -> object:
-    return {**_OPTIONAL, **content} if isinstance(content, dict) else content
-
-
-def _as_text(fields: Mapping[str, Any], name: str) -> str | None:
-    value = fields[name]
-    if value is not None and not isinstance(value, str):
-        msg = f"{name} is {value!r}, expected text or null"
-        raise ValueError(msg)
-    return value
 
 
 def _parse_topic(content: object) -> NewTopic:
@@ -320,168 +270,3 @@ def _parse_file(content: object, place: TopicPartition) -> AnnouncedFile:
         raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
     rest = {name: value for name, value in content.items() if name != "becomes_segment"}
     return AnnouncedFile(StagedFile.from_json(rest, place), content["becomes_segment"])
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
-    """A job, or a micro-batch, that was written."""
-
-    key: JobKey
-    commit_id: str  # that of its manifest
-    time_ms: int  # when the manifest was written
-    record_count: int  # how many records were appended
-    fingerprint: str | None = None
-    bookmark: str | None = None  # how far the source has been read
-
-
-class Ledger:
-    """The content of a ledger; not changed after it is made."""
-
-    __slots__ = ("_by_key", "_commit_ids", "_oldest_batches", "entries")
-
-    def __init__(self, entries: Iterable[LedgerEntry] = ()) -> None:
-        self.entries = tuple(entries)
-        self._by_key = {each.key: each for each in self.entries}
-        self._commit_ids = {each.commit_id for each in self.entries}
-        self._oldest_batches: dict[str, int] = {}
-        for job_id, batch_id in self._by_key:
-            if batch_id is not None:
-                oldest = self._oldest_batches.get(job_id, batch_id)
-                self._oldest_batches[job_id] = min(oldest, batch_id)
-
-    def __contains__(self, key: JobKey) -> bool:
-        """Whether a job has been written."""
-        if key in self._by_key:
-            return True
-        return key.batch_id is not None and key.batch_id < self._oldest_batches.get(key.job_id, 0)
-
-    def has_job(self, key: JobKey, fingerprint: str | None) -> bool:
-        """Whether a job has been written; `ValueError` if what was written is something else."""
-        entry = self.find(key)
-        was = None if entry is None else entry.fingerprint
-        if entry is not None and None not in (fingerprint, was) and fingerprint != was:
-            msg = (
-                f"job {key.job_id!r} has been committed before, with {entry.record_count} "
-                "records from another source or to another topic, so nothing is written; give "
-                "what has another source or topic another job id"
-            )
-            raise ValueError(msg)
-        return key in self
-
-    def has_commit(self, commit_id: str) -> bool:
-        """Whether the commit of a manifest is complete."""
-        return commit_id in self._commit_ids
-
-    def find(self, key: JobKey) -> LedgerEntry | None:
-        """Return the entry of a job; None if it has none, or none any more."""
-        return self._by_key.get(key)
-
-    def newest(self, job_id: str) -> LedgerEntry | None:
-        """Return the newest entry of a job that has batches; None if it has none."""
-        return next(
-            (
-                each
-                for each in reversed(self.entries)
-                if each.key.job_id == job_id and each.key.batch_id is not None
-            ),
-            None,
-        )
-
-    def ensure_room_for(self, key: JobKey, bookmark: str | None) -> None:
-        """Raise `ValueError` if the bookmarks would be too long together."""
-        others = (each for each in self.entries if each.key.job_id != key.job_id)
-        length = sum(len(each.bookmark or "") for each in others) + len(bookmark or "")
-        if bookmark is not None and length > MOST_BOOKMARK_CHARACTERS:
-            msg = (
-                f"the bookmarks of all jobs would have {length} characters, and the ledger takes "
-                f"{MOST_BOOKMARK_CHARACTERS}: give jobs a shorter lag"
-            )
-            raise ValueError(msg)
-
-    def with_entry(self, entry: LedgerEntry) -> Ledger:
-        """Return a ledger that has one more, trimmed as the module says."""
-        entries = [*(each for each in self.entries if each.key != entry.key), entry]
-        batches: dict[str, int] = {}
-        jobs: dict[tuple[str, bool], None] = {}
-        marked: set[str] = set()  # jobs whose newest bookmark is kept
-        kept = []
-        for each in reversed(entries):
-            is_stream = each.key.batch_id is not None
-            job = each.key.job_id, is_stream
-            if is_stream and each.key.job_id in marked:
-                continue
-            if each.bookmark is not None:
-                marked.add(each.key.job_id)
-                kept.append(each)
-                continue
-            if job not in jobs:
-                is_recent = each.time_ms >= entry.time_ms - KEPT_MS
-                if len(jobs) >= (MOST_JOBS if is_recent else KEPT_JOBS):
-                    continue
-                jobs[job] = None
-            if is_stream:
-                batches[each.key.job_id] = batches.get(each.key.job_id, 0) + 1
-                if batches[each.key.job_id] > KEPT_BATCHES:
-                    continue
-            kept.append(each)
-        return Ledger(reversed(kept))
-
-
-def ledger_path(log_directory: str) -> str:
-    """Return where the ledger of a log directory lies."""
-    return os.path.join(log_directory, LEDGER)  # noqa: PTH118 - kept as text
-
-
-def write_ledger(io: DurableIO, log_directory: str, ledger: Ledger) -> None:
-    """Replace the ledger, and return when it is on the disk."""
-    lines = ",\n".join(
-        json.dumps(
-            {
-                "job_id": each.key.job_id,
-                "batch_id": each.key.batch_id,
-                "fingerprint": each.fingerprint,
-                "commit_id": each.commit_id,
-                "time_ms": each.time_ms,
-                "record_count": each.record_count,
-                **_bookmark_to_json(each.bookmark),
-            }
-        )
-        for each in ledger.entries
-    )
-    text = f'{{"version": {LEDGER_VERSION}, "jobs": [\n{lines}\n]}}\n'
-    io.write_atomically(ledger_path(log_directory), text.encode())
-
-
-def read_ledger(log_directory: str) -> Ledger:
-    """Return the ledger of a log directory, an empty one if there is none."""
-    path = ledger_path(log_directory)
-    try:
-        text = read_text_file(path)
-    except SegmentVanishedError:
-        return Ledger()
-    try:
-        content = as_object(json.loads(text), ("version", "jobs"), "ledger")
-        as_integer(content["version"], "version", LEDGER_VERSION, LEDGER_VERSION)
-        return Ledger(_parse_entry(each) for each in as_list(content["jobs"], "jobs"))
-    except (ValueError, RecursionError) as error:
-        reason = (
-            f"ledger of written jobs is malformed: {error}; restore the file: without it a job "
-            "that runs again would be written twice"
-        )
-        raise CorruptCheckpointError(reason, path) from error
-
-
-def _parse_entry(content: object) -> LedgerEntry:
-    fields = as_object(_completed(content), _ENTRY_FIELDS, "ledger entry")
-    commit_id = fields["commit_id"]
-    if not isinstance(commit_id, str):
-        msg = f"commit_id is {commit_id!r}, expected text"
-        raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
-    return LedgerEntry(
-        as_job_key(fields["job_id"], fields["batch_id"]),
-        commit_id,
-        as_integer(fields["time_ms"], "time_ms", 0),
-        as_integer(fields["record_count"], "record_count", 0),
-        _as_text(fields, "fingerprint"),
-        _as_text(fields, "bookmark"),
-    )

@@ -53,6 +53,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
 MANIFEST = ".pylog-manifest"
 LEDGER = ".pylog-ledger"
+BOOKMARK_PREFIX = ".pylog-bookmark-"
 ONLY_REPLICA = ".pylog-only-replica"
 
 _OFFSET_DIGITS = 20

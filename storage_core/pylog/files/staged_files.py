@@ -12,12 +12,15 @@ name                                               what it is
 ``.pylog-manifest``                                what is being appended to which logs: see
                                                    `pylog.files.commit_manifest`
 ``.pylog-ledger``                                  which jobs have been written: see
-                                                   `pylog.files.commit_manifest`
+                                                   `pylog.files.ledger`
+``.pylog-ledger-<random>``                         older ones: see `pylog.files.job_archive`
+``.pylog-bookmark-<random>``                       how far the source of a job has been read: see
+                                                   `pylog.files.bookmark_file`
 ================================================== ===============================================
 
 ``<job>`` is a hash of the job's id and batch id, 16 hex digits: it tells which job a file belongs
 to. ``<random>``, 8 hex digits, is drawn for each attempt of a task, so that no two attempts ever
-write to one file, whatever their names.
+write to one file, whatever their names. That of archives and bookmarks has 32 hex digits.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ ENTRIES_SUFFIX = ".entries"
 MAX_STAGED_BYTES = 2**31 - 1
 """As of a ``.log`` file, which a staged file may become."""
 _MAX_INT64 = 2**63 - 1
-_MAX_CRC = 2**32 - 1
+MAX_CRC = 2**32 - 1
 _ANY_NAME = re.compile(r"(\.pylog-staged-[0-9a-f]{16}-)[0-9a-f]{8}-[0-9]{1,9}\.(?:batches|entries)")
 _NAME = re.compile(r"\.pylog-staged-([0-9a-f]{16})-([0-9a-f]{8})-([0-9]{1,9})\.batches")
 
@@ -117,7 +120,7 @@ class StagedFile(NamedTuple):
             as_integer(fields["size_bytes"], "size_bytes", 1, MAX_STAGED_BYTES),
             as_integer(fields["batch_count"], "batch_count", 1, MAX_STAGED_BYTES),
             as_integer(fields["record_count"], "record_count", 1, MAX_STAGED_BYTES),
-            *(as_integer(fields[crc], crc, 0, _MAX_CRC) for crc in cls._fields[-3:]),
+            *(as_integer(fields[crc], crc, 0, MAX_CRC) for crc in cls._fields[-3:]),
         )
 
 
@@ -181,8 +184,15 @@ def job_prefix_of(name: str) -> str | None:
     return None if match is None else match[1]
 
 
-def as_object(content: object, fields: tuple[str, ...], what: str) -> Mapping[str, Any]:
-    """Return ``content`` once it is known to be a JSON object with exactly these fields."""
+def as_object(
+    content: object, fields: tuple[str, ...], what: str, *, optional: tuple[str, ...] = ()
+) -> Mapping[str, Any]:
+    """Return ``content`` once it is known to be a JSON object with exactly these fields.
+
+    An optional field that it lacks is None.
+    """
+    if isinstance(content, dict):
+        content = {**dict.fromkeys(optional), **content}
     if not isinstance(content, dict) or set(content) != set(fields):
         found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content)
         msg = f"{what} has fields {found}, expected {', '.join(fields)}"
@@ -196,6 +206,14 @@ def as_list(content: object, what: str) -> list[Any]:
         msg = f"{what} is of type {type(content).__name__}, expected a list"
         raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
     return content
+
+
+def as_text(value: object, name: str) -> str:
+    """Return ``value`` once it is known to be a text; ``ValueError`` if it is not."""
+    if not isinstance(value, str):
+        msg = f"{name} is {value!r}, expected text"
+        raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
+    return value
 
 
 def as_integer(value: object, name: str, lowest: int, highest: int = _MAX_INT64) -> int:

@@ -42,13 +42,14 @@ from pylog.locations import is_remote, join, name_of, parent_of, parse_location,
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from pylog.files import commit_manifest
+    from pylog.files import commit_manifest, ledger
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
     from pylog.staged_commit import roll_forward as staged_batches  # imports NumPy
 else:
     commit_manifest = LazyModule("pylog.files.commit_manifest")
+    ledger = LazyModule("pylog.files.ledger")
     staged_batches = LazyModule("pylog.staged_commit.roll_forward")
 
 
@@ -332,7 +333,7 @@ class PendingCommit:
         manifest = commit_manifest.read_manifest(self.log_directory)
         if manifest is None:
             return {}
-        if commit_manifest.read_ledger(self.log_directory).has_commit(manifest.commit_id):
+        if ledger.ask_ledger(self.log_directory, lambda known: manifest.key in known):
             return {}
         return {
             each.topic_partition: each.base_offset

@@ -23,15 +23,9 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError, KafkaStorageError, SegmentVanishedError
 from pylog.files import disk
-from pylog.files.commit_manifest import (
-    LedgerEntry,
-    manifest_path,
-    read_ledger,
-    read_manifest,
-    write_ledger,
-    write_manifest,
-)
+from pylog.files.commit_manifest import manifest_path, read_manifest, write_manifest
 from pylog.files.file_names import LOG_FILE_SUFFIX, find_segment_file_name
+from pylog.files.ledger import LedgerEntry, ask_ledger, enter_in_ledger
 from pylog.files.staged_files import StagedEntries, read_staged_entries
 from pylog.files.storage import list_directory, open_file
 from pylog.kernels import decode_headers as fields
@@ -138,7 +132,7 @@ class RollForward:
         manifest = read_manifest(self._directory.path)
         if manifest is None:
             return None
-        if read_ledger(self._directory.path).has_commit(manifest.commit_id):
+        if ask_ledger(self._directory.path, lambda ledger: manifest.key in ledger):
             self._clean_up(manifest)
             return manifest
         _LOGGER.warning(
@@ -269,8 +263,7 @@ class RollForward:
             manifest.fingerprint,
             manifest.bookmark,
         )
-        ledger = read_ledger(self._directory.path).with_entry(entry)
-        write_ledger(self._io, self._directory.path, ledger)
+        enter_in_ledger(self._io, self._directory.path, entry)
 
     def _clean_up(self, manifest: Manifest) -> None:
         """Remove the manifest, then the staged files: without it they are nobody's."""

@@ -10,7 +10,8 @@ step what is done                            a crash after it leaves what the ne
      pending commit of others is completed
 2    staged files are looked at; those of    the same; some stamped  the same
      LogAppendTime topics are stamped
-3    the manifest is published               the manifest            carries it out: 4 to 9
+3    a long bookmark gets a file of its own  the file                removes it in a later step 8
+     the manifest is published               the manifest            carries it out: 4 to 9
 4    new topics are made                     some of their           makes the others
                                              partitions
 5    a large staged file gets offsets where  some batches with       does it again
@@ -20,8 +21,9 @@ step what is done                            a crash after it leaves what the ne
                                                                      after them; start-up has made
                                                                      the indexes
 7    a small one is appended                 some of its batches     the same
-8    the logs are flushed; the ledger is     the ledger's entry      removes manifest and files
-     published
+8    the logs are flushed; the job is        the ledger's entry      removes manifest and files
+     entered in the ledger (see
+     `pylog.files.ledger`)
 9    manifest and staged files are removed   some of them            manifest: the same; files:
                                                                      swept
 ==== ======================================= ======================= ==============================
@@ -56,14 +58,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, LogLockedError, LogStorageError, SegmentVanishedError
+from pylog.files.bookmark_file import store_bookmark
 from pylog.files.commit_manifest import (
     AnnouncedFile,
     AnnouncedPartition,
     Manifest,
     NewTopic,
-    read_ledger,
     read_manifest,
 )
+from pylog.files.ledger import ask_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.staged_files import job_prefix_of
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pylog.config import LogConfig
+    from pylog.files.ledger import Ledger
     from pylog.files.staged_files import JobKey, StagedFile, StagedRecords, TopicRules
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
@@ -299,10 +303,8 @@ class JobCommit:
     def commit(self, staged: Sequence[StagedRecords]) -> WriteJobSummary:
         """Append what was staged, unless the ledger has the job."""
         job = self._job
-        ledger = read_ledger(self._directory)
-        if ledger.has_job(job.key, job.fingerprint):
+        if ask_ledger(self._directory, self._is_committed):
             return WriteJobSummary(job.job_id, job.batch_id, already_committed=True)
-        ledger.ensure_room_for(job.key, job.bookmark)
         manifest = self._manifest(staged)
         self._manager.carry_out(manifest)
         partitions = tuple(
@@ -322,6 +324,12 @@ class JobCommit:
             size_bytes=sum(each.size_bytes for each in partitions),
             partitions=partitions,
         )
+
+    def _is_committed(self, ledger: Ledger) -> bool:
+        if ledger.has_job(self._job.key, self._job.fingerprint):
+            return True
+        ledger.ensure_room()
+        return False
 
     def _manifest(self, staged: Sequence[StagedRecords]) -> Manifest:
         now_ms = self._context.clock.milliseconds()
@@ -347,7 +355,7 @@ class JobCommit:
                 for place, files in sorted(by_partition.items())
             ),
             self._job.fingerprint,
-            self._job.bookmark,
+            store_bookmark(self._context.io, self._directory, self._job.bookmark),
         )
 
     def _ensure_same(self, rules: TopicRules) -> None:

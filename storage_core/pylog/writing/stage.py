@@ -27,7 +27,6 @@ from pylog.errors import (
     RecordTooLargeError,
 )
 from pylog.files.commit_manifest import read_manifest
-from pylog.files.file_names import ensure_valid_topic
 from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.files.staged_files import (
     MAX_STAGED_BYTES,
@@ -344,7 +343,7 @@ class TopicState:
     """
 
     def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
-        ensure_valid_topic(topic)
+        job.ensure_topic(topic)
         announced, existing = _found(directory, topic)
         _ensure_meant(job, topic, announced, existing)
         numbers = sorted(each.partition for each in existing if each.topic == topic)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.files.commit_manifest import read_ledger
+from pylog.files.bookmark_file import read_bookmark
+from pylog.files.ledger import ask_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.lazy_modules import LazyModule
 from pylog.writing.write_summary import CommittedRun, JobDescription
@@ -17,6 +18,7 @@ from pylog.writing.write_summary import CommittedRun, JobDescription
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pylog.files.ledger import Ledger
     from pylog.files.staged_files import StagedRecords
     from pylog.log.log_segment import LogContext
     from pylog.writing import job_commit
@@ -56,13 +58,18 @@ class WriteJob(JobDescription):
         ValueError
             It has the job with another fingerprint.
         """
-        ledger = read_ledger(writable_log_directory(self.directory))
-        return ledger.has_job(self.key, self.fingerprint)
+        local = writable_log_directory(self.directory)
+        return ask_ledger(local, lambda ledger: ledger.has_job(self.key, self.fingerprint))
 
-    def newest_run(self) -> CommittedRun | None:
+    def newest_run(self, *, with_bookmark: bool = True) -> CommittedRun | None:
         """Return the newest run of ``job_id`` that has a ``batch_id``. Takes no lock.
 
-        The ledger keeps it for good if it has a bookmark.
+        The ledger keeps it for good.
+
+        Parameters
+        ----------
+        with_bookmark
+            Whether to read its bookmark; `CommittedRun.bookmark` is None otherwise.
 
         Returns
         -------
@@ -72,18 +79,23 @@ class WriteJob(JobDescription):
         Raises
         ------
         CorruptCheckpointError, LogDirectoryError
-            The ledger is malformed, or cannot be read.
+            The ledger, or the file of the bookmark, is damaged, gone, or cannot be read.
         """
-        entry = read_ledger(writable_log_directory(self.directory)).newest(self.job_id)
-        if entry is None or entry.key.batch_id is None:
-            return None
-        return CommittedRun(
-            entry.key.batch_id,
-            entry.time_ms,
-            entry.record_count,
-            entry.fingerprint,
-            entry.bookmark,
-        )
+        local = writable_log_directory(self.directory)
+
+        def newest(ledger: Ledger) -> CommittedRun | None:
+            entry = ledger.newest(self.job_id, self.fingerprint)
+            if entry is None or entry.key.batch_id is None:
+                return None
+            return CommittedRun(
+                entry.key.batch_id,
+                entry.time_ms,
+                entry.record_count,
+                entry.fingerprint,
+                read_bookmark(local, entry.bookmark) if with_bookmark else None,
+            )
+
+        return ask_ledger(local, newest)
 
     def ensure_topic_is_meant(self) -> None:
         """Return unless ``topic`` does not exist, and one of a similar name does. Takes no lock.

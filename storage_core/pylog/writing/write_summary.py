@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.files.commit_manifest import MAX_BOOKMARK_LENGTH
+from pylog.files.bookmark_file import MOST_BOOKMARK_BYTES, bookmark_size
 from pylog.files.file_names import ensure_valid_topic
+from pylog.files.ledger import MAX_FINGERPRINT_LENGTH
 from pylog.files.staged_files import JobKey, as_job_key
 from pylog.lazy_modules import LazyModule
+from pylog.model import INTERNAL_TOPICS
 from pylog.writing.topics import ensure_possible_count
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ class JobDescription:
         Names the job in the ledger of the directory: what was committed under it is not written
         again.
     batch_id
-        The micro-batch of a streaming query, whose id ``job_id`` is then. None for other jobs.
+        The micro-batch of a streaming query, whose id ``job_id`` is then. Batches are numbered
+        upwards: once one is committed, those of lower numbers count as committed, too. None for
+        other jobs.
     topic
         Where all rows go. If None, the rows' column ``topic`` says it.
     partitions
@@ -52,16 +56,18 @@ class JobDescription:
     config
         Properties of the topics that are created.
     fingerprint
-        Any text that says what the job writes, such as a hash of its source and its topic. The
-        ledger keeps it: a job with the same id and another fingerprint is an error. None says
-        nothing, and is never compared.
+        Any text of up to 4,000 characters that says what the job writes, such as a hash of its
+        source and its topic. The ledger keeps it: a job with the same id and another fingerprint
+        is an error. None says nothing, and is never compared.
     bookmark
-        How far the source of the job has been read: any text of up to 4 MiB. The commit that
+        How far the source of the job has been read: any text of up to 1 GiB. The commit that
         appends the rows enters it in the ledger, so that both are there, or neither. The next run,
         another batch of the same job, finds it by `pylog.jobs.WriteJob.newest_run`.
     creates_similar_topic
         Whether ``topic`` may be created where one of a similar name exists. Otherwise such a name
         counts as a typing error. The names in a column ``topic`` are taken as they are.
+    writes_internal_topics
+        Whether rows may go to a topic that Kafka keeps for itself, such as ``__consumer_offsets``.
 
     Raises
     ------
@@ -83,13 +89,18 @@ class JobDescription:
     fingerprint: str | None = None
     bookmark: str | None = None
     creates_similar_topic: bool = False
+    writes_internal_topics: bool = False
 
     def __post_init__(self) -> None:
         as_job_key(self.job_id, self.batch_id)
         if self.bookmark is not None:
-            self._ensure_bookmark()
+            self._ensure_bookmark(self.bookmark)
+        length = len(self.fingerprint or "")
+        if length > MAX_FINGERPRINT_LENGTH:
+            msg = f"the fingerprint has {length} characters, the limit is {MAX_FINGERPRINT_LENGTH}"
+            raise ValueError(msg)
         if self.topic is not None:
-            ensure_valid_topic(self.topic)
+            self.ensure_topic(self.topic)
         if self.partitions is not None:
             ensure_possible_count(self.partitions)
         if self.level is not None:
@@ -98,13 +109,24 @@ class JobDescription:
             msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
             raise ValueError(msg)
 
-    def _ensure_bookmark(self) -> None:
-        length = len(self.bookmark or "")
+    def _ensure_bookmark(self, bookmark: str) -> None:
         if self.batch_id is None:
             msg = "a bookmark is for a job with a batch_id, of which there are several runs"
             raise ValueError(msg)
-        if length > MAX_BOOKMARK_LENGTH:
-            msg = f"the bookmark has {length} characters, expected at most {MAX_BOOKMARK_LENGTH}"
+        size_bytes = bookmark_size(bookmark)
+        if size_bytes > MOST_BOOKMARK_BYTES:
+            msg = f"the bookmark has {size_bytes} bytes, the limit is {MOST_BOOKMARK_BYTES}"
+            raise ValueError(msg)
+
+    def ensure_topic(self, topic: str) -> None:
+        """Raise `ValueError` unless rows may go to a topic of this name."""
+        ensure_valid_topic(topic)
+        if topic in INTERNAL_TOPICS and not self.writes_internal_topics:
+            msg = (
+                f"topic {topic!r} is one that Kafka keeps for itself, and nothing is written to "
+                "it; if rows are meant to go there, give writes_internal_topics=True (in Spark "
+                "option writeInternalTopics, in [target] of ingest internal_topics = true)"
+            )
             raise ValueError(msg)
 
     @property

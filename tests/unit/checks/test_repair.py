@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 import pylog
-from pylog.errors import LogDirectoryError
+from pylog.errors import CorruptCheckpointError, LogDirectoryError
+from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import LEDGER
+from pylog.files.ledger import LedgerEntry, ensure_intact, enter_in_ledger
+from pylog.files.staged_files import JobKey
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_partition
 from tests.support.odd_files import deadline, put
@@ -90,6 +96,60 @@ def test_topic_configurations_that_cannot_be_read_are_a_finding_and_not_copied(
     assert found == [("damaged_topic_configs", str(configs))]
     assert offsets(target) == [*range(5), *range(10, 30)]
     assert summary.copy.directories[0].findings == []
+
+
+def enter_jobs(directory: Path, bookmark: str) -> None:
+    """Enter more jobs than a ledger itself holds, and one with a long bookmark."""
+    jobs = [
+        LedgerEntry(JobKey(f"job {each}"), "a" * 32, 1_700_000_000_000, 0) for each in range(1_100)
+    ]
+    text = json.dumps(
+        {
+            "version": 1,
+            "jobs": [
+                {"job_id": each.key.job_id, "batch_id": None, "commit_id": each.commit_id}
+                | {"time_ms": each.time_ms, "record_count": 0}
+                for each in jobs
+            ],
+        }
+    )
+    (directory / LEDGER).write_text(text)
+    last = LedgerEntry(JobKey("hourly", 7), "b" * 32, 1, 0, None, bookmark)
+    for each in (last, replace(jobs[0], key=JobKey("job 1100"))):
+        enter_in_ledger(DurableIO(), str(directory), each)
+
+
+def job_in(directory: Path, job_id: str) -> pylog.jobs.WriteJob:
+    return pylog.jobs.WriteJob(str(directory), job_id, topic="orders")
+
+
+def test_the_copy_knows_the_jobs_that_were_written(source: Path, target: Path) -> None:
+    enter_jobs(source, "long " * 2_000)
+    summary = pylog.repair_copy(source, target)
+    assert [each.code for each in summary.copy.directories[0].findings] == []
+    assert all(job_in(target, f"job {each}").is_committed() for each in range(0, 1_101, 100))
+    newest = job_in(target, "hourly").newest_run()
+    assert newest is not None
+    assert (newest.batch_id, newest.bookmark) == (7, "long " * 2_000)
+    assert not job_in(target, "new").is_committed()
+
+
+@pytest.mark.parametrize("damage", ["the ledger", "an archive", "a bookmark", "an archive is gone"])
+def test_a_ledger_that_cannot_be_read_is_a_finding(source: Path, target: Path, damage: str) -> None:
+    enter_jobs(source, "long " * 2_000)
+    pattern = {"the ledger": LEDGER, "a bookmark": ".pylog-bookmark-*"}.get(damage, f"{LEDGER}-*")
+    [path] = source.glob(pattern)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 128
+    path.write_bytes(content)
+    if damage == "an archive is gone":
+        path.unlink()
+    [found] = pylog.doctor(source).directories[0].findings
+    assert (found.code, found.severity.value, found.path) == ("damaged_ledger", "error", str(path))
+    pylog.repair_copy(source, target)
+    if damage != "the ledger":  # what the source cannot tell, the copy cannot tell either
+        with pytest.raises(CorruptCheckpointError, match=path.name):
+            ensure_intact(str(target))
 
 
 def test_all_that_is_sound_is_kept_with_a_gap_where_damage_was(source: Path, target: Path) -> None:

@@ -30,6 +30,7 @@ def test_the_defaults() -> None:
         batch_size_bytes=262_144,
         partitions=None,
         creates_similar_topic=False,
+        writes_internal_topics=False,
         partitioner="default",
         job_id=None,
         commit_timeout_ms=60_000,
@@ -47,6 +48,7 @@ def test_the_defaults() -> None:
         ("batchSizeBytes", "1m", "batch_size_bytes", 1 << 20),
         ("numPartitions", "12", "partitions", 12),
         ("createTopic", " True", "creates_similar_topic", True),
+        ("writeInternalTopics", "TRUE", "writes_internal_topics", True),
         ("partitioner", "Round_Robin", "partitioner", "round_robin"),
         ("jobId", "nightly 2026-11-22", "job_id", "nightly 2026-11-22"),
         ("commitTimeout", "10 minutes", "commit_timeout_ms", 600_000),
@@ -151,6 +153,7 @@ def test_a_job_is_made_of_the_options() -> None:
         topic="t",
         numPartitions="3",
         createTopic="true",
+        writeInternalTopics="true",
         compression="gzip",
         level="9",
         **{"topic.retention.ms": "1"},
@@ -166,6 +169,7 @@ def test_a_job_is_made_of_the_options() -> None:
         batch_size_bytes=262_144,
         config={"retention.ms": "1"},
         creates_similar_topic=True,
+        writes_internal_topics=True,
     )
 
 

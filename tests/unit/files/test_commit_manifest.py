@@ -50,7 +50,7 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_the_bytes_on_disk_are_those_of_the_format(tmp_path: Path) -> None:
     write_manifest(DurableIO(), str(tmp_path), a_manifest())
     content = json.loads((tmp_path / ".pylog-manifest").read_text())
-    assert content["version"] == 1
+    assert content["version"] == 2
     assert content["id"] == "a" * 32
     [partition] = content["partitions"]
     [file] = partition.pop("files")
@@ -75,7 +75,7 @@ def at(content: object, path: str) -> tuple[Any, Any]:
 
 FILE = "partitions/0/files/0"
 WRONG: dict[str, tuple[str, Any]] = {
-    "another version": ("version", 2),
+    "another version": ("version", 3),
     "an id that is no id": ("id", "../../etc"),
     "a job without a name": ("job_id", ""),
     "a batch that is no number": ("batch_id", "7"),

@@ -231,11 +231,11 @@ def test_a_directory_is_absolute_wherever_the_job_runs(
         ),
         (
             SOURCE + RECORD + TARGET.replace('"orders"', '"__consumer_offsets"'),
-            "[target]: topic is '__consumer_offsets', in which Kafka itself keeps its state, ",
+            "[target]: topic '__consumer_offsets' is one that Kafka keeps for itself, and nothing ",
         ),
         (
             SOURCE + RECORD + "topic = \"'__transaction_state'\"\n[target]\ndirectory = '/d'\n",
-            "[record]: topic is '__transaction_state', in which Kafka itself keeps its state, ",
+            "[record]: topic: topic '__transaction_state' is one that Kafka keeps for itself, ",
         ),
         (
             SOURCE + RECORD + "topic = \"'or/ders'\"\n[target]\ndirectory = '/d'\n",
@@ -649,7 +649,6 @@ BY_ID = SOURCE.replace("{date}", "all") + RECORD + TARGET + 'job_id = "o"\n[incr
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BY_ID + 'column = "id"\n', "[incremental]: lag is missing: how late may rows come?"),
         (BY_ID + "lag = 3\n", "[incremental]: column is missing; only delta and iceberg tables"),
         (
             BY_ID.replace('"csv"', '"delta"') + "initial = 3\nlag = 1\n",

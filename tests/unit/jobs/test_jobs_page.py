@@ -67,3 +67,14 @@ def test_every_argument_of_a_command_line_exists(job: object) -> None:
     assert lines
     for line in lines:
         assert set(re.findall(r" (--[a-z-]+)", line.split("#")[0])) <= known, line
+
+
+def test_what_is_guaranteed_of_a_source_is_held_by_tests_that_exist() -> None:
+    tests = {path.stem for path in Path(__file__).parents[2].rglob("test_*.py")}
+    [table] = re.findall(r"\| source \| what is guaranteed \|.*?\n\n", PAGE, re.DOTALL)
+    rows = table.strip().splitlines()[2:]
+    assert len(rows) == 10
+    for row in rows:
+        named = set(re.findall(r"`(test_\w+)`", row.split("|")[-2]))
+        assert named, row
+        assert named <= tests, row

@@ -243,7 +243,7 @@ def test_without_a_manifest_no_file_is_opened_for_it(
         raise AssertionError
 
     monkeypatch.setattr("pylog.files.commit_manifest.read_manifest", refuse)
-    monkeypatch.setattr("pylog.files.commit_manifest.read_ledger", refuse)
+    monkeypatch.setattr("pylog.files.ledger.read_ledger", refuse)
     assert values(directory) == OLD
 
 

@@ -386,6 +386,9 @@ def test_rows_name_their_topic_unless_the_job_does(
         ({"compression": "zstd", "level": 99}, "zstd level is 99, expected "),
         ({"compression": "none", "level": 3}, "compression none has no levels, 3 was given"),
         ({"batch_size_bytes": 0}, "batch_size_bytes is 0"),
+        ({"fingerprint": "f" * 4_001}, "the fingerprint has 4001 characters, the limit is 4000"),
+        ({"bookmark": "up to 1"}, "a bookmark is for a job with a batch_id"),
+        ({"topic": "__consumer_offsets"}, "'__consumer_offsets' is one that Kafka keeps for itse"),
     ],
 )
 def test_an_option_that_is_wrong_is_an_error_at_once(
@@ -409,6 +412,26 @@ def test_an_option_that_is_wrong_is_an_error_of_the_first_task(
 ) -> None:
     with pytest.raises(ValueError, match=text):
         stage(job_in(tmp_path, **options), {"value": ["a"]})
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "__consumer_offsets",
+        "__transaction_state",
+        "__share_group_state",
+        "__cluster_metadata",
+        "__remote_log_metadata",
+    ],
+)
+def test_a_column_names_internal_topics_only_if_that_is_said(tmp_path: Path, topic: str) -> None:
+    columns = {"topic": ["orders", topic], "value": ["a", "b"]}
+    with pytest.raises(ValueError, match=f"'{topic}' is one .*writes_internal_topics=True"):
+        stage(job_in(tmp_path, topic=None), columns)
+    assert not job_files(tmp_path)
+    job = job_in(tmp_path, topic=None, writes_internal_topics=True)
+    assert job.commit([stage(job, columns)]).records == 2
+    assert job_in(tmp_path, topic=topic, writes_internal_topics=True).topic == topic
 
 
 # ---- once
