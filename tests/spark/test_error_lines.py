@@ -149,7 +149,7 @@ def test_a_python_worker_tells_all_lines_of_its_error(spark: SparkSession) -> No
         raise LookupError("the record\n  number 3\nis no good")
 
     with pytest.raises(Exception, match="no good") as raised:
-        spark.range(2).mapInArrow(raises, "id long").collect()  # type: ignore[arg-type]
+        spark.range(2).mapInArrow(raises, "id long").collect()
     assert isinstance(raised.value, Exception)
     assert describe(raised.value) == "LookupError: the record number 3 is no good"
     assert status_of(raised.value) == FAILED
