@@ -50,6 +50,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "kafka_broker_jars": frozenset({"pylog_jobs.java_home"}),
     "standalone_cluster": frozenset({"pylog_jobs.java_home"}),
     "jdbc_drivers": frozenset(),
+    "table_formats": frozenset(),
     "kafka_broker": frozenset(),
     "kafka_broker_tools": frozenset(),
     "java_source": frozenset(),
