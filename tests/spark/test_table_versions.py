@@ -89,3 +89,28 @@ def test_what_versions_have_added_is_written_once(
         )
         expected = [(key, b"b" if key == b"1" else of) for key, of in expected if key != b"0"]
     assert ingest(more=("--full",)) == sorted(expected)
+
+
+def test_changes_of_an_iceberg_table_are_read_where_the_configuration_says_so(
+    driver: Driver, tmp_path: Path
+) -> None:
+    table = "lake.shop.changed"
+    config = tmp_path / "changed.toml"
+    text = CONFIG.format(kind="iceberg", table=table, folder=tmp_path)
+    config.write_text(f'{text}on_change = "read"\n')
+
+    def ingest(*sql: str) -> list[tuple[bytes, bytes]]:
+        assert driver.ask({"sql": sql, "arguments": ["--config", str(config)]}) == ""
+        rows = pylog.scan(tmp_path / "logs", topics="orders").to_table().to_pylist()
+        return sorted((row["key"], row["value"]) for row in rows)
+
+    written = [(b"1", b"a"), (b"2", b"a")]
+    create = f"CREATE TABLE {table} (id INT, name STRING) USING iceberg"
+    first = f"INSERT INTO {table} VALUES (1, 'a'), (2, 'a')"  # noqa: S608
+    assert ingest(create, first) == written
+    update = f"UPDATE {table} SET name = 'b' WHERE id = 1"  # noqa: S608
+    # Row 2 is in a file that was written again, and is no change.
+    written += [(b"1", b"b"), (b"3", b"a")]
+    insert = f"INSERT INTO {table} VALUES (3, 'a')"  # noqa: S608
+    assert ingest(update, insert) == sorted(written)
+    assert ingest(f"DELETE FROM {table} WHERE id = 2") == sorted(written)  # noqa: S608

@@ -29,6 +29,7 @@ _FORMATS = {
     "seconds": "%Y-%m-%d %H:%M:%S",  # as CURRENT_TIMESTAMP has it
     "milliseconds": "%Y-%m-%d %H:%M:%S.%f",
 }
+_NUMBERS = ("INT", "NUMERIC(18,0)")
 _SOURCE = """[source]
 format = "jdbc"
 [source.options]
@@ -43,7 +44,7 @@ class SqliteHistory(ColumnHistory):
 
     def __init__(self, spark: SparkSession, folder: Path, rng: random.Random) -> None:
         super().__init__(spark, folder, rng)
-        self._type = rng.choice(("rowid", "autoincrement", "NUMERIC(18,0)", *_FORMATS))
+        self._type = rng.choice(("rowid", "autoincrement", *_NUMBERS, *_FORMATS))
         self._is_time = self._type in _FORMATS
         self.kind = "timestamp_ntz" if self._is_time else "integer"
         self._zone = rng.choice((None, "UTC")) if self._is_time else None
@@ -82,7 +83,7 @@ class SqliteHistory(ColumnHistory):
         marks = {
             "rowid": "mark INTEGER PRIMARY KEY",
             "autoincrement": "mark INTEGER PRIMARY KEY AUTOINCREMENT",
-            "NUMERIC(18,0)": "mark NUMERIC(18,0)",
+            **{each: f"mark {each}" for each in _NUMBERS},
         }.get(self._type, "mark TIMESTAMP")
         self._execute("DROP TABLE IF EXISTS t")
         self._execute(f"CREATE TABLE t ({marks}, id INT, text TEXT)")
@@ -133,9 +134,11 @@ class SqliteHistory(ColumnHistory):
         rng = self.rng
         if not self._is_time:
             end = self.promise.end
-            if self._type == "NUMERIC(18,0)":
+            if self._type in _NUMBERS:
                 newest = self._number("SELECT coalesce(max(mark), 0) FROM t")
-                return rng.choice((None, newest, newest + 1, newest + 1, newest + 30))
+                # The driver cannot say whether a NUMERIC is null.
+                missing = None if self._type == "INT" else newest
+                return rng.choice((missing, newest, newest + 1, newest + 1, newest + 30))
             if end is not None and rng.random() < 0.1:
                 late = max(1, end - rng.choice((2, 3, 50)))
                 if not self._number("SELECT count(*) FROM t WHERE mark = ?", late):
