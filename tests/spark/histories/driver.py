@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 
-from pylog_jobs.job import describe
+from pylog_jobs.error_text import describe
 from pylog_jobs.session import spark_session
 from tests.kills.spark_driver import say
 from tests.spark.histories.files import FolderHistory

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pylog
 from pylog_jobs import ingest
-from pylog_jobs.job import describe, status_of
+from pylog_jobs.error_text import describe
+from pylog_jobs.exit_status import status_of
 from pylog_jobs.secret_values import SecretValues
 from tests.spark.histories.promise import (
     BrokenPromiseError,
