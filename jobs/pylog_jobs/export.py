@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -24,18 +23,30 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog.errors import LogStorageError
 from pylog_jobs.error_text import describe
-from pylog_jobs.exit_status import DONE, FINDINGS
+from pylog_jobs.exit_status import DONE, FINDINGS, UNUSABLE
 from pylog_jobs.export_output import (
     DEFAULT_PARTITION_BY,
-    DamagedPartition,
-    ExportedPartition,
     ExportOutput,
     ExportRun,
-    find_ranges,
-    read_options,
     write_hand_over,
+)
+from pylog_jobs.export_parameters import (
+    COLUMNS,
+    COMPRESSIONS,
+    DELTA,
+    FAILFAST,
+    FORMATS,
+    ICEBERG,
+    MODES,
+    ExportParameters,
+    PartitionColumn,
+)
+from pylog_jobs.export_ranges import (
+    ExportedPartition,
+    ExportPlan,
+    LeftOutPartition,
+    read_options,
 )
 from pylog_jobs.export_tables import END_US, FIRST_US, DeltaOutput, IcebergOutput
 from pylog_jobs.job import Job, Outcome, UsageError, end_process, labels_of, topics_of
@@ -51,21 +62,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from pylog_jobs.export_output import Output, PartitionRange
+    from pylog_jobs.export_output import Output
+    from pylog_jobs.export_ranges import PartitionRange
     from pylog_jobs.record_files import Folder, WrittenFile
 
 # Which day a record belongs to is the same on every machine.
 _SETTINGS = {"spark.sql.session.timeZone": "UTC"}
-_COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4", "none")
-DELTA, ICEBERG = "delta", "iceberg"
-_FORMATS = (PARQUET, DELTA, ICEBERG, CSV, JSONL)
-FAILFAST, DROPMALFORMED = _MODES = ("FAILFAST", "DROPMALFORMED")
-_COLUMNS = (
-    *("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers"),
-)
-_BY_NAME = {"topic": "topic", "partition": "partition", "date": "to_date(timestamp)"}
-"""Partition columns that need no expression."""
-_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.+)", re.DOTALL)
 _TYPES = {"string": pa.string(), "date": pa.date32(), "int": pa.int32(), "bigint": pa.int64()}
 """Of partition columns: what directories, Delta and Iceberg show as the same text."""
 _CORRUPT_RECORD = "_corrupt_record"
@@ -74,109 +76,6 @@ _OF_VALUES = re.compile("ValueError: ")
 """What the error begins with of a task that cannot write a value in the format."""
 
 _LOGGER = logging.getLogger("pylog_jobs.export")  # also where this is __main__
-
-
-class PartitionColumn(NamedTuple):
-    """A column whose values are the same in all rows of a file."""
-
-    name: str
-    expression: str  # SQL, of topic, partition and timestamp
-
-    @classmethod
-    def parse(cls, text: str) -> PartitionColumn:
-        """Return the column of ``NAME`` or ``NAME=EXPRESSION``; `UsageError` if senseless."""
-        if text.strip() in _BY_NAME:
-            return cls(text.strip(), _BY_NAME[text.strip()])
-        if not (match := _NAMED.fullmatch(text)):
-            raise UsageError(
-                f"--partition-by is {text!r}, expected {', '.join(_BY_NAME)} or NAME=EXPRESSION, "
-                "such as hour=date_format(timestamp, 'yyyy-MM-dd-HH')"
-            )
-        if match[1].lower() in (*map(str.lower, _COLUMNS), "batch", "run"):
-            msg = f"--partition-by {text!r}: {match[1]} is a column already; give another name"
-            raise UsageError(msg)
-        return cls(match[1], match[2].strip())
-
-    def __str__(self) -> str:
-        is_known = _BY_NAME.get(self.name) == self.expression
-        return self.name if is_known else f"{self.name}={self.expression}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportParameters:
-    """What to export, checked; without topics and pattern, all topics but internal ones."""
-
-    paths: tuple[str, ...]
-    output: Output
-    format: str = PARQUET
-    partition_by: tuple[PartitionColumn, ...] = tuple(
-        PartitionColumn(name, _BY_NAME[name]) for name in DEFAULT_PARTITION_BY
-    )
-    topics: tuple[str, ...] | None = None
-    pattern: str | None = None
-    isolation: str = pylog.IsolationLevel.READ_UNCOMMITTED.label
-    mode: str = FAILFAST
-    compression: str = _COMPRESSIONS[0]  # of Parquet
-    values: str = pylog.jobs.VALUE_FORMATS[0]  # in lines
-    hand_over: Path | None = None  # the directory that gets the offsets
-    fails_on_data_loss: bool = True  # records deleted before they were exported are an error
-    is_dry_run: bool = False
-
-    def find_ranges(
-        self, last: ExportRun | None
-    ) -> tuple[list[PartitionRange], list[DamagedPartition]]:
-        """Return the offsets to export after run ``last``, and the partitions to leave out."""
-        if last is not None:
-            self._ensure_same(last)
-        partitions, damaged = self._read_partitions()
-        if not partitions.num_rows:
-            chosen_from = ", ".join(map(str, self.paths))
-            raise UsageError(f"there is nothing to export: no topic of {chosen_from} was chosen")
-        ranges, unreadable = find_ranges(
-            partitions,
-            {} if last is None else last.partitions,
-            isolation=self.isolation,
-            fails_on_data_loss=self.fails_on_data_loss,
-            fails_on_damage=self.mode == FAILFAST,
-        )
-        return ranges, [*damaged, *unreadable]
-
-    def _ensure_same(self, last: ExportRun) -> None:
-        """Raise if the rows of a run after ``last`` would be of another kind."""
-        compared = [("isolation", last.isolation, self.isolation)]
-        if self.format not in (DELTA, ICEBERG):  # tables say themselves what they are
-            names = tuple(map(str, self.partition_by))
-            compared += [
-                ("format", last.format, self.format),
-                ("partition-by", " ".join(last.partition_by), " ".join(names)),
-            ]
-        for option, before, now in compared:
-            if before != now:
-                raise UsageError(
-                    f"the runs in {self.output.name} were made with --{option} {before or 'none'}; "
-                    "continue with that, or export to another output"
-                )
-
-    def _read_partitions(self) -> tuple[pa.Table, list[DamagedPartition]]:
-        """Return table ``partitions``, and what can have no row in it.
-
-        By ``FAILFAST`` a log ends where its files end; without, before damage at its end.
-        """
-        directory = pylog.open_directory(*self.paths)
-        read = partial(pylog.read_table, directory, "partitions")
-        read_chosen = partial(read, topics=self.topics, pattern=self.pattern)
-        try:
-            return read_chosen(mode=self.mode), []
-        except LogStorageError:
-            rows = read_chosen(mode=DROPMALFORMED)
-        tables, damaged = [rows.slice(0, 0)], []
-        for topic, partition in zip(rows["topic"], rows["partition"], strict=True):
-            place = topic.as_py(), partition.as_py()
-            try:
-                tables.append(read(assign={place[0]: [place[1]]}))
-            except LogStorageError as error:
-                damaged.append(DamagedPartition(*place, str(error)))
-        return pa.concat_tables(tables), damaged
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -190,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a directory; delta: the table's path or URI; iceberg: CATALOG.NAMESPACE.TABLE",
     )
     parser.add_argument(
-        "--format", choices=_FORMATS, default=PARQUET, help="of the output (default: %(default)s)"
+        "--format", choices=FORMATS, default=PARQUET, help="of the output (default: %(default)s)"
     )
     parser.add_argument(
         "--partition-by",
@@ -214,15 +113,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mode",
-        choices=_MODES,
+        choices=MODES,
         default=FAILFAST,
         help="FAILFAST leaves out a damaged partition as a whole, until it is intact again; "
         "DROPMALFORMED leaves out only its damaged bytes, for good (default: %(default)s)",
     )
     parser.add_argument(
         "--compression",
-        choices=_COMPRESSIONS,
-        help=f"of Parquet files (default: {_COMPRESSIONS[0]})",
+        choices=COMPRESSIONS,
+        help=f"of Parquet files (default: {COMPRESSIONS[0]})",
     )
     parser.add_argument(
         "--values",
@@ -236,6 +135,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="write to this directory at which offsets a consumer, Kafka Connect or Spark "
         "continues from the broker, so that nothing is missing and nothing there twice",
+    )
+    parser.add_argument(
+        "--restart-topic",
+        metavar="T[,T...]",
+        action="append",
+        help="start a topic over that was created again, or truncated, since it was exported: from "
+        "its beginning, in the same output; may be repeated",
     )
     parser.add_argument(
         "--allow-data-loss",
@@ -278,16 +184,20 @@ def prepare(arguments: argparse.Namespace) -> ExportParameters:
         pattern=arguments.pattern,
         isolation=arguments.isolation,
         mode=arguments.mode,
-        compression=arguments.compression or _COMPRESSIONS[0],
+        compression=arguments.compression or COMPRESSIONS[0],
         values=arguments.values or pylog.jobs.VALUE_FORMATS[0],
         hand_over=arguments.hand_over,
         fails_on_data_loss=not arguments.allow_data_loss,
+        restart=topics_of(arguments.restart_topic) or (),
         is_dry_run=arguments.dry_run,
     )
-    pylog.open_directory(*paths).select(topics=parameters.topics, pattern=parameters.pattern)
+    others = {*parameters.restart}.difference(parameters.topics or parameters.restart)
+    if others:
+        raise UsageError(f"--restart-topic {min(others)}: --topic does not name it")
+    pylog.open_directory(*paths).select(topics=parameters.restart or None)
     if isinstance(parameters.output, ExportOutput):
-        parameters.output.last_run()  # a table's store or catalog may answer at the next attempt
-    return parameters
+        parameters.topics_there(parameters.output.last_run())
+    return parameters  # a table's store or catalog may answer at the next attempt
 
 
 def run(
@@ -299,36 +209,35 @@ def run(
         spark.conf.set(name, value)
     schema = output_schema(spark, parameters)
     if parameters.is_dry_run:
-        last = output.last_run()
-        ranges, damaged = parameters.find_ranges(last)
-        return _outcome(parameters, ranges, damaged, run=None)
+        return _outcome(parameters, parameters.find_plan(output.last_run()), run=None)
     with output.owned():
         for name in output.remove_leftovers():
             _LOGGER.warning("removed %s, of a run that was not published", name)
         last = output.last_run()
         number = 0 if last is None else last.number + 1
-        ranges, damaged = parameters.find_ranges(last)
-        if not any(each.offsets for each in ranges):
-            return _nothing_new(parameters, ranges, damaged)
+        plan = parameters.find_plan(last)
+        if not plan.new and not plan.restarted:
+            return _nothing_new(parameters, plan)
         output.prepare(schema, [each.name for each in parameters.partition_by])
         folder = output.new_folder(number)
         try:
-            files = _write(spark, parameters, ranges, schema, folder)
-            found = _find_far_times(spark, parameters, ranges, schema, files)
+            files = _write(spark, parameters, plan.new, schema, folder)
+            found = _find_far_times(spark, parameters, plan.new, schema, files)
         except (PySparkException, Py4JJavaError) as error:
-            found = _find_damage(spark, parameters, ranges, error)
+            found = _find_damage(spark, parameters, plan.new, error)
         if found:
             places = {(each.topic, each.partition) for each in found}
-            ranges = [each for each in ranges if (each.topic, each.partition) not in places]
-            damaged = [*damaged, *found]
+            intact = [each for each in plan.ranges if (each.topic, each.partition) not in places]
+            plan = replace(plan, ranges=intact, damaged=[*plan.damaged, *found])
             folder.remove()
-            if not any(each.offsets for each in ranges):
-                return _nothing_new(parameters, ranges, damaged)
+            if not plan.new and not plan.restarted:
+                return _nothing_new(parameters, plan)
             folder = output.new_folder(number)
-            files = _write(spark, parameters, ranges, schema, folder)
+            files = _write(spark, parameters, plan.new, schema, folder)
         (stop or StopRequest()).ensure_not_requested()
-        exported = {} if last is None else dict(last.partitions)
-        for each in ranges:
+        before = {} if last is None else dict(last.partitions)
+        exported = {at: each for at, each in before.items() if at[0] not in plan.restarted}
+        for each in plan.ranges:
             exported[each.topic, each.partition] = ExportedPartition(each.end, each.topic_id)
         of_run = ExportRun(
             number=number,
@@ -336,75 +245,90 @@ def run(
             partitions=exported,
             format=parameters.format,
             partition_by=tuple(map(str, parameters.partition_by)),
+            restarted=plan.restarted,
         )
         published = output.publish(folder, of_run, files)
         rows = sum(each.rows for each in files)
         _LOGGER.info("published %s: %d rows in %d files", published, rows, len(files))
-    return _outcome(parameters, ranges, damaged, run=number, files=files)
+    return _outcome(parameters, plan, run=number, files=files)
 
 
-def _nothing_new(
-    parameters: ExportParameters,
-    ranges: Sequence[PartitionRange],
-    damaged: Sequence[DamagedPartition],
-) -> Outcome:
-    _LOGGER.info("nothing is new" if not damaged else "nothing new can be exported")
-    return _outcome(parameters, ranges, damaged, run=None)
+def _nothing_new(parameters: ExportParameters, plan: ExportPlan) -> Outcome:
+    _LOGGER.info("nothing is new" if plan.is_whole else "nothing new can be exported")
+    return _outcome(parameters, plan, run=None)
 
 
 def _outcome(
     parameters: ExportParameters,
-    ranges: Sequence[PartitionRange],
-    damaged: Sequence[DamagedPartition],
+    plan: ExportPlan,
     *,
     run: int | None,
     files: Sequence[WrittenFile] = (),
 ) -> Outcome:
-    new = [each for each in ranges if each.offsets]
-    for each in ranges:
-        if each.missing:
-            _LOGGER.warning(
-                "%s-%d: %d offsets before %d were deleted before they were exported",
-                *(each.topic, each.partition, each.missing, each.start),
-            )
-        if parameters.is_dry_run:
-            _LOGGER.info(
-                "%s-%d: offsets [%d, %d)", *(each.topic, each.partition, each.start, each.end)
-            )
-    for bad in damaged:
-        _LOGGER.error(
-            "%s-%d is left out: %s; the first run after its repair exports it, and --mode "
-            "DROPMALFORMED exports what is intact of it",
-            *(bad.topic, bad.partition, bad.error),
-        )
+    _log_plan(plan, is_dry_run=parameters.is_dry_run)
     summary: dict[str, object] = {
         "paths": [str(path) for path in parameters.paths],
         "output": parameters.output.name,
         "format": parameters.format,
         "dryRun": parameters.is_dry_run,
         "run": run,
-        "partitions": len(new),
-        "offsets": sum(each.offsets for each in new),
-        "offsetsLost": sum(each.missing for each in ranges),
+        "partitions": len(plan.new),
+        "offsets": sum(each.offsets for each in plan.new),
+        "offsetsLost": sum(each.missing for each in plan.ranges),
         "rows": sum(each.rows for each in files),
         "files": len(files),
         "sizeInBytes": sum(each.bytes for each in files),
-        "damagedPartitions": [asdict(bad) for bad in damaged],
+        "damagedPartitions": [asdict(each) for each in plan.damaged],
+        "stoppedPartitions": [asdict(each) for each in plan.stopped],
+        "recreatedTopics": [
+            {"topic": each.topic, "exportedTopicId": each.exported_id, "topicId": each.topic_id}
+            for each in plan.recreated
+        ],
+        "restartedTopics": sorted(plan.restarted),
     }
     if parameters.hand_over is not None:
-        summary["handOver"] = _hand_over(parameters, parameters.hand_over, ranges, damaged)
-    return Outcome(FINDINGS if damaged else DONE, summary)
+        summary["handOver"] = _hand_over(parameters, parameters.hand_over, plan)
+    if plan.stopped or plan.recreated:
+        return Outcome(UNUSABLE, summary)
+    return Outcome(FINDINGS if plan.damaged else DONE, summary)
+
+
+def _log_plan(plan: ExportPlan, *, is_dry_run: bool) -> None:
+    for each in plan.ranges:
+        if each.missing:
+            _LOGGER.warning(
+                "%s-%d: %d offsets before %d were deleted before they were exported",
+                *(each.topic, each.partition, each.missing, each.start),
+            )
+        if is_dry_run:
+            _LOGGER.info(
+                "%s-%d: offsets [%d, %d)", *(each.topic, each.partition, each.start, each.end)
+            )
+    for bad in plan.damaged:
+        _LOGGER.error(
+            "%s-%d is left out: %s; the first run after its repair exports it, and --mode "
+            "DROPMALFORMED exports what is intact of it",
+            *(bad.topic, bad.partition, bad.error),
+        )
+    for bad in plan.stopped:
+        _LOGGER.error("%s-%d is left out: %s", *(bad.topic, bad.partition, bad.error))
+    for topic in plan.recreated:
+        _LOGGER.error(
+            "%s is left out: it was deleted and created again, with id %s, and was exported from "
+            "one with id %s; --restart-topic %s exports it from its beginning, and the rows that "
+            "the output has stay",
+            *(topic.topic, topic.topic_id, topic.exported_id, topic.topic),
+        )
 
 
 def _hand_over(
     parameters: ExportParameters,
     directory: Path,
-    ranges: Sequence[PartitionRange],
-    damaged: Sequence[DamagedPartition],
+    plan: ExportPlan,
 ) -> dict[str, object] | None:
     """Write where others continue; return what the summary says of it."""
-    offsets = {pylog.TopicPartition(each.topic, each.partition): each.end for each in ranges}
-    if damaged:
+    offsets = {pylog.TopicPartition(each.topic, each.partition): each.end for each in plan.ranges}
+    if not plan.is_whole:
         _LOGGER.error(
             "no offsets are handed over to %s, since not all partitions are exported", directory
         )
@@ -422,7 +346,7 @@ def _load(
     **options: str,
 ) -> DataFrame:
     reader = spark.read.format("pylog").options(
-        **read_options([each for each in ranges if each.offsets]),
+        **read_options(ranges),
         isolationLevel=parameters.isolation,
         **options,
     )
@@ -434,7 +358,7 @@ def _find_damage(
     parameters: ExportParameters,
     ranges: Sequence[PartitionRange],
     error: PySparkException | Py4JJavaError,
-) -> list[DamagedPartition]:
+) -> list[LeftOutPartition]:
     """Return which of the ranges ``error`` may come from; raise it if it is none of their damage.
 
     All ranges are read once more: a task ends at the first damage that it meets, and Spark at the
@@ -463,7 +387,7 @@ def _find_damage(
     )
     if not found:
         raise error
-    return [DamagedPartition(row.topic, row.partition, _short(row.error)) for row in found]
+    return [LeftOutPartition(row.topic, row.partition, _short(row.error)) for row in found]
 
 
 def _find_far_times(
@@ -472,7 +396,7 @@ def _find_far_times(
     ranges: Sequence[PartitionRange],
     schema: pa.Schema,
     files: Sequence[WrittenFile],
-) -> list[DamagedPartition]:
+) -> list[LeftOutPartition]:
     """Return which of the ranges have times that the table has no place for."""
     # pyiceberg makes Python's datetimes of them, and delta-rs of days that are partitions.
     days = [each for each in parameters.partition_by if schema.field(each.name).type == pa.date32()]
@@ -495,7 +419,7 @@ def _find_far_times(
     )
     reason = f"ms is not in the years 1 to 9999, and --format {parameters.format} has no other ones"
     return [
-        DamagedPartition(row.topic, row.partition, f"timestamp {row.at // 1000} {reason}")
+        LeftOutPartition(row.topic, row.partition, f"timestamp {row.at // 1000} {reason}")
         for row in found
     ]
 
@@ -531,7 +455,7 @@ def read_ranges(
 def output_schema(spark: SparkSession, parameters: ExportParameters) -> pa.Schema:
     """Return the columns of a record and those of ``--partition-by``, whose SQL is checked."""
     places = spark.createDataFrame([], "topic string, partition int, timestamp timestamp")
-    schema = pylog.record_schema(_COLUMNS)
+    schema = pylog.record_schema(COLUMNS)
     for column in parameters.partition_by:
         about = f"--partition-by {column}"
         try:
@@ -558,6 +482,8 @@ def _write(
     folder: Folder,
 ) -> list[WrittenFile]:
     """Have the tasks write files to ``folder``; return them."""
+    if not ranges:
+        return []
     names = tuple(each.name for each in parameters.partition_by)
     if parameters.format == JSONL:  # lines are those of the command line
         schema = pylog.record_schema(pylog.jobs.LineFormat.json().columns)

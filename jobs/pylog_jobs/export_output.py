@@ -59,16 +59,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pylog
+from pylog_jobs.export_ranges import ExportedPartition
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import PARQUET, Folder, WrittenFile, sync
 from pyspark_pylog.stream_offset import by_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
+
+    import pylog
 
 _VERSION = 1
 _MANIFEST = "_export.json"
@@ -77,15 +79,6 @@ _STAGING = "_staging-"
 _RUN = re.compile(r"run=(0|[1-9]\d*)")
 
 DEFAULT_PARTITION_BY = ("topic", "date")
-READ_COMMITTED = pylog.IsolationLevel.READ_COMMITTED.label
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedPartition:
-    """How far a partition has been exported."""
-
-    next_offset: int
-    topic_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +100,11 @@ class ExportRun:
     files: Sequence[ExportedFile] = ()  # of this run alone
     format: str = PARQUET  # this and the next: of all runs, where the output keeps them
     partition_by: Sequence[str] = DEFAULT_PARTITION_BY
+    restarted: Collection[str] = ()  # topics whose earlier offsets count no more; not in the file
+
+    def has_topic(self, topic: str) -> bool:
+        """Whether a topic has been exported; a Delta table only tells of partitions by name."""
+        return (topic, 0) in self.partitions or any(topic == each for each, _ in self.partitions)
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -304,104 +302,6 @@ def _sync_tree(top: Path) -> None:
         for name in names:
             sync(Path(folder, name))
         sync(Path(folder))
-
-
-@dataclass(frozen=True, slots=True)
-class DamagedPartition:
-    """A partition that is not exported, and why."""
-
-    topic: str
-    partition: int
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRange:
-    """Offsets ``[start, end)`` of a partition, to be exported."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
-    missing: int
-    topic_id: str | None
-
-    @property
-    def offsets(self) -> int:
-        """How many offsets; there are at most as many records."""
-        return self.end - self.start
-
-
-def find_ranges(
-    partitions: pa.Table,
-    exported: Mapping[tuple[str, int], ExportedPartition],
-    *,
-    isolation: str,
-    fails_on_data_loss: bool,
-    fails_on_damage: bool = True,
-) -> tuple[list[PartitionRange], list[DamagedPartition]]:
-    """Return a range for every partition, empty ones included, and what cannot have one."""
-    column = "last_stable_offset" if isolation == READ_COMMITTED else "log_end_offset"
-    ranges, damaged = [], []
-    names = ("topic", "partition", "log_start_offset", column, "topic_id", "defects")
-    # Without the times: Python has none after the year 9999.
-    for row in partitions.select(names).to_pylist():
-        before = exported.get((row["topic"], row["partition"]))
-        name = f"{row['topic']}-{row['partition']}"
-        start, end = row["log_start_offset"], row[column]
-        if start is None or end is None or (row["defects"] and fails_on_damage):
-            why = "; ".join(row["defects"]) or f"its {column} is not known"
-            damaged.append(DamagedPartition(row["topic"], row["partition"], why))
-            continue
-        _ensure_same_topic(name, row, before)
-        missing = 0
-        if before is not None:
-            missing = max(0, start - before.next_offset)
-            if end < before.next_offset:
-                raise JobFailedError(
-                    f"partition {name} ends at offset {end}, and was exported up to offset "
-                    f"{before.next_offset}: it was truncated, or is another log; export to another "
-                    "output"
-                )
-            start = max(start, before.next_offset)
-        if missing and fails_on_data_loss:
-            raise JobFailedError(
-                f"partition {name}: offsets {start - missing} to {start - 1} were deleted before "
-                "they were exported; export more often or keep records longer (retention.ms), and "
-                "go on without them by --allow-data-loss"
-            )
-        ranges.append(
-            PartitionRange(
-                row["topic"], row["partition"], start, max(start, end), missing, row["topic_id"]
-            )
-        )
-    return ranges, damaged
-
-
-def _ensure_same_topic(
-    name: str, row: Mapping[str, object], before: ExportedPartition | None
-) -> None:
-    if before is None or None in (before.topic_id, row["topic_id"]):
-        return
-    if before.topic_id != row["topic_id"]:
-        raise JobFailedError(
-            f"partition {name} is of a topic with id {row['topic_id']}, and was exported from one "
-            f"with id {before.topic_id}: the topic was deleted and created again; export to "
-            "another output"
-        )
-
-
-def read_options(ranges: Sequence[PartitionRange]) -> dict[str, str]:
-    """Return the options that read exactly these ranges."""
-    assigned: dict[str, list[int]] = {}
-    for each in ranges:
-        assigned.setdefault(each.topic, []).append(each.partition)
-    places = {pylog.TopicPartition(each.topic, each.partition): each for each in ranges}
-    return {
-        "assign": json.dumps(assigned),
-        "startingOffsets": json.dumps(by_topic({at: each.start for at, each in places.items()})),
-        "endingOffsets": json.dumps(by_topic({at: each.end for at, each in places.items()})),
-    }
 
 
 def write_hand_over(directory: Path, offsets: Mapping[pylog.TopicPartition, int]) -> list[str]:

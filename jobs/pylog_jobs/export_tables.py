@@ -12,7 +12,9 @@ Where the offsets are:
 Delta    In the table's transaction identifiers (``txn``), which checkpoints keep: ``pylog.export``
          has the number of the last run, ``pylog.export.isolation`` its isolation level,
          ``pylog.export.offset/TOPIC/PARTITION`` the offset at which the next run starts, and
-         ``pylog.export.topic-id/TOPIC/high`` and ``…/low`` the halves of the topic's id.
+         ``pylog.export.topic-id/TOPIC/high`` and ``…/low`` the halves of the topic's id. A topic
+         that has started over N times has the number in ``pylog.export.restart/TOPIC``, and the
+         names of its other identifiers end with ``/N``: those of earlier times cannot be removed.
          Two runs at a time have the first one in common, so that Delta refuses the second commit.
 Iceberg  In the summary of the run's snapshot, property ``pylog.export``, as JSON, and in the
          table's property of the same name, for where that snapshot has expired. A table that was
@@ -39,7 +41,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 import pylog
-from pylog_jobs.export_output import ExportedPartition, ExportRun, Output
+from pylog_jobs.export_output import ExportRun, Output
+from pylog_jobs.export_ranges import ExportedPartition
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import Folder, sync
 
@@ -249,15 +252,15 @@ class _Transactions(Mapping[tuple[str, int], ExportedPartition]):
     def __init__(self, table: DeltaTable) -> None:
         self._table = table
 
+    def restarts(self, topic: str) -> int:
+        """Return how often a topic has started over."""
+        return self._table.transaction_version(f"{_PROPERTY}.restart/{topic}") or 0
+
     def __getitem__(self, place: tuple[str, int]) -> ExportedPartition:
-        topic, number = place
-        offset = self._table.transaction_version(f"{_PROPERTY}.offset/{topic}/{number}")
+        names = _names(*place, self.restarts(place[0]))
+        offset, *halves = map(self._table.transaction_version, names)
         if offset is None:
             raise KeyError(place)
-        halves = [
-            self._table.transaction_version(f"{_PROPERTY}.topic-id/{topic}/{half}")
-            for half in ("high", "low")
-        ]
         if None in halves:
             return ExportedPartition(offset, None)
         return ExportedPartition(
@@ -271,20 +274,29 @@ class _Transactions(Mapping[tuple[str, int], ExportedPartition]):
         return 0
 
 
-def _identifiers(run: ExportRun, before: Mapping[tuple[str, int], Any]) -> dict[str, int]:
+def _names(topic: str, partition: int, restarts: int) -> list[str]:
+    """Return the identifiers of the offset of a partition, and of the halves of the topic's id."""
+    end = f"/{restarts}" if restarts else ""
+    halves = (f"topic-id/{topic}/{half}" for half in ("high", "low"))
+    return [f"{_PROPERTY}.{each}{end}" for each in (f"offset/{topic}/{partition}", *halves)]
+
+
+def _identifiers(run: ExportRun, before: _Transactions) -> dict[str, int]:
     """Return the transaction identifiers of a run: those that differ from before."""
     found = {
         _PROPERTY: run.number,
         f"{_PROPERTY}.isolation": _ISOLATIONS.index(run.isolation),
     }
+    restarts = {topic: before.restarts(topic) + 1 for topic in run.restarted}
+    found |= {f"{_PROPERTY}.restart/{topic}": count for topic, count in restarts.items()}
     for (topic, number), exported in run.partitions.items():
-        if before.get((topic, number)) == exported:
+        if topic not in restarts and before.get((topic, number)) == exported:
             continue
-        found[f"{_PROPERTY}.offset/{topic}/{number}"] = exported.next_offset
+        offset, *halves = _names(topic, number, restarts.get(topic, before.restarts(topic)))
+        found[offset] = exported.next_offset
         if exported.topic_id is not None:
-            halves = struct.unpack(">qq", base64.urlsafe_b64decode(f"{exported.topic_id}=="))
-            for name, half in zip(("high", "low"), halves, strict=True):
-                found[f"{_PROPERTY}.topic-id/{topic}/{name}"] = half
+            of_id = base64.urlsafe_b64decode(f"{exported.topic_id}==")
+            found |= zip(halves, struct.unpack(">qq", of_id), strict=True)
     return found
 
 

@@ -32,7 +32,7 @@ from pylog_jobs.secret_values import (
     without_credentials,
 )
 from pylog_jobs.sql_text import UNKNOWN, dialect_of_url, literal_value
-from pylog_jobs.target import Target, check_target, check_topic
+from pylog_jobs.target import Target, check_target
 from pylog_jobs.window_job_id import window_job_id
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def _check_record(table: ConfigTable, record: RecordExpressions, target: Target)
     if record.topic is not None and target.topic is not None:
         raise table.error("topic", "is given, and topic of [target], too; give one of them")
     if record.topic is not None and (name := literal_value(record.topic)) is not None:
-        check_topic(table, target, name)
+        table.checked(replace(target, topic=name).write_job, "topic")
     if record.avro_schema is not None:
         table.checked(lambda: json.loads(str(record.avro_schema)), "avro_schema is not JSON")
 

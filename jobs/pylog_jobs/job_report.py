@@ -115,7 +115,8 @@ class Lineage:
 
     def end(self, summary: Mapping[str, Any], reads: tuple[str, str] | None) -> None:
         """Say how the run has ended, what it has read and what it has written."""
-        self._emit("COMPLETE" if summary["exitStatus"] == 0 else "FAIL", summary, reads)
+        told = {} if "error" in summary else summary  # else nothing says what was read or written
+        self._emit("COMPLETE" if summary["exitStatus"] == 0 else "FAIL", told, reads)
 
     def _emit(
         self, state: str, summary: Mapping[str, Any], reads: tuple[str, str] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +91,6 @@ def check_target(table: ConfigTable, target: Target, *, is_stream: bool) -> None
     table.checked(target.write_job)
     options = {"path": target.directory, **target.write_options()}
     table.checked(lambda: WriteOptions.parse(options, is_stream=is_stream))
-
-
-def check_topic(table: ConfigTable, target: Target, name: str) -> None:
-    """Raise if no rows may go to a topic of this name."""
-    table.checked(replace(target, topic=name).write_job, "topic")
 
 
 def check_directory(key: str, text: str) -> None:

@@ -159,10 +159,9 @@ def delta_table(folder: Path) -> VersionedTable:
     return VersionedTable("delta", f"delta.`{path}`", path, change_data)
 
 
-def iceberg_table(name: str) -> VersionedTable:
+def iceberg_table(_folder: Path) -> VersionedTable:
     """Return a table of Iceberg in the catalog ``lake``."""
-    table = f"lake.shop.{name}"
-    return VersionedTable("iceberg", table, table)
+    return VersionedTable("iceberg", "lake.shop.orders", "lake.shop.orders")
 
 
 class Days:

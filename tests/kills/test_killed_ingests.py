@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.thorough]
 
 SEED = 60
-PARTS = 4
-KILLS_A_PART = 9
-BACKFILL_PARTS = 2
-KILLS_A_BACKFILL_PART = 6
-KILLS_A_FORMAT = 6
+PARTS = 6
+KILLS_A_PART = 6
+BACKFILL_PARTS = 3
+KILLS_A_BACKFILL_PART = 4
+FORMAT_PARTS = 3
+KILLS_A_FORMAT_PART = 2
 MOST_ROWS = 30
 REST = """
 [record]
@@ -80,13 +81,18 @@ def test_killed_backfills(
 
 
 @NEEDS_TABLE_FORMATS
-@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+@pytest.mark.parametrize("part", range(FORMAT_PARTS))
+@pytest.mark.parametrize("make", [delta_table, iceberg_table])
 def test_killed_ingests_of_table_versions(
-    kind: str, tmp_path: Path, kills: Callable[[int], int], rounds: Callable[..., Rounds]
+    make: Callable[[Path], Source],
+    part: int,
+    tmp_path: Path,
+    kills: Callable[[int], int],
+    rounds: Callable[..., Rounds],
 ) -> None:
-    source = delta_table(tmp_path) if kind == "delta" else iceberg_table("orders")
-    seed = SEED + 200 + len(kind)
-    rounds(seed, [source], table_variables(tmp_path)).run(kills(KILLS_A_FORMAT))
+    source = make(tmp_path)
+    seed = SEED + (200 if make is delta_table else 300) + part
+    rounds(seed, [source], table_variables(tmp_path)).run(kills(KILLS_A_FORMAT_PART))
 
 
 def of_jdbc() -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pylog
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pylog_jobs.export import ExportParameters
+    from pylog_jobs.export_parameters import ExportParameters
     from tests.support.golden import GoldenRoot
 
 deltalake = pytest.importorskip("deltalake")
@@ -40,6 +41,7 @@ pytestmark = [*NEEDS_SPARK, pytest.mark.filterwarnings("default")]  # pyiceberg'
 DAY_MS = 86_400_000
 FIRST_MS = 1_795_132_800_000  # 2026-11-20T00:00:00Z
 TABLES = ("delta", "iceberg")
+KINDS = ("parquet", *TABLES)
 ICEBERG = "lake.kafka.records"
 
 
@@ -90,6 +92,7 @@ def append(logs: Path, values: range, topic: str = "orders") -> None:
             }
         ),
         partitions=2,
+        add_partitions=True,
         timestamp="timestamp",
         partition="partition",
     )
@@ -104,6 +107,15 @@ def table_of(folder: Path, kind: str) -> pa.Table:
 
 def numbers(folder: Path, kind: str) -> list[int]:
     return sorted(int(value) for value in table_of(folder, kind)["value"].to_pylist())
+
+
+def numbers_of(folder: Path, kind: str) -> list[int]:
+    """Return the same of any output."""
+    if kind in TABLES:
+        return numbers(folder, kind)
+    tables = map(pq.ParquetFile, (folder / kind).rglob("*.parquet"))
+    values = (each for table in tables for each in table.read(["value"])["value"].to_pylist())
+    return sorted(map(int, values))
 
 
 def lines_of(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
@@ -184,6 +196,68 @@ def test_each_run_adds_what_is_new_and_nothing_new_commits_nothing(
     else:
         table = pyiceberg_catalog.load_catalog("lake").load_table("kafka.records")
         assert len(table.snapshots()) == 2
+
+
+def create_again(logs: Path, topic: str, values: range, partitions: int) -> None:
+    """Delete a topic, and write another one of its name."""
+    pylog.delete_topic(logs, topic)
+    of_rows = pa.array([each % partitions for each in values], pa.int32())
+    table = pa.table({"value": [b"%d" % each for each in values], "partition": of_rows})
+    pylog.write_topic(logs, topic, table, partitions=partitions, partition="partition")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_topic_that_was_created_again_holds_up_no_other_one_and_starts_over_once(
+    session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    logs = tmp_path / "logs"
+    for topic in ("orders", "others"):
+        append(logs, range(10), topic)
+    export.run(session, prepared(logs, kind))
+    exported_id = pylog.read_table(pylog.open_directory(logs), "partitions")["topic_id"].to_pylist()
+    create_again(logs, "orders", range(100, 110), 1)
+    append(logs, range(10, 14), "others")
+    for rows in (4, 0):
+        outcome = export.run(session, prepared(logs, kind))
+        assert (outcome.status, outcome.summary["rows"]) == (2, rows)
+        [again] = cast("list[dict[str, str]]", outcome.summary["recreatedTopics"])
+        assert again["topic"] == "orders"
+        assert again["exportedTopicId"] in exported_id
+        assert again["topicId"] not in exported_id
+    # As a scheduler repeats it: the second time, it is the topic that was exported.
+    for rows in (10, 0):
+        outcome = export.run(session, prepared(logs, kind, "--restart-topic", "orders"))
+        assert (outcome.status, outcome.summary["rows"]) == (0, rows)
+        assert outcome.summary["recreatedTopics"] == []
+    # Nothing of the first topic counts any more: neither its second partition, nor its id.
+    append(logs, range(110, 116))
+    assert export.run(session, prepared(logs, kind)).summary["rows"] == 6
+    twice = [*range(10), *range(10), *range(10, 14), *range(100, 116)]
+    assert numbers_of(tmp_path, kind) == sorted(twice)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_topic_starts_over_also_where_it_is_damaged_or_empty(
+    session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    logs = tmp_path / "logs"
+    append(logs, range(10))
+    export.run(session, prepared(logs, kind))
+    create_again(logs, "orders", range(0), 2)
+    outcome = export.run(session, prepared(logs, kind, "--restart-topic", "orders"))
+    assert (outcome.status, outcome.summary["restartedTopics"]) == (0, ["orders"])
+    append(logs, range(20, 26))
+    assert export.run(session, prepared(logs, kind)).summary["rows"] == 6
+    create_again(logs, "orders", range(30, 36), 2)
+    path = logs / "orders-1" / "00000000000000000000.log"
+    intact = path.read_bytes()
+    path.write_bytes(intact[:70] + bytes([intact[70] ^ 1]) + intact[71:])
+    outcome = export.run(session, prepared(logs, kind, "--restart-topic", "orders"))
+    assert (outcome.status, outcome.summary["rows"]) == (1, 3)
+    path.write_bytes(intact)
+    outcome = export.run(session, prepared(logs, kind))
+    assert (outcome.status, outcome.summary["rows"]) == (0, 3)
+    assert numbers_of(tmp_path, kind) == [*range(10), *range(20, 26), *range(30, 36)]
 
 
 class _BrokenOffError(Exception):

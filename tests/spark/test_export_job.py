@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 import pytest
 
 import pylog
 from pylog_jobs import export
-from pylog_jobs.export import ExportParameters
 from pylog_jobs.export_output import ExportOutput, ExportRun
-from pylog_jobs.job import JobFailedError, UsageError
+from pylog_jobs.export_parameters import ExportParameters
+from pylog_jobs.job import UsageError
 from tests.support.batches import Stored, batch_v2
 from tests.support.golden import Holds, golden_partitions, read_expected
 from tests.support.log_files import write_partition
@@ -215,29 +215,62 @@ def test_another_isolation_level_in_the_same_output_is_refused(
         )
 
 
-def test_records_that_are_gone_before_they_were_exported_stop_the_job_or_are_counted(
+def test_records_that_are_gone_before_they_were_exported_hold_back_their_partition_or_are_counted(
     session: SparkSession, tmp_path: Path
 ) -> None:
     logs, output = tmp_path / "logs", tmp_path / "out"
     append(logs, range(5))
     export.run(session, parameters(logs, output))
     append(logs, range(5, 9))
+    append(logs, range(3), "others")
     pylog.delete_records(logs, {("orders", 0): 7})
-    with pytest.raises(JobFailedError, match="orders-0: offsets 5 to 6 were deleted before"):
-        export.run(session, parameters(logs, output))
+    outcome = export.run(session, parameters(logs, output))
+    assert (outcome.status, outcome.summary["rows"]) == (2, 3)
+    [stopped] = cast("list[dict[str, Any]]", outcome.summary["stoppedPartitions"])
+    assert (stopped["topic"], stopped["partition"]) == ("orders", 0)
+    assert stopped["error"].startswith("offsets 5 to 6 were deleted before they were exported")
     summary = export.run(session, parameters(logs, output, fails_on_data_loss=False)).summary
     assert (summary["rows"], summary["offsetsLost"]) == (2, 2)
-    assert numbers(session.read.parquet(str(output))) == [0, 1, 2, 3, 4, 7, 8]
+    rows = session.read.parquet(str(output)).where("topic = 'orders'")
+    assert numbers(rows) == [0, 1, 2, 3, 4, 7, 8]
 
 
-def test_a_topic_that_was_created_again_is_not_taken_for_the_old_one(
+def test_a_log_that_was_truncated_holds_up_no_other_one(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    append(tmp_path / "first", range(5))
-    append(tmp_path / "second", range(9))
-    export.run(session, parameters(tmp_path / "first", tmp_path / "out"))
-    with pytest.raises(JobFailedError, match="the topic was deleted and created again"):
-        export.run(session, parameters(tmp_path / "second", tmp_path / "out"))
+    logs, output = tmp_path / "logs", tmp_path / "out"
+    for values in (range(2), range(2, 5)):
+        append(logs, values)
+        append(logs, values, "others")
+    export.run(session, parameters(logs, output))
+    pylog.truncate_log(logs, ("orders", 0), 2)
+    append(logs, range(5, 7), "others")
+    outcome = export.run(session, parameters(logs, output))
+    assert (outcome.status, outcome.summary["rows"]) == (2, 2)
+    [stopped] = cast("list[dict[str, Any]]", outcome.summary["stoppedPartitions"])
+    assert stopped["error"].startswith("it ends at offset 2, and was exported up to offset 5: ")
+    restarted = export.run(session, parameters(logs, output, restart=("orders",)))
+    assert (restarted.status, restarted.summary["rows"]) == (0, 2)
+    rows = session.read.parquet(str(output)).where("topic = 'orders'")
+    assert numbers(rows) == [0, 0, 1, 1, 2, 3, 4]
+
+
+def test_a_topic_that_was_deleted_is_no_error_and_one_that_never_was_is(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    logs, output = tmp_path / "logs", tmp_path / "out"
+    for topic in ("orders", "others"):
+        append(logs, range(5), topic)
+    export.run(session, parameters(logs, output))
+    pylog.delete_topic(logs, "orders")
+    append(logs, range(5, 7), "others")
+    chosen = parameters(logs, output, topics=("orders", "others"))
+    outcome = export.run(session, chosen)
+    assert (outcome.status, outcome.summary["rows"]) == (0, 2)
+    alone = export.run(session, parameters(logs, output, topics=("orders",)))
+    assert (alone.status, alone.summary["run"]) == (0, None)
+    with pytest.raises(pylog.errors.UnknownTopicOrPartitionError, match="nope"):
+        export.run(session, parameters(logs, output, topics=("nope", "others")))
 
 
 def test_the_offsets_are_readable_without_the_job(session: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs.export_output import ExportedFile, ExportedPartition, ExportOutput, ExportRun
+from pylog_jobs.export_output import ExportedFile, ExportOutput, ExportRun
+from pylog_jobs.export_ranges import ExportedPartition
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import Folder, WrittenFile
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from pylog_jobs.export_output import (
-    DamagedPartition,
+from pylog_jobs.export_ranges import (
     ExportedPartition,
+    ExportPlan,
+    LeftOutPartition,
     PartitionRange,
+    RecreatedTopic,
     find_ranges,
     read_options,
 )
-from pylog_jobs.job import JobFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ID, OTHER_ID = "RVsaA6ukRsm1uW_Met5mHQ", "RoLrm-3tTyKhJ-Fnk5bZqQ"
 
@@ -40,6 +45,20 @@ def partitions(
     )
 
 
+def plan(
+    table: pa.Table,
+    exported: int | None = None,
+    *,
+    isolation: str = "read_uncommitted",
+    fails: bool = True,
+    restart: Sequence[str] = (),
+) -> ExportPlan:
+    before = {} if exported is None else {("orders", 2): ExportedPartition(exported, ID)}
+    return find_ranges(
+        table, before, isolation=isolation, fails_on_data_loss=fails, restart=restart
+    )
+
+
 def ranges(
     table: pa.Table,
     exported: int | None = None,
@@ -47,10 +66,9 @@ def ranges(
     isolation: str = "read_uncommitted",
     fails: bool = True,
 ) -> list[PartitionRange]:
-    before = {} if exported is None else {("orders", 2): ExportedPartition(exported, ID)}
-    found, damaged = find_ranges(table, before, isolation=isolation, fails_on_data_loss=fails)
-    assert damaged == []
-    return found
+    found = plan(table, exported, isolation=isolation, fails=fails)
+    assert found.is_whole
+    return list(found.ranges)
 
 
 def test_the_first_run_covers_all_that_is_there() -> None:
@@ -76,23 +94,68 @@ def test_an_open_transaction_at_the_start_of_the_log_is_an_empty_range() -> None
     assert (found.start, found.end) == (26, 26)
 
 
-def test_records_deleted_before_they_were_exported_are_an_error() -> None:
-    with pytest.raises(JobFailedError, match="orders-2: offsets 7 to 9 were deleted before"):
-        ranges(partitions(), 7)
+def test_a_partition_whose_records_were_deleted_before_their_export_is_left_out() -> None:
+    found = plan(partitions(), 7)
+    assert found.ranges == []
+    [stopped] = found.stopped
+    assert (stopped.topic, stopped.partition) == ("orders", 2)
+    assert stopped.error.startswith("offsets 7 to 9 were deleted before they were exported; go on")
+    assert "--allow-data-loss" in stopped.error
 
 
 def test_or_counted_where_that_is_allowed() -> None:
     assert ranges(partitions(), 7, fails=False) == [PartitionRange("orders", 2, 10, 30, 3, ID)]
 
 
-def test_a_log_that_ends_before_what_was_exported_is_another_one() -> None:
-    with pytest.raises(JobFailedError, match="ends at offset 30, and was exported up to offset 31"):
-        ranges(partitions(), 31)
+def test_a_log_that_ends_before_what_was_exported_is_left_out_until_it_starts_over() -> None:
+    found = plan(partitions(), 31)
+    assert found.ranges == []
+    [stopped] = found.stopped
+    assert stopped.error.startswith("it ends at offset 30, and was exported up to offset 31: ")
+    assert "--restart-topic orders" in stopped.error
+    again = plan(partitions(), 31, restart=["orders"])
+    assert again.ranges == [PartitionRange("orders", 2, 10, 30, 0, ID)]
+    assert (again.is_whole, again.restarted) == (True, {"orders"})
 
 
-def test_a_topic_that_was_created_again_is_another_one() -> None:
-    with pytest.raises(JobFailedError, match="the topic was deleted and created again"):
-        ranges(partitions(topic_id=OTHER_ID), 20)
+def test_a_topic_that_was_created_again_is_left_out_until_it_starts_over() -> None:
+    found = plan(partitions(topic_id=OTHER_ID), 20)
+    assert (found.ranges, found.stopped) == ([], [])
+    assert found.recreated == [RecreatedTopic("orders", ID, OTHER_ID)]
+    again = plan(partitions(topic_id=OTHER_ID), 20, restart=["orders"])
+    assert again.ranges == [PartitionRange("orders", 2, 10, 30, 0, OTHER_ID)]
+    assert again.recreated == []
+
+
+@pytest.mark.parametrize("exported", [None, 20])
+def test_a_topic_that_is_what_was_exported_does_not_start_over(exported: int | None) -> None:
+    found = plan(partitions(), exported, restart=["orders"])
+    assert found.restarted == set()
+    assert found.ranges == [PartitionRange("orders", 2, exported or 10, 30, 0, ID)]
+
+
+def test_where_no_id_says_what_a_topic_is_it_starts_over_when_asked() -> None:
+    found = plan(partitions(topic_id=None), 20, restart=["orders"])
+    assert found.ranges == [PartitionRange("orders", 2, 10, 30, 0, None)]
+    assert found.restarted == {"orders"}
+
+
+def test_a_topic_or_partition_that_is_left_out_holds_up_no_other_one() -> None:
+    others = [partitions(), partitions(topic_id=OTHER_ID)]
+    places = [("orders", 2), ("orders", 3), ("made-again", 2), ("new", 2)]
+    rows = pa.concat_tables([others[0], others[0], others[1], others[1]])
+    rows = rows.set_column(0, "topic", pa.array([topic for topic, _ in places]))
+    rows = rows.set_column(1, "partition", pa.array([number for _, number in places]))
+    before = {
+        ("orders", 2): ExportedPartition(31, ID),
+        ("orders", 3): ExportedPartition(20, ID),
+        ("made-again", 2): ExportedPartition(20, ID),
+        ("deleted", 0): ExportedPartition(20, ID),
+    }
+    found = find_ranges(rows, before, isolation="read_uncommitted", fails_on_data_loss=True)
+    assert [(each.topic, each.partition) for each in found.ranges] == [("orders", 3), ("new", 2)]
+    assert [(each.topic, each.partition) for each in found.stopped] == [("orders", 2)]
+    assert [each.topic for each in found.recreated] == ["made-again"]
 
 
 def test_a_directory_without_a_topic_id_may_be_the_same() -> None:
@@ -112,7 +175,7 @@ def test_a_partition_that_cannot_be_read_is_left_out_with_its_cause(
             isolation="read_uncommitted",
             fails_on_data_loss=True,
             fails_on_damage=fails_on_damage,
-        ) == ([], [DamagedPartition("orders", 2, "/logs/orders-2: not readable")])
+        ).damaged == [LeftOutPartition("orders", 2, "/logs/orders-2: not readable")]
 
 
 def test_one_with_a_defect_and_an_end_is_read_only_where_damage_may_be_left_out() -> None:
@@ -125,7 +188,7 @@ def test_one_with_a_defect_and_an_end_is_read_only_where_damage_may_be_left_out(
                 isolation="read_uncommitted",
                 fails_on_data_loss=True,
                 fails_on_damage=fails_on_damage,
-            )[0]
+            ).ranges
         )
         for fails_on_damage in (True, False)
     ]

@@ -231,7 +231,7 @@ def test_a_directory_is_absolute_wherever_the_job_runs(
         ),
         (
             SOURCE + RECORD + TARGET.replace('"orders"', '"__consumer_offsets"'),
-            "[target]: topic '__consumer_offsets' is one that Kafka keeps for itself, ",
+            "[target]: topic '__consumer_offsets' is one that Kafka keeps for itself, and nothing ",
         ),
         (
             SOURCE + RECORD + "topic = \"'__transaction_state'\"\n[target]\ndirectory = '/d'\n",

@@ -148,6 +148,27 @@ def test_lineage_tells_what_is_read_and_written(
     assert (written["namespace"], written["name"]) == ("file:///data/logs", "orders")
 
 
+def test_lineage_of_a_run_that_failed_takes_no_log_for_its_input(
+    session: FakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openlineage.client")
+    events = tmp_path / "events"
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(events))
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
+
+    def prepare(arguments: argparse.Namespace) -> str:
+        job.labels_of(arguments).update(directory="/data/logs", topic="orders")
+        return ""
+
+    def work(name: str, stop: StopRequest) -> Outcome:
+        raise JobFailedError(name)
+
+    assert several(work, prepare).main(["a", "--lineage", "shop"]) == FAILED
+    _, end = map(json.loads, events.read_text().splitlines())
+    assert (end["eventType"], end["inputs"], end["outputs"]) == ("FAIL", [], [])
+
+
 def test_lineage_without_its_package_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
