@@ -34,7 +34,7 @@ from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import Microseconds
 from pylog_jobs.job import UsageError, say_in_ui
 from pylog_jobs.left_out import LeftOut, count_left_out
-from pylog_jobs.open_transactions import Horizon, PostgresTransactions, is_jdbc
+from pylog_jobs.open_transactions import Horizon, PostgresTransactions, is_jdbc, option_of
 from pylog_jobs.position import (
     ENDS,
     INTEGERS,
@@ -73,7 +73,7 @@ _HOW_TO_FORGET = (
     'once no row comes late any more, run with lag = "0s", which forgets them, or give --full, '
     "which reads everything again and replaces what the topic has"
 )
-_PREFER_NTZ = "preferTimestampNTZ"
+_PREFER_NTZ, _PUSH_DOWN = "preferTimestampNTZ", "pushDownPredicate"
 _AGO = re.compile(r"(\d+) ?(s|m|h|d|w)(?:econds?|inutes?|ours?|ays?|eeks?)?")
 _MOST_BROADCAST = 1_000_000
 
@@ -221,7 +221,8 @@ class _NextRows:
             return Horizon(self._source), "the source does not say how late rows may come"
         transactions = PostgresTransactions.of(self._spark, self._source)
         if transactions is None:
-            return Horizon(self._source), "the database does not say which transactions are open"
+            source = _with_times_compared_by_spark(self._source, self._kind)
+            return Horizon(source), "the database does not say which transactions are open"
         if self._kind != INTEGER:
             horizon, unknown = transactions.horizon_of_times()
             if self._kind != TIMESTAMP and self._incremental.zone is None:
@@ -569,6 +570,18 @@ def _without_session_zone(source: Source) -> Source:
     if not is_jdbc(source) or _PREFER_NTZ.lower() in names:
         return source
     return replace(source, options={**source.options, _PREFER_NTZ: "true"})
+
+
+def _with_times_compared_by_spark(source: Source, kind: str) -> Source:
+    """Return a source that compares no times itself if it has no type for them.
+
+    SQLite keeps them as text or as numbers, its driver by default as numbers, and compares a number
+    with Spark's text: no row would be new.
+    """
+    is_sqlite = (option_of(source, "url") or "").lower().startswith("jdbc:sqlite:")
+    if kind == INTEGER or not is_sqlite or option_of(source, _PUSH_DOWN.lower()) is not None:
+        return source
+    return replace(source, options={**source.options, _PUSH_DOWN: "false"})
 
 
 def with_range(source: Source, values: dict[str, str]) -> Source:

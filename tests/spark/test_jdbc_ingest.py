@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,23 @@ PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text("utf-8")
 QUERY = "query = \"SELECT * FROM orders WHERE updated_at >= '{from}' AND updated_at < '{to}'\""
 
 
+SQLITE = """
+[source]
+format = "jdbc"
+[source.options]
+url = "jdbc:sqlite:{folder}/shop.db"
+driver = "org.sqlite.JDBC"
+dbtable = "orders"
+[record]
+key = "CAST(id AS STRING)"
+value = "''"
+[target]
+directory = "{folder}/logs"
+topic = "orders"
+job_id = "orders"
+[incremental]
+column = "updated_at"
+"""
 ZONES = {"timestamptz": "", "timestamp": '\nzone = "UTC"'}
 
 
@@ -127,4 +146,32 @@ def test_no_row_of_the_hour_that_a_clock_shows_twice_is_missed_or_doubled(
             found = pylog.scan(tmp_path / "logs", topics="orders").to_table().to_pylist()
             expected.append(number)
             assert sorted(json.loads(each["value"])["id"] for each in found) == expected
+        driver.stop()
+
+
+def test_times_of_sqlite_that_are_numbers_are_new_when_they_are(
+    tmp_path: Path, spark_home: Path
+) -> None:
+    require_java()
+    config = tmp_path / "orders.toml"
+    config.write_text(SQLITE.format(folder=tmp_path))
+    variables = {
+        "PYSPARK_SUBMIT_ARGS": f"--jars {','.join(map(str, jdbc_drivers()))} pyspark-shell"
+    }
+    module = "tests.kills.ingest_driver"
+    with (
+        closing(sqlite3.connect(tmp_path / "shop.db")) as database,
+        Driver(
+            LOCAL, tmp_path / "log", home=spark_home, module=module, variables=variables
+        ) as driver,
+    ):
+        database.execute("CREATE TABLE orders (id INT, updated_at TIMESTAMP)")
+        for number in (1, 2):
+            # Milliseconds since 1970: how SQLite's JDBC driver writes a time.
+            row = (number, 1_790_000_000_000 + number)
+            database.execute("INSERT INTO orders VALUES (?, ?)", row)
+            database.commit()
+            assert driver.ask({"arguments": ["--config", str(config)]}) == ""
+            found = pylog.scan(tmp_path / "logs", topics="orders").to_table().to_pylist()
+            assert sorted(int(row["key"]) for row in found) == list(range(1, number + 1))
         driver.stop()
