@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _FORMATS = {
     "seconds": "%Y-%m-%d %H:%M:%S",  # as CURRENT_TIMESTAMP has it
     "milliseconds": "%Y-%m-%d %H:%M:%S.%f",
+    "numbers": "",  # as its JDBC driver has it: milliseconds since 1970
 }
 _NUMBERS = ("INT", "NUMERIC(18,0)")
 _SOURCE = """[source]
@@ -103,13 +104,12 @@ class SqliteHistory(ColumnHistory):
             for number, mark, text in self._execute("SELECT id, mark, text FROM t")
         ]
 
-    @staticmethod
-    def _position(mark: object) -> int | None:
+    def _position(self, mark: object) -> int | None:
         if isinstance(mark, str):
             found = dt.datetime.fromisoformat(mark).replace(tzinfo=dt.UTC)
             return (found - EPOCH) // dt.timedelta(microseconds=1)
         assert mark is None or isinstance(mark, int)
-        return mark
+        return mark * 1_000 if mark is not None and self._is_time else mark
 
     def limits(self, before: int, after: int) -> Limits:
         if not self._is_time:
@@ -147,16 +147,18 @@ class SqliteHistory(ColumnHistory):
         if rng.random() < 0.06:
             return None
         if rng.random() < 0.06:
-            return self._text_of(now_us() + rng.choice((20, 60)) * HOUR_US)
+            return self._stored(now_us() + rng.choice((20, 60)) * HOUR_US)
         unit = rng.choice((SECOND_US, 60 * SECOND_US, HOUR_US))
         if rng.random() < 0.7:
             self._base += rng.choice((0, 0, 1, 7)) * unit
-            if self._type == "milliseconds":
+            if self._type != "seconds":
                 self._base += rng.choice((0, 0, 1_000, 999_000))
-            return self._text_of(self._base)
-        return self._text_of(self._base - rng.randrange(1, 5) * unit)
+            return self._stored(self._base)
+        return self._stored(self._base - rng.randrange(1, 5) * unit)
 
-    def _text_of(self, mark: int) -> str:
+    def _stored(self, mark: int) -> object:
+        if self._type == "numbers":
+            return mark // 1_000
         text = moment(mark).strftime(_FORMATS[self._type])
         return text[:-3] if self._type == "milliseconds" else text
 
