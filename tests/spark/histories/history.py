@@ -203,10 +203,12 @@ class ColumnHistory(History):
             return
         if run.status:
             raise BrokenPromiseError(f"status {run.status} of --full")
-        self.started_over()
-        limits = self.limits(before, now_us())
-        if run.summary["window"] is None:  # nothing to read, and nothing is replaced
+        if (
+            run.summary["window"] is None
+        ):  # nothing to read, nothing is replaced: the bookmark stays
             return
+        limits = self.limits(before, now_us())
+        self.started_over()
         self.promise.start_over()
         self.promise.check(rows, limits, self.job.topic())
 
