@@ -17,6 +17,7 @@ JSON, kept as text by the ledger of the log directory, in the entry of the run t
       "tables": {"shop.orders": "…"}, what identified the tables that were read
       "unsettled_from": 1000,         open transactions may still add rows from here on
       "checkpoints": [[812, 999]],    see `settled_before`
+      "nothing_read": true,           after --full of a source without rows: start at the first
       "rows_before": 5120             how many rows the source had before `remembered_from` (or end)
     }
 
@@ -68,7 +69,10 @@ _FIELDS = frozenset(
     ("version", "column", "kind", "end", "remembered_from", "identity", "positions", "digests")
 )
 _OPTIONAL = frozenset(
-    ("replaces", "types", "tables", "unsettled_from", "checkpoints", "rows_before")
+    (
+        *("replaces", "types", "tables", "unsettled_from", "checkpoints", "rows_before"),
+        "nothing_read",
+    )
 )
 _MALFORMED = (ValueError, TypeError, AttributeError, RecursionError)
 _NO_POSITIONS = np.empty(0, np.int64)
@@ -137,6 +141,7 @@ class Bookmark:
     unsettled_from: int | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     rows_before: int | None = None  # None: not counted
+    nothing_read: bool = False
 
     @property
     def known_from(self) -> int:
@@ -165,6 +170,7 @@ class Bookmark:
             **{name: value for name, value in optional.items() if value},
             **({} if self.unsettled_from is None else {"unsettled_from": self.unsettled_from}),
             **({} if self.rows_before is None else {"rows_before": self.rows_before}),
+            **({"nothing_read": True} if self.nothing_read else {}),
         }
         return json.dumps(content)
 
@@ -207,6 +213,7 @@ class Bookmark:
                 for next_id, newest in content.get("checkpoints", [])
             ),
             _integer_or_none(content.get("rows_before")),
+            content.get("nothing_read", False) is True,
         )
 
 

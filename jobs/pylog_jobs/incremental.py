@@ -112,6 +112,11 @@ class LastRun:
     number: int = -1
     bookmark: Bookmark | None = None
 
+    @property
+    def read_so_far(self) -> Bookmark | None:
+        """The bookmark from which a run continues; None if it is to start at the first row."""
+        return None if self.bookmark is None or self.bookmark.nothing_read else self.bookmark
+
 
 def last_run(config: IngestConfig, *, is_full: bool) -> LastRun:
     """Return the newest run of the job; one that starts over has a number and no bookmark."""
@@ -180,6 +185,7 @@ class _NextRows:
         self._horizon, unknown = self._look_at_transactions()
         self._tables.update(self._horizon.tables)
         ensure_same_tables(last, self._tables)
+        self._tables.update(self._horizon.storage)
         self._lag = self._lag_of(unknown)
         if self._horizon.source is not self._source:
             self._source, self._frame = self._horizon.source, None
@@ -375,6 +381,14 @@ class _NextRows:
     def _gone_back(self, newest: int | None) -> str | None:
         """Return how the newest row of the source is before the bookmark, if it is."""
         last = self._last
+        was = {} if last is None else last.tables
+        for name, now in self._horizon.storage.items():
+            if was.get(name, now) != now:
+                return (
+                    f"{name} is another one than in the last run: the table was truncated, or "
+                    "rewritten (VACUUM FULL, CLUSTER, ALTER TABLE). If its ids have started again, "
+                    f"those that were used before are not read: {HOW_TO_START_OVER}"
+                )
         if last is None or not has_gone_back(last, newest):
             return None
         if newest is None or self._horizon.waits_for is not None:

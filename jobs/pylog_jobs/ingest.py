@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 
 import pylog
 from pylog_jobs import clock
+from pylog_jobs.bookmark import VERSION, Bookmark, RememberedRows
 from pylog_jobs.checks import RowChecks
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.config_list import find_configs, labels_of_target, split_configs
@@ -39,7 +40,7 @@ from pylog_jobs.job import (
 from pylog_jobs.job_report import dataset_of
 from pylog_jobs.read_range import next_bookmark
 from pylog_jobs.record_frame import MissingInputError, read_source, to_records
-from pylog_jobs.record_write import RecordWrite
+from pylog_jobs.record_write import RecordWrite, StagedRows
 from pylog_jobs.run_window import RunWindow, add_window_arguments, instant_text, windows_of
 from pylog_jobs.stop_request import StoppedError, StopRequest
 
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
     from pylog_jobs.incremental import LastRun, Piece
     from pylog_jobs.ingest_config import IngestConfig
-    from pylog_jobs.record_write import StagedRows
 
 _FIRST_ROWS = 5
 _LOGGER = logging.getLogger("pylog_jobs.ingest")  # also where this is __main__
@@ -261,7 +261,7 @@ def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRe
     for _ in range(_MOST_TRIES):
         last = last_run(config, is_full=is_full)
         _remove_replaced(config, last)
-        look = look_at(spark, config, last.bookmark, parameters.after_version)
+        look = look_at(spark, config, last.read_so_far, parameters.after_version)
         status = DONE if look.gone_back is None else FINDINGS
         if look.gone_back is not None:
             _LOGGER.warning("[incremental]: %s", look.gone_back)
@@ -274,6 +274,8 @@ def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRe
         piece = look.piece
         if piece is None:
             RowChecks(config.checks).ensure_passed(0)
+            if is_full and last.number >= 0:
+                _start_over_without_rows(config, last)
             return _nothing_new(status, about, config)
         _LOGGER.info("reading from %(from)s to %(to)s", piece.shown)
         if is_full:
@@ -289,6 +291,15 @@ def _ingest_next(spark: SparkSession, parameters: IngestParameters, stop: StopRe
         _LOGGER.info("run %d has been committed meanwhile", last.number + 1)
     msg = f"other runs of job {config.target.job_id!r} commit meanwhile: let one run at a time"
     raise JobFailedError(msg)
+
+
+def _start_over_without_rows(config: IngestConfig, last: LastRun) -> None:
+    """Forget the bookmark, and remove what the topic has: the source has no row."""
+    nothing = Bookmark(None, VERSION, 0, replaces=_end_offsets(config), nothing_read=True)
+    write = RecordWrite(config.target, str(config.target.job_id), last.number + 1)
+    write.commit(StagedRows((), 0, RememberedRows()), nothing.to_text())
+    _LOGGER.info("the source has no rows: the next run is the first one again")
+    _remove_replaced(config, last_run(config, is_full=False))
 
 
 def _nothing_new(status: int, about: dict[str, object], config: IngestConfig) -> Outcome:
@@ -347,7 +358,7 @@ def _show(spark: SparkSession, config: IngestConfig, *, is_full: bool) -> Outcom
     """Log what would be done, with the first rows, and return both."""
     about = _about(config)
     if config.incremental is not None:
-        last = last_run(config, is_full=is_full).bookmark
+        last = last_run(config, is_full=is_full).read_so_far
         piece = look_at(spark, config, last).piece
         about["window"] = None if piece is None else piece.shown
         if piece is None:

@@ -113,6 +113,7 @@ class Horizon(NamedTuple):
     settled: int | None = None  # no open transaction adds rows before it; None: nothing is known
     checkpoints: tuple[Checkpoint, ...] = ()
     tables: dict[str, str] = {}  # noqa: RUF012 - never changed
+    storage: dict[str, str] = {}  # noqa: RUF012 - which files a table has; TRUNCATE gives new ones
     waits_for: str | None = None  # what rows wait for, as the end of a sentence
     is_known: bool = False  # whether open transactions were looked at
 
@@ -170,7 +171,10 @@ class PostgresTransactions:
             horizon = self._settled(table, column, checkpoints, last_end)
         except (PySparkException, Py4JJavaError) as error:
             return Horizon(self.source), f"its transactions cannot be looked at ({describe(error)})"
-        horizon = horizon._replace(tables=tables)
+        storage = (
+            {} if about["storage"] is None else {f"storage of {table.strip()}": about["storage"]}
+        )
+        horizon = horizon._replace(tables=tables, storage=storage)
         ahead = int(about["ahead"] or 1)
         if ahead > 1:
             return horizon, f"sessions take {ahead} ids ahead, and use them whenever they like"
@@ -217,6 +221,7 @@ def _about_table(table: str, column: str) -> str:
     literal, name = (text.strip().replace("'", "''") for text in (table, _bare(column)))
     return (
         "SELECT c.oid::text AS oid, c.relkind::text AS relkind, "  # noqa: S608 - a name
+        "pg_relation_filenode(c.oid)::text AS storage, "
         "pg_is_in_recovery() AS standby, (SELECT max(greatest(seqcache, abs(seqincrement))) "
         f"FROM pg_sequence WHERE seqrelid IN ({_OF_DEFAULT.format(name=name)}) OR seqrelid = "
         f"CASE WHEN c.relkind IN ('r', 'p') THEN pg_get_serial_sequence('{literal}', '{name}')"

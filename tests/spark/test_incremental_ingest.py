@@ -610,3 +610,19 @@ def test_a_lag_that_is_not_given_is_said(
     assert "rows up to 1 hour behind the newest one are still read" in caplog.text
     add(folder, "b", (2, "09:00:00.000001"), (3, "09:00:00"))
     assert run(session, folder, '[incremental]\ncolumn = "at"\n')["rows"] == 1
+
+
+def test_full_of_a_source_without_rows_removes_the_records_and_starts_again(
+    session: SparkSession, folder: Path
+) -> None:
+    by_id = '[incremental]\ncolumn = "id"\nlag = 3\n'
+    path = add(folder, "a", (7, "10:00:00"), (8, "10:00:00"))
+    run(session, folder, by_id)
+    path.write_text("", "utf-8")
+    assert run(session, folder, by_id, status=1)["wentBack"] is True
+    assert run(session, folder, by_id, is_full=True)["rows"] == 0
+    assert keys(folder) == []
+    assert run(session, folder, by_id)["wentBack"] is False
+    add(folder, "b", (1, "10:00:00"), (2, "10:00:00"))
+    assert run(session, folder, by_id)["window"] == {"from": None, "to": "3"}
+    assert keys(folder) == [1, 2]

@@ -125,3 +125,18 @@ def test_a_sequence_that_gives_ids_ahead_has_a_default_lag_whoever_owns_it(
     assert ingest(driver, server, tmp_path, "ahead") == [21]
     server.execute("INSERT INTO ahead VALUES (2)")  # it uses its second one
     assert ingest(driver, server, tmp_path, "ahead") == [2, 21]
+
+
+def test_a_table_that_was_truncated_is_noticed_though_its_ids_pass_the_bookmark(
+    driver: Driver, server: PostgresServer, tmp_path: Path
+) -> None:
+    server.execute("CREATE TABLE restarts (id BIGSERIAL, note TEXT)")
+    server.execute("INSERT INTO restarts (note) SELECT 'a' FROM generate_series(1, 5)")
+    assert ingest(driver, server, tmp_path, "restarts") == [1, 2, 3, 4, 5]
+    assert ingest(driver, server, tmp_path, "restarts") == [1, 2, 3, 4, 5]
+    assert "storage of restarts is another one" not in driver.log.read_text()
+    server.execute("TRUNCATE restarts RESTART IDENTITY")
+    server.execute("INSERT INTO restarts (note) SELECT 'b' FROM generate_series(1, 8)")
+    # The newest id is read again, and its row is another one.
+    assert ingest(driver, server, tmp_path, "restarts") == [1, 2, 3, 4, 5, 5, 6, 7, 8]
+    assert "storage of restarts is another one than in the last run" in driver.log.read_text()

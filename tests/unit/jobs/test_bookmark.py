@@ -35,6 +35,7 @@ def test_it_is_read_as_it_was_written(rows: dict[bytes, int], end: int) -> None:
         unsettled_from=-7,
         checkpoints=(Checkpoint(2**40, -1), Checkpoint(2**40 + 1, 5)),
         rows_before=3,
+        nothing_read=True,
     )
     again = Bookmark.from_text(bookmark.to_text())
     pairs = [
@@ -50,6 +51,7 @@ def test_it_is_read_as_it_was_written(rows: dict[bytes, int], end: int) -> None:
     )
     assert (again.identity, again.replaces) == (("*", "id"), {0: 3, 12: 7})
     assert (again.tables, again.unsettled_from, again.rows_before) == ({"shop.orders": "5"}, -7, 3)
+    assert again.nothing_read
     assert again.checkpoints == ((2**40, -1), (2**40 + 1, 5))
 
 
