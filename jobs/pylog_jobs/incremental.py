@@ -42,6 +42,7 @@ from pylog_jobs.position import (
     literal_of,
     microseconds_of,
     parse_position,
+    plain_column,
     position_of,
     position_text,
 )
@@ -238,7 +239,7 @@ class _NextRows:
                     upper=of_clock(self._kind, horizon.upper, self._incremental.zone)
                 )
             return horizon, unknown
-        name = self._plain_column()
+        name = plain_column(self._column, self._whole.columns)
         if name is None:
             return Horizon(self._source), f"{self._column} is an expression, and no column"
         last = self._last
@@ -248,11 +249,6 @@ class _NextRows:
             () if last is None else last.checkpoints,
             None if last is None else last.end,
         )
-
-    def _plain_column(self) -> str | None:
-        """Return the column's own name if it is one, and no expression."""
-        name = self._column.strip().strip("`")
-        return next((each for each in self._whole.columns if each.lower() == name.lower()), None)
 
     def look(self) -> Look:
         last, lag = self._last, self._lag

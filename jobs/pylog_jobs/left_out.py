@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from pylog_jobs.bookmark import A_DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ
 from pylog_jobs.error_text import describe
 from pylog_jobs.open_transactions import PostgresTransactions, is_jdbc, option_of, query_database
-from pylog_jobs.position import literal_of, position_of, position_text
+from pylog_jobs.position import literal_of, plain_column, position_of, position_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,9 +73,7 @@ def _counted_by_database(
     kind: str,
     before: int | None,
 ) -> tuple[int | None, int | None]:
-    name = next(
-        (each for each in rows.columns if each.lower() == column.strip().strip("`").lower()), None
-    )
+    name = plain_column(column, rows.columns)
     table, query = option_of(source, "dbtable"), option_of(source, "query")
     text = table if table is not None else f"({query}) AS counted_rows"
     if name is None or source.sql is not None or "{" in text:

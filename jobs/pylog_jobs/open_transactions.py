@@ -115,7 +115,6 @@ class Horizon(NamedTuple):
     tables: dict[str, str] = {}  # noqa: RUF012 - never changed
     storage: dict[str, str] = {}  # noqa: RUF012 - which files a table has; TRUNCATE gives new ones
     waits_for: str | None = None  # what rows wait for, as the end of a sentence
-    is_known: bool = False  # whether open transactions were looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class PostgresTransactions:
         oldest = found["oldest_us"]
         upper = latest if oldest is None else min(latest, int(oldest))
         waits_for = None if oldest is None or upper == latest else "the oldest open transaction"
-        return Horizon(self.source, upper, waits_for=waits_for, is_known=True), None
+        return Horizon(self.source, upper, waits_for=waits_for), None
 
     def horizon_of_ids(
         self, column: str, checkpoints: Sequence[Checkpoint], last_end: int | None
@@ -186,7 +185,7 @@ class PostgresTransactions:
         look = f"SELECT max({column}) AS newest FROM {table}"  # noqa: S608 - names
         newest = query_database(self.spark, self.source, look)["newest"]
         if newest is None:
-            return Horizon(self.source, is_known=True)
+            return Horizon(self.source)
         found = query_database(self.spark, self.source, _NEXT)  # after the rows were looked at
         checkpoint = Checkpoint(int(found["next"]), int(newest))
         known = with_checkpoint(checkpoints, checkpoint)
@@ -213,7 +212,6 @@ class PostgresTransactions:
             settled,
             known,
             waits_for=f"transaction {oldest}, which is open" if is_open else None,
-            is_known=True,
         )
 
 

@@ -36,6 +36,8 @@ from pylog_jobs.job import UsageError
 from pylog_jobs.run_window import instant_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame
 
 INTEGERS = (ByteType, ShortType, IntegerType, LongType)
@@ -49,6 +51,12 @@ ENDS = {
     TIMESTAMP_NTZ: (_FIRST_DAY * DAY_US, _LAST_DAY * DAY_US),
 }
 """What {from} and {to} stand for where there is no limit."""
+
+
+def plain_column(column: str, columns: Sequence[str]) -> str | None:
+    """Return the name of the column that ``column`` is; None if it is an expression."""
+    name = column.strip().strip("`").lower()
+    return next((each for each in columns if each.lower() == name), None)
 
 
 def kind_of(frame: DataFrame, column: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pylog_jobs.bookmark import A_DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ
-from pylog_jobs.position import parse_position, position_text
+from pylog_jobs.position import parse_position, plain_column, position_text
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,11 @@ def test_a_position_is_written_as_people_write_it(
 def test_what_is_no_position_is_named(kind: str, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_position(kind, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("updated_at", "Updated_At"), (" `ID` ", "id"), ("id + 1", None), ("at", None)],
+)
+def test_a_column_is_told_from_an_expression(text: str, expected: str | None) -> None:
+    assert plain_column(text, ["id", "Updated_At"]) == expected
