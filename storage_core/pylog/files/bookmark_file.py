@@ -10,7 +10,6 @@ The ledger names the newest of each job. The next commit removes the others.
 
 from __future__ import annotations
 
-import os
 import re
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +19,7 @@ from pylog.files.file_names import BOOKMARK_PREFIX
 from pylog.files.staged_files import MAX_CRC, as_integer, as_object
 from pylog.files.storage import open_file
 from pylog.lazy_modules import LazyModule
+from pylog.locations import join
 
 if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO
@@ -107,4 +107,4 @@ def read_bookmark(log_directory: str, bookmark: Bookmark | None) -> str | None:
 
 
 def _path(log_directory: str, name: str) -> str:
-    return os.path.join(log_directory, name)  # noqa: PTH118 - kept as text
+    return join(log_directory, name)

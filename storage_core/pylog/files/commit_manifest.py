@@ -28,7 +28,6 @@ In version 1 a bookmark was a text of any length (`pylog.files.bookmark_file`).
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -48,6 +47,7 @@ from pylog.files.staged_files import (
     as_text,
     as_topic_partition,
 )
+from pylog.locations import join
 
 if TYPE_CHECKING:
     import uuid
@@ -143,7 +143,7 @@ class Manifest:
 
 def manifest_path(log_directory: str) -> str:
     """Return where the manifest of a log directory lies."""
-    return os.path.join(log_directory, MANIFEST)  # noqa: PTH118 - kept as text
+    return join(log_directory, MANIFEST)
 
 
 def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> None:

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import re
 import struct
 import uuid
@@ -47,6 +46,7 @@ from pylog.files.file_names import LEDGER
 from pylog.files.staged_files import MAX_CRC, as_integer, as_object
 from pylog.files.storage import open_file
 from pylog.lazy_modules import LazyModule
+from pylog.locations import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -260,4 +260,4 @@ def _damaged(what: str, path: str, position: int | None = None) -> CorruptCheckp
 
 
 def _path(log_directory: str, name: str) -> str:
-    return os.path.join(log_directory, name)  # noqa: PTH118 - kept as text
+    return join(log_directory, name)

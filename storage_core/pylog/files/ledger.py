@@ -221,7 +221,7 @@ def _archive_key(key: JobKey) -> bytes:
 
 def ledger_path(log_directory: str) -> str:
     """Return where the ledger of a log directory lies."""
-    return os.path.join(log_directory, LEDGER)  # noqa: PTH118 - kept as text
+    return join(log_directory, LEDGER)
 
 
 def ask_ledger(log_directory: str, question: Callable[[Ledger], AnswerT]) -> AnswerT:
