@@ -14,7 +14,7 @@ import pytest
 
 from tests.kills.account import Account
 from tests.kills.broker_visits import BrokerVisits
-from tests.kills.job_server import JobServer, Request
+from tests.kills.job_server import JobServer, Request, job_of
 from tests.kills.jobs import PARTITIONS, TOPIC
 from tests.kills.kill_point import KillPoint
 from tests.support.kafka_broker_jars import LAST_VERSION_3
@@ -120,7 +120,8 @@ def test_killed_commits_in_the_directory_of_a_broker_lose_and_double_nothing(
     visits = BrokerVisits(new_broker(LAST_VERSION_3, log_dir=memory_path / "logs"))
     rounds = Rounds(visits.account, tmp_path, visits)
     rounds.run(kills(90))
-    visits.account.check_at_the_end()
+    directory = str(visits.account.directory)
+    visits.account.check_at_the_end(lambda number: job_of(directory, number).is_committed())
     visits.check_what_is_consumed()
     counted(f"killed commits and a broker, seed {SEED}", rounds.outcomes)
 
@@ -136,7 +137,7 @@ def test_killed_commits_that_make_topics_lose_and_double_nothing(
     account = Account(directory)
     rounds = Rounds(account, tmp_path)
     rounds.run(kills(70))
-    account.check_at_the_end()
+    account.check_at_the_end(lambda number: job_of(str(directory), number).is_committed())
     counted(f"killed commits that make topics, seed {SEED}", rounds.outcomes)
     partitions = [directory / f"{TOPIC}-{each}" for each in range(PARTITIONS)]
     partitions += sorted(directory.glob("new-*-2"))
