@@ -31,7 +31,7 @@ _OF_SPARK = re.compile(r"org\.apache\.spark\.")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _SQLSTATE = re.compile(r"\s*SQLSTATE: (\w+)[.;]?.*$", re.DOTALL)
 _LOSSY_ADVICE = re.compile(r' If necessary set "?spark\.sql\.ansi\.enabled"? to "?false"?[^.]*\.')
-"""Of Spark: other values, or none, in place of those that it cannot compute."""
+"""Spark's advice to accept wrong or missing values."""
 _EXPRESSION = re.compile(r"^== SQL \(.*\) ==\n(.*)\n *\^+$", re.MULTILINE)
 
 

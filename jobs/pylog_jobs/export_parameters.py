@@ -102,7 +102,9 @@ class ExportParameters:
             restart=self.restart,
         )
         for topic in {*self.restart}.difference(plan.restarted):
-            _LOGGER.info("%s goes on where it was: it is the topic that was exported", topic)
+            _LOGGER.info(
+                "%s continues where it stopped: the topic has not been created again", topic
+            )
         return replace(plan, damaged=[*damaged, *plan.damaged])
 
     def topics_there(self, last: ExportRun | None) -> tuple[str, ...] | None:

@@ -1,13 +1,13 @@
 """Which offsets a run of ``export`` covers, and what it leaves out.
 
-One partition or topic holds up no other one. What is left out, and how it goes on:
+One partition or topic never stops the others. What is left out, and how to continue:
 
 =====================================  ======================================================
 damaged                                by itself, once it is repaired
 a topic that was created again         ``--restart-topic`` starts it over; it has another id
 a log that ends before what was        ``--restart-topic``, which exports the topic again
 exported: it was truncated
-records deleted before their export    ``--allow-data-loss`` goes on without them
+records deleted before their export    ``--allow-data-loss`` continues without them
 =====================================  ======================================================
 """
 

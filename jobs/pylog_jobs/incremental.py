@@ -88,7 +88,7 @@ class Piece(NamedTuple):
     carried: tuple[str, ...]  # which of these it has
     read_range: ReadRange
     about: Bookmark  # with the rows that the last one remembers
-    rows_before: int | None = None  # how many the source has before those that were remembered
+    rows_before: int | None = None  # rows of the source before `Bookmark.known_from`
 
     @property
     def shown(self) -> dict[str, str | None]:
@@ -144,7 +144,7 @@ def look_at(
     last: Bookmark | None,
     after_version: int | None = None,
 ) -> Look:
-    """Return what is to be read now, and what is left out."""
+    """Return the rows to read now, and count those that are left out."""
     incremental = config.incremental
     if incremental is None:
         return Look(None)
@@ -383,7 +383,7 @@ class _NextRows:
                 return (
                     f"{name} is another one than in the last run: the table was truncated, or "
                     "rewritten (VACUUM FULL, CLUSTER, ALTER TABLE). If its ids have started again, "
-                    f"those that were used before are not read: {HOW_TO_START_OVER}"
+                    f"rows with smaller ids are not read: {HOW_TO_START_OVER}"
                 )
         if last is None or not has_gone_back(last, newest):
             return None
