@@ -30,7 +30,7 @@ _PUBLIC = LazyNames(
             "ListedTransaction",
             "TransactionListing",
         ),
-        "pylog.checks.findings": ("Finding", "Severity"),
+        "pylog.checks.findings": ("Effect", "Finding", "Severity"),
         "pylog.checks.report": (
             "DoctorReport",
             "LogDirectoryReport",
@@ -38,6 +38,7 @@ _PUBLIC = LazyNames(
             "RepairedPartition",
             "RepairSummary",
         ),
+        "pylog.checks.verdict": ("AffectedOffsets", "Verdict"),
         "pylog.cleaner.cleanable_offsets": ("NotCleaned",),
         "pylog.config.config_property": (
             "ConfigEntry",

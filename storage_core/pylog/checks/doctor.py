@@ -19,6 +19,7 @@ from pylog.checks.replicas import replica_findings
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
 from pylog.files.file_names import find_partition_directory_name
+from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import name_of, parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
     from pylog.checks.partition import NotLiveDirectory, PartitionCheck
+    from pylog.files.meta_properties import MetaProperties
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
@@ -186,6 +188,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
             each.is_of_a_controller,
             each.lacks_metadata,
             _printable([*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())]),
+            *_identity(each.meta),
         )
         for each in checks
     ]
@@ -298,6 +301,17 @@ def _report(
         check.end_offset,
         check.offsets,
         None if check.start is None else check.start.printable(),
+    )
+
+
+def _identity(meta: MetaProperties | None) -> tuple[str | None, int | None, str | None]:
+    if meta is None:
+        return None, None, None
+    directory_id = meta.directory_id
+    return (
+        meta.cluster_id,
+        meta.node_id,
+        None if directory_id is None else format_uuid(directory_id),
     )
 
 

@@ -33,6 +33,8 @@ position      int64   bytes from here on, where that has a meaning
 end_position  int64   up to here, exclusive
 next_offset   int64   offsets from here on, where that has a meaning
 end_offset    int64   up to here, exclusive; null where no intact batch follows
+from_time     timestamp of the record before these offsets, where it is known
+to_time       timestamp of the record after them, likewise
 message       string  the problem, with stored and expected values
 broker_action string  what a broker does about it when it starts on the directory
 advice        string  what to do
@@ -78,6 +80,36 @@ class Severity(StrEnum):
         return self.rank <= other.rank
 
 
+class Effect(StrEnum):
+    """What a finding is for the verdict.
+
+    Attributes
+    ----------
+    REFUSES
+        A broker does not start, or takes the log directory offline.
+    LOSES
+        A broker that starts removes records for good.
+    STRAY
+        A broker sets the partition aside, and serves none of it.
+    UNSERVED
+        A broker starts, and the partition has no leader, or waits for other nodes.
+    GONE
+        Records are gone already.
+    CONSUMERS
+        Consumers get something else than what was written, or an error.
+    UNKNOWN
+        What a broker does about it is not known.
+    """
+
+    REFUSES = "refuses"
+    LOSES = "loses"
+    STRAY = "stray"
+    UNSERVED = "unserved"
+    GONE = "gone"
+    CONSUMERS = "consumers"
+    UNKNOWN = "unknown"
+
+
 class Finding(NamedTuple):
     """One row of table ``findings``, without topic and partition.
 
@@ -93,6 +125,13 @@ class Finding(NamedTuple):
         Bytes ``[position, end_position)`` of the file; None where that has no meaning.
     next_offset, end_offset
         Offsets ``[next_offset, end_offset)`` that this is about; None likewise.
+    from_time, to_time
+        Milliseconds: the timestamps of the records around these offsets, where they are known.
+    own_effect
+        What it is for the verdict, where that is not what its code says.
+    own_action
+        What a broker does about this one, as its simulated start has shown; None where the code
+        says it.
     """
 
     severity: Severity
@@ -103,11 +142,22 @@ class Finding(NamedTuple):
     end_position: int | None = None
     next_offset: int | None = None
     end_offset: int | None = None
+    from_time: int | None = None
+    to_time: int | None = None
+    own_effect: Effect | None = None
+    own_action: str | None = None
 
     @property
     def broker_action(self) -> str:
         """What a broker does about it when it starts on the directory."""
-        return FINDING_CODES[self.code].broker_action
+        return self.own_action or FINDING_CODES[self.code].broker_action
+
+    @property
+    def effect(self) -> Effect | None:
+        """What it is for the verdict; None where it does not change that."""
+        if self.own_effect is not None:
+            return self.own_effect
+        return FINDING_CODES[self.code].effect if self.severity is Severity.ERROR else None
 
     @property
     def advice(self) -> str:
@@ -117,7 +167,7 @@ class Finding(NamedTuple):
     @property
     def refuses_start(self) -> bool:
         """Whether a broker does not start because of it, or takes the log directory offline."""
-        return self.broker_action == _REFUSES
+        return self.effect is Effect.REFUSES
 
     def row(self) -> tuple[object, ...]:
         """Return the values in the order of the table's columns."""
@@ -129,6 +179,8 @@ class Finding(NamedTuple):
             self.end_position,
             self.next_offset,
             self.end_offset,
+            self.from_time,
+            self.to_time,
             self.message,
             self.broker_action,
             self.advice,
@@ -179,6 +231,7 @@ class FindingCode(NamedTuple):
     broker_action: str  # what a broker does about it when it starts on the directory
     advice: str  # what an operator can do
     severities: tuple[Severity, ...]  # how bad it can be
+    effect: Effect | None = None  # what an error of this kind is for the verdict
 
 
 _NOTHING = "nothing"
@@ -210,6 +263,7 @@ FINDING_CODES = {
         _CUTS,
         _OTHER_REPLICA,
         severities=(Severity.ERROR,),
+        effect=Effect.CONSUMERS,
     ),
     "misnamed_segment": FindingCode(
         "The batches of a file have offsets that do not fit its name: the file has been renamed, "
@@ -217,6 +271,7 @@ FINDING_CODES = {
         _CUTS,
         "in a copy, rename the file and its indexes as the message says",
         severities=(Severity.ERROR,),
+        effect=Effect.CONSUMERS,
     ),
     "filled_empty_batch": FindingCode(
         "A batch counts no records, but bytes follow its header.",
@@ -229,6 +284,7 @@ FINDING_CODES = {
         _REFUSES,
         _OTHER_REPLICA,
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "offset_overflow": FindingCode(
         "A segment has offsets more than 2^31-1 above its base offset, as brokers before 2.0 could "
@@ -250,12 +306,14 @@ FINDING_CODES = {
         "end of the last segment is damaged, remove .kafka_cleanshutdown from a copy: the next "
         "start then cuts it off",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "lost_at_start": FindingCode(
         "Batches that can be read now are gone once a broker has started on the log.",
         "see the message",
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
+        effect=Effect.LOSES,
     ),
     "unreadable_appends": FindingCode(
         "Bytes follow the last batch of a log that was shut down cleanly.",
@@ -304,6 +362,7 @@ FINDING_CODES = {
             Severity.ERROR,
             Severity.WARNING,
         ),
+        effect=Effect.GONE,
     ),
     "offset_gap": FindingCode(
         "Offsets are missing inside a segment, and nothing shows that compaction has removed them: "
@@ -324,6 +383,7 @@ FINDING_CODES = {
         "it deletes the index files; if no .log file is left, it starts with an empty log",
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
+        effect=Effect.LOSES,
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
@@ -345,6 +405,7 @@ FINDING_CODES = {
         "check the permissions (your user may have fewer rights than the broker's), the links, and "
         "the disk",
         severities=(Severity.ERROR,),
+        effect=Effect.UNKNOWN,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",
@@ -476,6 +537,7 @@ FINDING_CODES = {
         "write the file again, with the topic id of the other partitions; --repair-to writes it if "
         "the id is known",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "damaged_checkpoint": FindingCode(
         "A checkpoint file cannot be read.",
@@ -484,6 +546,7 @@ FINDING_CODES = {
         "broker scans everything; it finds high watermarks and cleaner offsets again; without log "
         "start offsets, deleted records come back; leader epochs are lost",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
         "The high watermark is above the end of the log: this disk has lost records that consumers "
@@ -542,6 +605,7 @@ FINDING_CODES = {
             Severity.WARNING,
             Severity.ERROR,
         ),
+        effect=Effect.GONE,
     ),
     "absent_partition": FindingCode(
         "Checkpoints name partitions that have no directory here. It is an error if a partition "
@@ -553,6 +617,7 @@ FINDING_CODES = {
         "before a broker starts, look for the directory on other disks and in backups, also under "
         "a name that ends in -stray or -delete",
         severities=(Severity.ERROR, Severity.INFO),
+        effect=Effect.GONE,
     ),
     # Log directories.
     "misnamed_directory": FindingCode(
@@ -560,6 +625,7 @@ FINDING_CODES = {
         _REFUSES,
         "move it out of the log directory, or give the broker a directory below the mount point",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "stray_partition": FindingCode(
         "According to the topic id in partition.metadata and the cluster's metadata, this "
@@ -569,12 +635,14 @@ FINDING_CODES = {
         "write partition.metadata with the topic's id, or find out where the partition belongs; "
         "--repair-to writes the file if the id is known",
         severities=(Severity.ERROR,),
+        effect=Effect.STRAY,
     ),
     "missing_meta_properties": FindingCode(
         "A node's log directory has no meta.properties.",
         _REFUSES,
         "write the file again, with the ids of the node's other log directories",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "future_beside_live": FindingCode(
         "A partition is in a log directory twice, under its own name and as -future: a move "
@@ -582,6 +650,7 @@ FINDING_CODES = {
         _REFUSES,
         "compare the two, and move the -future directory away before a broker starts",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "missing_metadata_log": FindingCode(
         "The directory of the cluster's metadata has neither a log nor a snapshot.",
@@ -589,12 +658,14 @@ FINDING_CODES = {
         "-stray; other nodes get the metadata from the controllers",
         "copy __cluster_metadata-0 from another controller, or from a backup",
         severities=(Severity.ERROR,),
+        effect=Effect.STRAY,
     ),
     "metadata_log_twice": FindingCode(
         "Two log directories of a node have a log of the cluster's metadata.",
         _REFUSES,
         "move the one away that is not in metadata.log.dir (by default, the first log directory)",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "unusable_metadata": FindingCode(
         "The cluster's metadata cannot be read from this log and its snapshots, or a file beside "
@@ -603,12 +674,14 @@ FINDING_CODES = {
         "see the message; otherwise, copy __cluster_metadata-0 from another controller; on a "
         "broker, move the directory away: it gets the metadata from the controllers",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "cut_metadata_snapshot": FindingCode(
         "The newest snapshot of the cluster's metadata is cut off: it lacks its footer.",
         "it starts with the rest: partitions of missing topics become -stray",
         "copy __cluster_metadata-0 from another controller",
         severities=(Severity.ERROR,),
+        effect=Effect.STRAY,
     ),
     "discarded_metadata": FindingCode(
         "The log of the cluster's metadata does not reach its newest snapshot.",
@@ -640,6 +713,7 @@ FINDING_CODES = {
         _REFUSES,
         "compare them, and move one of them out of its log directory",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "replicas_differ": FindingCode(
         "Two nodes' replicas have different records at one offset: two leaders have written, or "
@@ -648,6 +722,7 @@ FINDING_CODES = {
         "from there on are lost",
         "read both before the cluster starts; --repair-to writes a copy of each directory",
         severities=(Severity.ERROR,),
+        effect=Effect.LOSES,
     ),
     "replica_behind": FindingCode(
         "Another node's replica of the partition is longer.",
@@ -680,12 +755,14 @@ FINDING_CODES = {
         _REFUSES,
         "write it again, as in the broker's other log directories",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     "meta_properties_disagree": FindingCode(
         "Log directories with the same directory id: one is a copy of the other.",
         _REFUSES,
         "give the broker only one of them",
         severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
     ),
     # What pylog writes itself.
     "damaged_manifest": FindingCode(

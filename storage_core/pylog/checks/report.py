@@ -6,18 +6,20 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import FINDINGS, Finding, Severity, named
+from pylog.checks.findings import FINDINGS, Finding, Severity
+from pylog.checks.verdict import verdict_on
 from pylog.lazy_modules import LazyModule
-from pylog.locations import name_of, parent_of, printable_location
+from pylog.locations import parent_of, printable_location
 from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
     from pylog.checks.broker_start import BrokerStart
+    from pylog.checks.verdict import Verdict
     from pylog.columnar import rows as columnar_rows
     from pylog.model import TopicPartition
     from pylog.reading import html_table as reading_html_table
@@ -97,6 +99,8 @@ class LogDirectoryReport:
         Whether it is a KRaft node's, and the log of the cluster's metadata is not in it.
     findings
         About the files right in it, and its partitions together.
+    cluster_id, node_id, directory_id
+        Whose it is, as ``meta.properties`` says; None where that does not say it.
     """
 
     path: str
@@ -104,6 +108,9 @@ class LogDirectoryReport:
     is_of_a_controller: bool
     lacks_metadata: bool
     findings: list[Finding]
+    cluster_id: str | None = None
+    node_id: int | None = None
+    directory_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,68 +160,26 @@ class DoctorReport:
         ]
 
     @property
-    def verdict(self) -> list[str]:
-        """What a broker that is started on the directories makes of them, in a sentence or two."""
-        sentences = []
-        refusals = self.refusals
-        if refusals:
-            first = refusals[0]
-            more = f"; and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-            sentences.append(
-                f"A broker does not start on this: {first.path}: {first.message}{more}"
-            )
-        strays = [each for each in self.partitions if _has(each, "stray_partition")]
-        if strays:
-            sentences.append(
-                f"A broker sets these aside as -stray, and serves none: {_names_of(strays)}"
-            )
-        sentences += self._losses
-        if any(_has(each, "cut_metadata_snapshot") for each in self.partitions):
-            sentences.append(
-                "A broker starts with a part of the cluster's metadata: partitions of topics that "
-                "are missing in them become -stray"
-            )
-        forked = [each for each in self.partitions if _has(each, "replicas_differ")]
-        if forked:
-            sentences.append(
-                "Replicas differ, and a cluster that starts keeps the records of one of them: "
-                f"{_names_of(forked)}"
-            )
-        unknown = [each for each in self.partitions if each.start is None]
-        if unknown:
-            sentences.append(f"What a broker would do to {_names_of(unknown)} is not known")
-        if not sentences:
-            sentences.append("A broker starts on this, and loses no record that can be read")
-        kept = [
-            each
-            for each in self.partitions
-            if _has(each, "damaged_batches") and each.start and each.start.cut_path is None
-        ]
-        if kept and not refusals:
-            sentences.append(f"Consumers stop with an error at the damage in {_names_of(kept)}")
-        if self.directories and all(each.lacks_metadata for each in self.directories):
-            said = "The cluster's metadata are not here: whether they have these partitions"
-            sentences.append(f"{said} is not known; if not, a broker sets them aside as -stray")
-        return sentences
+    def verdict(self) -> Verdict:
+        """What a broker that is started on the directories makes of them, and what consumers get.
+
+        Of all clusters together; see `of_clusters`.
+        """
+        return verdict_on(self.directories, self.partitions)
 
     @property
-    def _losses(self) -> list[str]:
-        """What is gone, or goes at a start; directories that are not live by their names."""
-        sentences = []
-        gone = [name_of(each.path) for each in self.gone]
-        if gone:
-            sentences.append(
-                f"Nothing is left of {named(gone)}: a broker makes empty logs, unless it gets the "
-                "records from another replica"
+    def of_clusters(self) -> dict[str | None, DoctorReport]:
+        """The report of each cluster by its id; None for what names no cluster, if there is any."""
+        ids = {each.path: each.cluster_id for each in self.directories}
+        reports: dict[str | None, DoctorReport] = {}
+        for directory in self.directories:
+            reports.setdefault(directory.cluster_id, DoctorReport([], [])).directories.append(
+                directory
             )
-        not_live = [each for directory in self.directories for each in directory.findings]
-        losing = [
-            *(str(each.topic_partition) for each in self.partitions if each.loses_records),
-            *(name_of(parent_of(each.path)) for each in not_live if each.code == "lost_at_start"),
-        ]
-        if losing:
-            sentences.append(f"A broker that starts on this loses records of {named(losing)}")
-        return sentences
+        for partition in self.partitions:
+            cluster_id = ids.get(parent_of(partition.path))
+            reports.setdefault(cluster_id, DoctorReport([], [])).partitions.append(partition)
+        return reports
 
     @property
     def size_bytes(self) -> int:
@@ -251,7 +216,7 @@ class DoctorReport:
     def _repr_html_(self) -> str:
         found = sorted(self.findings, key=lambda each: each.severity.rank)
         return reading_html_table.html_table(
-            ". ".join(self.verdict),
+            ". ".join(self.verdict.reasons),
             ("severity", "code", "file", "what", "what to do"),
             [
                 (each.severity, each.code, printable_location(each.path), each.message, each.advice)
@@ -262,10 +227,6 @@ class DoctorReport:
 
 
 _GONE = ("absent_partition", "empty_partition")
-
-
-def _names_of(partitions: Sequence[PartitionReport]) -> str:
-    return named([str(each.topic_partition) for each in partitions])
 
 
 def _has(partition: PartitionReport, code: str) -> bool:
@@ -395,7 +356,7 @@ def _page(report: DoctorReport) -> str:
 
 
 def _page_part(report: DoctorReport) -> str:
-    verdict = "".join(f"<li>{text(each, 2000)}</li>" for each in report.verdict)
+    verdict = "".join(f"<li>{text(each, 2000)}</li>" for each in report.verdict.reasons)
     counts = report.counts
     plurals = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
     figures = [

@@ -30,7 +30,7 @@ def report(damaged: Path) -> DoctorReport:
 
 def test_the_page_has_the_verdict_and_every_finding_with_what_to_do(report: DoctorReport) -> None:
     page = unescape(report.html())
-    assert all(sentence in page for sentence in report.verdict)
+    assert all(sentence in page for sentence in report.verdict.reasons)
     for finding in report.findings:
         assert finding.message in page
         assert finding.advice in page
@@ -100,7 +100,7 @@ def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(
 def test_a_notebook_shows_a_report_and_a_repaired_copy(damaged: Path, tmp_path: Path) -> None:
     copied = pylog.repair_copy(damaged, tmp_path / "copy")
     shown = copied.source._repr_html_()
-    assert copied.source.verdict[0] in shown
+    assert copied.source.verdict.reasons[0] in shown
     severities = re.findall(r"<td[^>]*>(error|warning|info)</td>", shown)
     assert severities == ["error", "warning", "warning", "info"]
     assert "15 to 28" in copied._repr_html_()

@@ -71,7 +71,7 @@ def found(*paths: Path, kafka_version: str | None = None) -> list[tuple[str, str
 
 def test_nothing_is_wrong_with_a_node_that_has_its_partitions(logs: Path) -> None:
     assert found(logs) == []
-    assert pylog.doctor(logs).verdict == [
+    assert pylog.doctor(logs).verdict.reasons == [
         "A broker starts on this, and loses no record that can be read"
     ]
 
@@ -132,7 +132,7 @@ def test_a_partition_that_the_topic_does_not_have(logs: Path) -> None:
 def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> None:
     shutil.rmtree(logs / METADATA)
     assert found(logs) == []
-    assert "The cluster's metadata are not here" in pylog.doctor(logs).verdict[-1]
+    assert "The cluster's metadata are not here" in pylog.doctor(logs).verdict.reasons[-1]
     (logs / METADATA).mkdir()
     assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}")]
 
@@ -202,7 +202,7 @@ class TestMetaPropertiesOfASecondDisk:
     ) -> None:
         (second_disk / "meta.properties").unlink()
         assert found(logs, second_disk, kafka_version=version) == [self.MISSING]
-        assert "does not start" in pylog.doctor(logs, second_disk).verdict[0]
+        assert "does not start" in pylog.doctor(logs, second_disk).verdict.reasons[0]
         (second_disk / ".kafka_cleanshutdown").unlink()
         (second_disk / "orders-1" / "partition.metadata").unlink()
         assert found(logs, second_disk, kafka_version=version) == [self.MISSING]

@@ -77,7 +77,7 @@ def test_what_ends_a_broker_ends_it_there_too(
         return
     assert report.refusals
     assert {each.path for each in report.refusals} == {str(place / name)}
-    assert report.verdict[0].startswith("A broker does not start on this: ")
+    assert report.verdict.reasons[0].startswith("A broker does not start on this: ")
 
 
 def test_the_log_start_of_the_live_partition_empties_a_stray(logs: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_log_start_of_the_live_partition_empties_a_stray(logs: Path) -> None
     write_log_start_offsets(logs, {("orders", 0): 15})
     report = pylog.doctor(logs)
     assert errors(report) == ["lost_at_start"]
-    assert report.verdict == [
+    assert report.verdict.reasons == [
         f"A broker that starts on this loses records of orders-0.{1:032x}-stray"
     ]
 

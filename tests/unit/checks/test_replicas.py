@@ -67,7 +67,7 @@ def test_where_replicas_part_is_found(
         assert finding.next_offset == offset
         assert f"at offset {offset} the {what}" in finding.message
         assert f"node 2 in {second / 'orders-0'}" in finding.message
-    assert any("Replicas differ" in each for each in pylog.doctor(first, second).verdict)
+    assert any("Replicas differ" in each for each in pylog.doctor(first, second).verdict.reasons)
 
 
 def test_what_a_cleaner_took_from_one_replica_is_no_difference(tmp_path: Path) -> None:

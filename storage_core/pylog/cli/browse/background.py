@@ -178,4 +178,4 @@ def find_findings(
     )
     findings = [each for checked in report.partitions for each in checked.findings]
     emit(sorted(findings, key=lambda each: each.severity.rank))
-    emit(Summary(report.verdict[:1]))
+    emit(Summary(report.verdict.reasons[:1]))

@@ -73,8 +73,8 @@ if TYPE_CHECKING:
 )
 @options.html("Write a page to FILE: the verdict, findings, offsets")
 @options.json_output(
-    'Print one JSON document, {"directories": [...], "partitions": [...], "summary": {...}}, '
-    "with sizes in bytes."
+    'Print one JSON document, {"verdict": {...}, "clusters": [...], "directories": [...], '
+    '"partitions": [...], "summary": {...}}, with sizes in bytes, times in milliseconds.'
 )
 def doctor(
     paths: tuple[str, ...],
@@ -253,7 +253,13 @@ def _report_paragraphs(
     report: DoctorReport, least: Severity, *, is_verbose: bool, advice: str
 ) -> Iterator[Paragraph]:
     """Yield all that is printed, in order; ``advice`` below the verdict if there is an error."""
-    yield from (Paragraph("", sentence, text_style=BOLD) for sentence in report.verdict)
+    clusters = report.of_clusters
+    for cluster_id, each in clusters.items():
+        if len(clusters) > 1:
+            name = "no cluster" if cluster_id is None else f"cluster {cluster_id}"
+            paths = [one.path for one in each.directories or each.partitions]
+            yield Paragraph(f"{name}  ", ", ".join(paths), BOLD)
+        yield from (Paragraph("", sentence, text_style=BOLD) for sentence in each.verdict.reasons)
     if advice and report.worst is Severity.ERROR:
         yield Paragraph("", advice)
     yield Paragraph("", "")
@@ -414,6 +420,10 @@ _NAMES = {
     "cuts_intact": None,
     "broken_swap": None,
     "start": "brokerStart",
+    "own_effect": None,
+    "own_action": None,
+    "from_offset": "from",
+    "to_offset": "to",
 }
 
 
@@ -440,7 +450,7 @@ def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
     def with_findings(each: PartitionReport | LogDirectoryReport) -> dict[str, Any]:
         document: dict[str, Any] = document_of(each, _NAMES)
         document["findings"] = [
-            document_of(one) | {"brokerAction": one.broker_action, "advice": one.advice}
+            document_of(one, _NAMES) | {"brokerAction": one.broker_action, "advice": one.advice}
             for one in each.findings
             if one.severity.is_at_least(least)
         ]
@@ -455,7 +465,13 @@ def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
             document["brokerStart"]["refusal"] = None if refusal is None else refusal.message
             document["brokerStart"]["losesRecords"] = partition.start.loses_records
         partitions.append(document)
+    of_clusters = report.of_clusters
     return {
+        "verdict": document_of(report.verdict, _NAMES),
+        "clusters": [
+            {"clusterId": cluster_id, "verdict": document_of(each.verdict, _NAMES)}
+            for cluster_id, each in of_clusters.items()
+        ],
         "directories": [with_findings(each) for each in report.directories],
         "partitions": partitions,
         "summary": {

@@ -1,0 +1,207 @@
+"""The verdict on some log directories: what a start does to them, and what their consumers get.
+
+It is made of findings alone, by their effect (`pylog.checks.findings.Effect`), and of the simulated
+starts of the partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.findings import Effect, Finding, named
+from pylog.files.file_names import find_partition_directory_name
+from pylog.locations import name_of, parent_of
+from pylog.text.instants import calendar_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pylog.checks.report import LogDirectoryReport, PartitionReport
+
+
+class AffectedOffsets(NamedTuple):
+    """Offsets ``[from_offset, to_offset)`` of a partition, and what is with them.
+
+    Attributes
+    ----------
+    topic, partition
+        None for what is about no partition, such as a file of the log directory.
+    from_offset, to_offset
+        None where they are not known, or all of the log is meant.
+    from_time, to_time
+        Milliseconds: timestamps of the records around them, where they are known.
+    path
+        The file or directory that it was seen in.
+    reason
+        What it is, in a sentence.
+    """
+
+    topic: str | None
+    partition: int | None
+    from_offset: int | None
+    to_offset: int | None
+    from_time: int | None
+    to_time: int | None
+    path: str
+    reason: str
+
+    @classmethod
+    def of(
+        cls, finding: Finding, topic: str | None = None, partition: int | None = None
+    ) -> AffectedOffsets:
+        """Return what a finding is about."""
+        return cls(
+            *(topic, partition),
+            *(finding.next_offset, finding.end_offset),
+            *(finding.from_time, finding.to_time),
+            *(finding.path, finding.message),
+        )
+
+    @property
+    def name(self) -> str:
+        """The partition; the path where there is none."""
+        return self.path if self.topic is None else f"{self.topic}-{self.partition}"
+
+    @property
+    def text(self) -> str:
+        """The partition with offsets and times, as far as they are known."""
+        start, end = self.from_offset, self.to_offset
+        if start is None:
+            return self.name
+        offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
+        times = [
+            f"{word} {calendar_text(each, 1000)}"
+            for word, each in (("after", self.from_time), ("before", self.to_time))
+            if each is not None
+        ]
+        return f"{self.name} {offsets}" + (f" ({', '.join(times)})" if times else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a broker that starts on some log directories makes of them, and what consumers get.
+
+    Attributes
+    ----------
+    would_start
+        Whether the broker starts; None where that is not known.
+    loses_records
+        What its start removes for good, though it can be read now.
+    lost_already
+        What is gone already, as names of files, batches and checkpoints say.
+    consumers
+        Where consumers of a broker that has started get an error, or something else than what was
+        written.
+    stray_partitions
+        What it sets aside as ``-stray``, and does not serve.
+    unserved
+        What it has, and does not serve: without a leader, or waiting for other nodes.
+    not_known
+        Why something about it is not known.
+    reasons
+        The verdict in sentences, the worst first.
+    """
+
+    would_start: bool | None
+    loses_records: list[AffectedOffsets]
+    lost_already: list[AffectedOffsets]
+    consumers: list[AffectedOffsets]
+    stray_partitions: list[AffectedOffsets]
+    unserved: list[AffectedOffsets]
+    not_known: list[AffectedOffsets]
+    reasons: list[str]
+
+
+def verdict_on(
+    directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
+) -> Verdict:
+    """Return the verdict on log directories, and on partitions in them or elsewhere."""
+    by_effect: dict[Effect | None, list[AffectedOffsets]] = {each: [] for each in Effect}
+    refusals = []
+    for affected, finding in _affected(directories, partitions):
+        if finding.effect is Effect.REFUSES:
+            refusals.append(finding)
+        elif finding.effect is not None:
+            by_effect[finding.effect].append(affected)
+    for each in partitions:
+        if each.start is None or not each.loses_records:
+            continue
+        if not any(one.name == str(each.topic_partition) for one in by_effect[Effect.LOSES]):
+            by_effect[Effect.LOSES].append(
+                AffectedOffsets.of(each.start.loss(), *each.topic_partition)
+            )
+    if directories and all(each.lacks_metadata for each in directories):
+        reason = "the cluster's metadata are not here"
+        place = AffectedOffsets(None, None, None, None, None, None, directories[0].path, reason)
+        by_effect[Effect.UNKNOWN].append(place)
+    would_start = False if refusals else None if by_effect[Effect.UNKNOWN] else True
+    return Verdict(
+        would_start,
+        by_effect[Effect.LOSES],
+        by_effect[Effect.GONE],
+        by_effect[Effect.CONSUMERS],
+        by_effect[Effect.STRAY],
+        by_effect[Effect.UNSERVED],
+        by_effect[Effect.UNKNOWN],
+        list(_sentences(refusals, by_effect)),
+    )
+
+
+def _affected(
+    directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
+) -> Iterator[tuple[AffectedOffsets, Finding]]:
+    for directory in directories:
+        for finding in directory.findings:
+            yield _affected_in_directory(finding), finding
+    for partition in partitions:
+        for finding in partition.findings:
+            yield AffectedOffsets.of(finding, *partition.topic_partition), finding
+
+
+def _affected_in_directory(finding: Finding) -> AffectedOffsets:
+    for path in (finding.path, parent_of(finding.path)):
+        found = find_partition_directory_name(name_of(path))
+        if found is not None:
+            return AffectedOffsets.of(finding, *found.topic_partition)
+    return AffectedOffsets.of(finding)
+
+
+def _sentences(
+    refusals: Sequence[Finding], by_effect: dict[Effect | None, list[AffectedOffsets]]
+) -> Iterator[str]:
+    if refusals:
+        first = refusals[0]
+        more = f"; and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+        yield f"A broker does not start on this: {first.path}: {first.message}{more}"
+    losing = by_effect[Effect.LOSES]
+    if losing:
+        yield f"A broker that starts on this loses records of {_names(losing)}"
+    strays = by_effect[Effect.STRAY]
+    if strays:
+        yield f"A broker sets these aside as -stray, and serves none: {_names(strays)}"
+    unserved = by_effect[Effect.UNSERVED]
+    if unserved:
+        yield f"A broker does not serve {_names(unserved)}: {unserved[0].reason}"
+    gone = by_effect[Effect.GONE]
+    if gone:
+        yield f"Records are gone already: {named(_unique(each.text for each in gone))}"
+    consumers = by_effect[Effect.CONSUMERS]
+    if consumers:
+        yield (
+            "Consumers get an error, or not what was written, from "
+            f"{named(_unique(each.text for each in consumers))}: {consumers[0].reason}"
+        )
+    unknown = by_effect[Effect.UNKNOWN]
+    if unknown:
+        yield f"What a broker would do is not known: {unknown[0].path}: {unknown[0].reason}"
+    if not any(by_effect.values()) and not refusals:
+        yield "A broker starts on this, and loses no record that can be read"
+
+
+def _names(affected: Iterable[AffectedOffsets]) -> str:
+    return named(_unique(each.name for each in affected))
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
