@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity, about_batch
+from pylog.checks.findings import Effect, Finding, Severity, about_batch
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -227,7 +227,8 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
         return
     rest = segment.size_bytes - end
     with open_file(segment.file_path()) as source:
-        zero = "zero bytes" if is_zero(source, end, segment.size_bytes) else "bytes"
+        are_zeros = is_zero(source, end, segment.size_bytes)
+    zero = "zero bytes" if are_zeros else "bytes"
     yield Finding(
         Severity.WARNING,
         "segment_rest",
@@ -237,6 +238,8 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
         segment.size_bytes,
         walk.next_offset,
         walk.next_offset,
+        # A client takes them for a batch that is too small to be one.
+        own_effect=Effect.CONSUMERS if are_zeros and rest >= LOG_OVERHEAD else None,
     )
 
 
@@ -282,9 +285,9 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
     if is_preallocated:
         code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
-    severity = Severity.INFO
+    severity, effect = Severity.INFO, None
     if is_clean:
-        severity, code = Severity.WARNING, "unreadable_appends"
+        severity, code, effect = Severity.WARNING, "unreadable_appends", Effect.CONSUMERS
     yield Finding(
         severity,
         code,
@@ -293,6 +296,7 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
         end,
         segment.size_bytes,
         view.log_end_offset,
+        own_effect=effect,
     )
 
 
@@ -403,7 +407,8 @@ class TimestampFindings:
                 f"of the records is {latest[at]}"
             )
             found = about_batch(Severity.WARNING, "header_timestamp", message, located, at)
-            self._named.append(found)
+            # A broker looks into no batch whose header is before the time that is looked for.
+            self._named.append(found._replace(own_effect=Effect.CONSUMERS))
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each batch, for the first ones if there are many."""
