@@ -42,6 +42,7 @@ _ERROR_HERE = (
 _BYTES = {
     "damaged_batches": _ERROR_HERE,
     "misnamed_segment": _ERROR_HERE,
+    "unreachable_batches": "fetches from these offsets fail",
     "segment_rest": "if 12 or more of them are zeros, consumers get an error here",
     "unreadable_appends": (
         "it appends after them, and these records cannot be read; if 12 or more of them are zeros, "

@@ -234,7 +234,7 @@ def checkpoint_findings(
 
 
 def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
-    are_gone = _had_more(view, checkpoints, end)
+    are_gone = had_more(view, checkpoints, end)
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
@@ -262,7 +262,7 @@ def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Itera
         yield warning("leader_epoch_above_log_end", path, message)
 
 
-def _had_more(view: LogView, checkpoints: Checkpoints, end: int) -> bool:
+def had_more(view: LogView, checkpoints: Checkpoints, end: int) -> bool:
     """Whether the log reached beyond its last batch, as more than a stray checkpoint says.
 
     A broker that stops in order writes where each log ends three times: as its recovery point, its

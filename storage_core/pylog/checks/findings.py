@@ -433,6 +433,14 @@ FINDING_CODES = {
         "delete the file while the broker is stopped; the broker then rebuilds it",
         severities=(Severity.WARNING,),
     ),
+    "unreachable_batches": FindingCode(
+        "Intact batches follow damage, and the offset index has no entry for them: a broker looks "
+        "for them from an entry before the damage on, and gets stuck there.",
+        "after a clean shutdown nothing, and fetches from these offsets fail; otherwise, from the "
+        "recovery point on, it cuts the segment off at the damage",
+        _OTHER_REPLICA,
+        severities=(Severity.WARNING,),
+    ),
     "missing_time_index": FindingCode(
         "A segment has no time index.",
         "it creates an empty one: look-ups by timestamp use the file's modification time",

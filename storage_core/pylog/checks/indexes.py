@@ -22,16 +22,18 @@ none although another one has, or although the log holds batches of format v2, w
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pylog.checks.findings import Effect, Finding, Severity, info, missing_index, warning
-from pylog.errors import SegmentVanishedError, UnreadableFileError
+from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFileError
 from pylog.files import disk
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.storage import open_file
+from pylog.log_file.batch_walk import walk_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -200,6 +202,7 @@ class IndexFindings:
             for each in damaged:
                 entries.forget(entries.columns.values, each.position, each.end_position)
         yield from entries.findings("index", held, is_final=is_final)
+        yield from self._unreachable(damaged, end_position, next_offset)
         entries = self._time_index
         if entries.columns is not None:
             entries.note(np.flatnonzero(entries.columns.offsets >= next_offset))
@@ -227,6 +230,32 @@ class IndexFindings:
         if is_final:
             yield from self._early_times(next_offset)
 
+    def _unreachable(
+        self, damaged: Sequence[DamagedRange], end_position: int, next_offset: int
+    ) -> Iterator[Finding]:
+        """Yield one for each damage in which a broker gets stuck that looks for a later batch."""
+        for each in damaged:
+            start = each.end_offset
+            if start is None or each.is_unreadable or each.end_position >= end_position:
+                continue
+            end = self._offset_index.first_from(each.end_position)
+            end = next_offset if end is None else min(end, next_offset)
+            if start < end and not _leads_over(self._log_path, each):
+                message = (
+                    f"batches from offset {start} to {end} (exclusive) are intact, and a broker "
+                    "looks for them from a place before the damage on, in which it gets stuck"
+                )
+                yield Finding(
+                    Severity.WARNING,
+                    "unreachable_batches",
+                    self._log_path,
+                    message,
+                    each.end_position,
+                    next_offset=start,
+                    end_offset=end,
+                    own_effect=Effect.CONSUMERS,
+                )
+
     def _early_times(self, next_offset: int) -> Iterator[Finding]:
         """Yield one if look-ups by time would begin behind batches that they should find."""
         columns, path = self._time_index.columns, self._time_index.path
@@ -247,14 +276,16 @@ class IndexFindings:
         else:
             return
         if first:
-            start = int(columns.offsets[first - 1])
+            start = max(start, int(columns.offsets[first - 1]))
+        if start >= end:
+            start, end = self._base_offset, next_offset
         message = f"{what}, and a batch that it covers {latest}: look-ups by time pass over it"
         yield Finding(
             Severity.WARNING,
             "wrong_time_index",
             path,
             message,
-            next_offset=max(start, self._base_offset),
+            next_offset=start,
             end_offset=min(end, next_offset),
             own_effect=Effect.CONSUMERS,
         )
@@ -362,7 +393,8 @@ class _Entries:
         if self.columns is None:
             return
         defect, tail = self.columns.defect, self.columns.tail_slots * self._entry_bytes
-        if defect is None and tail and is_final:
+        # In an offset index they lead to the beginning of the file, which is never too late.
+        if defect is None and tail and is_final and kind == "time_index":
             defect = (
                 f"{tail} bytes of zeros follow its entries, and a broker takes them for entries"
             )
@@ -394,6 +426,13 @@ class _Entries:
             )
             yield self._with_harm(found, wrong[self._harms[wrong]], held)
 
+    def first_from(self, position: int) -> int | None:
+        """Return the offset of the first entry that leads to ``position`` or behind it."""
+        if self.columns is None or self.columns.defect is not None:
+            return None
+        slot = int(np.searchsorted(self.columns.values, position))
+        return int(self.columns.offsets[slot]) if slot < self.columns.offsets.size else None
+
     def _with_harm(
         self, found: Finding, harming: npt.NDArray[np.int64], held: tuple[int, int]
     ) -> Finding:
@@ -403,11 +442,19 @@ class _Entries:
         after = int(harming[-1]) + 1
         start = min(max(int(self.columns.offsets[harming[0]]), held[0]), held[1])
         end = held[1] if after == self.columns.offsets.size else int(self.columns.offsets[after])
-        return found._replace(
-            next_offset=start,
-            end_offset=max(start, min(end, held[1])),
-            own_effect=Effect.CONSUMERS,
-        )
+        end = min(end, held[1])
+        if end <= start:  # no offset of the segment is looked for by them
+            return found
+        return found._replace(next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS)
+
+
+def _leads_over(path: str, damaged: DamagedRange) -> bool:
+    """Whether sizes of batches lead from the first damaged one to the next intact one."""
+    with open_file(path) as source, suppress(CorruptRecordError):
+        for batch in walk_headers(source, damaged.position, source.size(), lowest_offset=None):
+            if batch.end_position >= damaged.end_position:
+                return batch.end_position == damaged.end_position
+    return False
 
 
 def _counted(count: int) -> str:

@@ -27,6 +27,7 @@ from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusa
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
+    had_more,
     leftover_findings,
     log_start_findings,
     read_checkpoints,
@@ -37,7 +38,7 @@ from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
-from pylog.checks.transactions import TransactionFindings, undecided_finding
+from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
 from pylog.files.clean_shutdown import has_clean_shutdown
@@ -223,9 +224,10 @@ class _Check:
             is_compacted=node is not None and node.is_compacted(view.topic),
         )
         self._times = LostTimes(view)
-        # A node does not close the log of the metadata, and recovers it at each start.
+        # A node closes neither the log of the metadata, nor what it is about to delete.
         is_metadata = view.topic_partition == CLUSTER_METADATA
-        self._is_closed = has_clean_shutdown(view.directory.log_directory) and not is_metadata
+        is_open = is_metadata or bool(view.directory.state)
+        self._is_closed = has_clean_shutdown(view.directory.log_directory) and not is_open
         self._ends: list[OffsetPosition] = []
         self._scanned_bytes = 0
 
@@ -347,15 +349,16 @@ class _Check:
             judges_entries=judges_entries, is_whole=self._account.is_whole
         )
         if start is not None and start.leaves_log and end_offset is not None:
-            undecided = undecided_finding(
-                self._view.directory.path,
-                self._transactions.undecided(),
-                start.first_undecided_offset,
-                end_offset,
-                is_whole=judges_entries and self._account.is_whole(0, end_offset),
-            )
-            if undecided is not None:
-                yield undecided
+            undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
+            if undecided.first is not None:
+                has_all = self._account.is_whole(undecided.first, end_offset)
+                is_cut = had_more(self._view, self._checkpoints, end_offset)
+                found = undecided.finding(
+                    self._view.directory.path,
+                    end_offset,
+                    is_whole=is_whole and has_all and not is_cut,
+                )
+                yield from () if found is None else (found,)
         yield from self._sequences.findings()
         yield from self._snapshots.findings(end_offset)
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)

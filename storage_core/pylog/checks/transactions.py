@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Effect, warning
 from pylog.checks.indexes import LIVE_PAUSES
@@ -121,27 +121,40 @@ class TransactionFindings:
         )
 
 
-def undecided_finding(
-    path: str, expected: int | None, stored: int | None, end_offset: int, *, is_whole: bool
-) -> Finding | None:
-    """Return what is wrong with the offset from which on transactions are open for a broker.
+class Undecided(NamedTuple):
+    """From which offset on transactions are open; None where none is."""
 
-    ``expected`` is what batches show, ``stored`` what the producers' state says that a broker has
-    after its start; None where nothing is open. ``is_whole`` tells whether no batch is missing.
-    """
-    if stored is not None and (expected is None or stored < expected):
-        message = (
-            f"a transaction is open since offset {stored}, producer snapshots say, and the log "
-            "does not show it: consumers of committed records wait there until it is aborted"
-        )
-        return _wrong(UNDECIDED, path, message, stored, end_offset)
-    if is_whole and expected is not None and (stored is None or stored > expected):
-        message = (
-            f"a transaction is open since offset {expected}, and producer snapshots do not have "
-            "it: consumers of committed records get its records"
-        )
-        return _wrong(UNDECIDED, path, message, expected, end_offset if stored is None else stored)
-    return None
+    in_log: int | None  # as batches show it
+    in_snapshots: int | None  # as the producers' state has it after a broker's start
+
+    def finding(self, path: str, end_offset: int, *, is_whole: bool) -> Finding | None:
+        """Return what consumers of committed records get wrong by it, if anything.
+
+        ``is_whole`` tells whether the log has all that was written from there on.
+        """
+        shown, stored = self
+        if stored is not None and (shown is None or stored < shown or not is_whole):
+            why = (
+                "and the log does not show it" if is_whole else "and its end may be what is missing"
+            )
+            message = (
+                f"a transaction is open since offset {stored} by producer snapshots, {why}: consumers "
+                "of committed records wait there until it is aborted"
+            )
+            return _wrong(UNDECIDED, path, message, stored, end_offset)
+        if is_whole and shown is not None and (stored is None or stored > shown):
+            message = (
+                f"a transaction is open since offset {shown}, and producer snapshots do not have "
+                "it: consumers of committed records get its records"
+            )
+            end = end_offset if stored is None else stored
+            return _wrong(UNDECIDED, path, message, shown, end)
+        return None
+
+    @property
+    def first(self) -> int | None:
+        """The first of both."""
+        return min((each for each in self if each is not None), default=None)
 
 
 class StableOffsets:
@@ -258,7 +271,10 @@ def _extra_entries(
             what = f"the log ends at offset {end_offset}"
         message = f"entry of producer {producer_id}, aborted at offset {marker}, but {what}"
         first = stored[producer_id, marker].first_offset
-        yield _wrong("wrong_transaction_index", path, message, first, marker + 1)
+        # A consumer leaves out all of the producer's records up to a marker of an abort.
+        ends = [at for producer, at in markers if producer == producer_id and at >= first]
+        end = min(ends, default=end_offset - 1) + 1
+        yield _wrong("wrong_transaction_index", path, message, first, end)
 
 
 def _wrong(code: str, path: str, message: str, start: int, end: int | None) -> Finding:
