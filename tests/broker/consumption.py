@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ _SECONDS = 60.0
 _QUIET_SECONDS = 3.0
 _MOST = 2_000
 ENDED = "the client's process has ended"
+OF_LATEST_TIME = -3
+"""Asks for the first record that has the largest timestamp of all."""
 STUCK = "no more records come"
 
 
@@ -68,7 +71,10 @@ def what_consumers_get(
 def offsets_for_times(
     broker: KafkaBroker, partitions: Sequence[tuple[str, int]], times: Sequence[int]
 ) -> dict[tuple[str, int], dict[int, int | None]]:
-    """Return the first offset at or after each time; None where there is none, or an error."""
+    """Return the first offset at or after each time; None where there is none, or an error.
+
+    Besides, that of the record with the largest time, by `OF_LATEST_TIME`.
+    """
     lines, has_ended = _ask("times", broker, [list(each) for each in partitions], list(times))
     assert not has_ended
     found: dict[tuple[str, int], dict[int, int | None]] = {each: {} for each in partitions}
@@ -131,6 +137,14 @@ def _consume(servers: str, starts: list[tuple[str, int, int]], isolation: str) -
 def _times(servers: str, partitions: list[tuple[str, int]], times: list[int]) -> None:
     client = _client(servers, "read_uncommitted")
     client.list_topics(timeout=20)
+    admin = AdminClient({"bootstrap.servers": servers})
+    latest = {TopicPartition(*each): OffsetSpec.max_timestamp() for each in partitions}
+    for place, asked_for in admin.list_offsets(latest, request_timeout=30).items():
+        try:
+            offset = asked_for.result().offset
+        except KafkaException:
+            offset = -1
+        _say(place.topic, place.partition, OF_LATEST_TIME, offset if offset >= 0 else None)
     for each in times:
         asked = [TopicPartition(topic, at, each) for topic, at in partitions]
         for answer in _answers(client, asked):

@@ -68,14 +68,20 @@ def _each_entry(
     return changed
 
 
-def _later(milliseconds: int, only: int | None = None) -> Callable[[bytes], bytes]:
-    """Move the times of a time index, or of one entry of it."""
-    return _each_entry(
-        TIME_ENTRY,
-        lambda place, each: (
-            (each[0] + milliseconds, each[1]) if only is None or only == place else each
-        ),
-    )
+def _later(milliseconds: int) -> Callable[[bytes], bytes]:
+    """Move the times of a time index."""
+    return _each_entry(TIME_ENTRY, lambda _place, each: (each[0] + milliseconds, each[1]))
+
+
+def _one_early(content: bytes) -> bytes:
+    """Let the last time but one of a time index be just behind the second one."""
+    found = list(TIME_ENTRY.iter_unpack(content))
+    found[2:] = [(found[1][0] + 1, found[-2][1]), found[-1]]
+    return b"".join(TIME_ENTRY.pack(*each) for each in found)
+
+
+def _last_late(content: bytes) -> bytes:
+    return content[:-12] + _later(HOUR_MS)(content[-12:])
 
 
 def _moved(count: int) -> Callable[[bytes], bytes]:
@@ -156,7 +162,8 @@ CONSUMER_HARMS: tuple[Harm, ...] = (
     ("a transaction index names a committed transaction", _committed_as_aborted),
     ("a time index an hour early", _rewritten(1, ".timeindex", _later(-HOUR_MS))),
     ("a time index an hour late", _rewritten(1, ".timeindex", _later(HOUR_MS))),
-    ("an entry of a time index early", _rewritten(1, ".timeindex", _later(-1_500, only=2))),
+    ("an entry of a time index early", _rewritten(1, ".timeindex", _one_early)),
+    ("the last entry of the last time index late", _rewritten(-1, ".timeindex", _last_late)),
     ("the end of a time index gone", _rewritten(1, ".timeindex", lambda found: found[:24])),
     ("the end of the last time index gone", _rewritten(-1, ".timeindex", lambda all_: all_[:12])),
     ("a time index of zeros", _rewritten(1, ".timeindex", lambda found: bytes(len(found)))),

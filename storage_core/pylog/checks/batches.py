@@ -389,6 +389,18 @@ class TimestampFindings:
     def __init__(self) -> None:
         self._named: list[Finding] = []
         self._count = 0
+        self._latest: dict[int, int] = {}  # of the batches of one window, by where they begin
+
+    def latest_in(self, window: Window) -> npt.NDArray[np.int64]:
+        """Return the latest timestamp of each batch's records, once a window has been added."""
+        times = window.headers.max_timestamps
+        if self._latest:
+            starts = window.headers.positions + window.file_position
+            wrong = [each in self._latest for each in starts.tolist()]
+            times = times.copy()
+            times[wrong] = [self._latest[each] for each in starts[wrong].tolist()]
+            self._latest.clear()
+        return times
 
     def add(self, window: Window, group: DecodedGroup) -> None:
         """Look at decoded batches of a window."""
@@ -400,6 +412,8 @@ class TimestampFindings:
             wrong &= headers.is_v2 | is_timed
         places = np.flatnonzero(wrong)
         self._count += places.size
+        starts = headers.positions[places] + window.file_position
+        self._latest.update(zip(starts.tolist(), latest[places].tolist(), strict=True))
         located = replace(window, headers=headers)
         for at in places[: _MOST_NAMED - len(self._named)].tolist():
             message = (
@@ -408,7 +422,9 @@ class TimestampFindings:
             )
             found = about_batch(Severity.WARNING, "header_timestamp", message, located, at)
             # A broker looks into no batch whose header is before the time that is looked for.
-            self._named.append(found._replace(own_effect=Effect.CONSUMERS))
+            if headers.max_timestamps[at] < latest[at]:
+                found = found._replace(own_effect=Effect.CONSUMERS)
+            self._named.append(found)
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each batch, for the first ones if there are many."""

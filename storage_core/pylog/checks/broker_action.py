@@ -70,6 +70,11 @@ def _with_action(finding: Finding, view: LogView, start: BrokerStart) -> Finding
         return _about_index(finding, name, start)
     if finding.code in _BYTES:
         return _about_bytes(finding, name, view, start)
+    if finding.code == "header_timestamp" and name in start.recovered:
+        # The new time index has the header's: where it is late, it hides later segments.
+        end = finding.end_offset if finding.own_effect is Effect.CONSUMERS else None
+        action = f"it puts the header's timestamp into a new time index: {_LOOK_UPS}"
+        return finding._replace(end_offset=end, own_effect=Effect.CONSUMERS, own_action=action)
     if finding.code in _SNAPSHOTS and name not in start.files:
         return finding._replace(own_action="it deletes the file, and does not use it")
     begins_empty = start.log_start_offset == start.log_end_offset

@@ -162,17 +162,19 @@ class IndexFindings:
         self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
         self._largest_timestamp = -1
         self._last_offset = segment.base_offset - 1
+        # Of each entry of the time index: where a look-up begins by it, and the largest timestamp
+        # of the batches before.
+        self._begins = self._offset_index.floors(self._time_index)
+        self._batches_before = np.full(self._begins.size, -1, dtype=np.int64)
 
-    def add(self, window: Window) -> None:
-        """Hold the entries that are about these batches against them."""
+    def add(self, window: Window, times: npt.NDArray[np.int64]) -> None:
+        """Hold the entries that are about these batches against them, and the times in these."""
         headers = window.headers
         positions = headers.positions + window.file_position
         self._check_offset_entries(headers, positions)
-        self._check_time_entries(headers)
-        if headers.max_timestamps.size:
-            self._largest_timestamp = max(
-                self._largest_timestamp, int(headers.max_timestamps.max())
-            )
+        self._check_time_entries(headers, times)
+        if times.size:
+            self._largest_timestamp = max(self._largest_timestamp, int(times.max()))
             self._last_offset = int(headers.last_offsets[-1])
 
     def findings(
@@ -210,25 +212,32 @@ class IndexFindings:
                 entries.forget(entries.columns.offsets, each.next_offset, each.end_offset)
             if is_last:
                 self._forget_half_written(entries.columns)
-            entries.harm_all()
             if entries.columns.is_empty_file and self._largest_timestamp >= 0:
                 message = (
                     "has no entry, and the largest timestamp of the batches is "
                     f"{self._largest_timestamp}"
                 )
                 found = info("empty_time_index", entries.path, message)
-                log = self._log_path
-                is_harm = not is_last or _modified_ms(log) < self._largest_timestamp
-                yield (
-                    found._replace(
-                        next_offset=held[0], end_offset=held[1], own_effect=Effect.CONSUMERS
-                    )
-                    if is_harm
-                    else found
-                )
-        yield from entries.findings("time_index", held, is_final=is_final)
+                latest = self._largest_timestamp
+                yield _without_entries(found, self._log_path, held, latest, is_last=is_last)
+        yield from map(self._with_late_end, entries.findings("time_index", held, is_final=is_final))
         if is_final:
             yield from self._early_times(next_offset)
+
+    def _with_late_end(self, found: Finding) -> Finding:
+        """Return a finding about a time index with what it costs that the last entry is late.
+
+        A look-up by time does not go on to the next segment then. Entries before it may be late.
+        """
+        columns = self._time_index.columns
+        if columns is None or columns.defect is not None or not columns.values.size:
+            return found
+        if columns.values[-1] <= self._largest_timestamp:
+            return found
+        first = int(columns.offsets[max(0, columns.offsets.size - 2)])
+        return found._replace(
+            next_offset=max(first, self._base_offset), end_offset=None, own_effect=Effect.CONSUMERS
+        )
 
     def _unreachable(
         self, damaged: Sequence[DamagedRange], end_position: int, next_offset: int
@@ -238,8 +247,12 @@ class IndexFindings:
             start = each.end_offset
             if start is None or each.is_unreadable or each.end_position >= end_position:
                 continue
-            end = self._offset_index.first_from(each.end_position)
-            end = next_offset if end is None else min(end, next_offset)
+            found = self._offset_index.first_at(each.end_position)
+            timed = self._time_index.first_offset_from(start)
+            end = max(
+                next_offset if found is None else found, next_offset if timed is None else timed + 1
+            )
+            end = min(end, next_offset)
             if start < end and not _leads_over(self._log_path, each):
                 message = (
                     f"batches from offset {start} to {end} (exclusive) are intact, and a broker "
@@ -261,7 +274,7 @@ class IndexFindings:
         columns, path = self._time_index.columns, self._time_index.path
         if columns is None or columns.defect is not None or not columns.offsets.size:
             return
-        early = np.flatnonzero(self._time_index.batches_before > columns.values)
+        early = np.flatnonzero(self._batches_before > columns.values)
         start, end = self._base_offset, next_offset
         last = columns.offsets.size - 1
         if columns.values[-1] < self._largest_timestamp:
@@ -271,7 +284,7 @@ class IndexFindings:
         elif early.size:
             first, at = int(early[0]), int(early[-1])
             what = f"entry {first} has timestamp {columns.values[first]}"
-            latest = int(self._time_index.batches_before[first])
+            latest = int(self._batches_before[first])
             end = int(columns.offsets[at])
         else:
             return
@@ -333,7 +346,7 @@ class IndexFindings:
         before = np.concatenate(([self._last_offset], headers.last_offsets))[place]
         self._offset_index.note_harm(which[~is_start | (before >= offsets)])
 
-    def _check_time_entries(self, headers: BatchHeaders) -> None:
+    def _check_time_entries(self, headers: BatchHeaders, times: npt.NDArray[np.int64]) -> None:
         entries = self._time_index.columns
         if entries is None or not entries.offsets.size:
             return
@@ -341,9 +354,12 @@ class IndexFindings:
         lowest = headers.offsets[0] if headers.record_counts[0] >= 0 else lasts[0]
         which = np.flatnonzero((entries.offsets >= lowest) & (entries.offsets <= lasts[-1]))
         place = np.searchsorted(lasts, entries.offsets[which])
-        self._time_index.note(which[headers.max_timestamps[place] < entries.values[which]])
-        before = np.concatenate(([self._largest_timestamp], headers.max_timestamps))
-        self._time_index.batches_before[which] = np.maximum.accumulate(before)[place]
+        self._time_index.note(which[times[place] < entries.values[which]])
+        # A look-up begins at the batch that the offset index has for the entry's offset.
+        which = np.flatnonzero((self._begins >= lowest) & (self._begins <= lasts[-1]))
+        before = np.concatenate(([self._largest_timestamp], times))
+        place = np.searchsorted(lasts, self._begins[which])
+        self._batches_before[which] = np.maximum.accumulate(before)[place]
 
 
 class _Entries:
@@ -359,8 +375,6 @@ class _Entries:
             self.is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
             self._is_inside = np.zeros(self.columns.offsets.size, dtype=np.bool_)
             self._harms = np.zeros(self.columns.offsets.size, dtype=np.bool_)
-            # Of a time index: the largest timestamp of the batches before that of each entry
-            self.batches_before = np.full(self.columns.offsets.size, -1, dtype=np.int64)
 
     def note(self, which: npt.NDArray[np.int64]) -> None:
         """Note entries that nothing bears out, by their number."""
@@ -373,10 +387,6 @@ class _Entries:
     def note_harm(self, which: npt.NDArray[np.int64]) -> None:
         """Note entries by which a broker finds the wrong batch, or none."""
         self._harms[which] = True
-
-    def harm_all(self) -> None:
-        """Note that a broker answers wrongly by each entry that nothing bears out."""
-        self._harms[:] = True
 
     def forget(self, values: npt.NDArray[np.int64], start: int | None, end: int | None) -> None:
         """Take back what was noted of entries whose values are in ``[start, end)``."""
@@ -426,12 +436,30 @@ class _Entries:
             )
             yield self._with_harm(found, wrong[self._harms[wrong]], held)
 
-    def first_from(self, position: int) -> int | None:
-        """Return the offset of the first entry that leads to ``position`` or behind it."""
+    def floors(self, timed: _Entries) -> npt.NDArray[np.int64]:
+        """Return the offsets of the last entries that are not above those of a time index.
+
+        -1 where there is none, so that a look-up begins at the segment's first batch.
+        """
+        if timed.columns is None:
+            return np.zeros(0, dtype=np.int64)
         if self.columns is None or self.columns.defect is not None:
+            return np.full(timed.columns.offsets.size, -1, dtype=np.int64)
+        known = np.concatenate(([-1], self.columns.offsets))
+        return known[np.searchsorted(self.columns.offsets, timed.columns.offsets, side="right")]
+
+    def first_at(self, position: int) -> int | None:
+        """Return the offset of the first entry that leads to ``position`` or behind it."""
+        return None if self.columns is None else self._first(self.columns.values >= position)
+
+    def first_offset_from(self, offset: int) -> int | None:
+        """Return the offset of the first entry that has ``offset`` or a later one."""
+        return None if self.columns is None else self._first(self.columns.offsets >= offset)
+
+    def _first(self, which: npt.NDArray[np.bool_]) -> int | None:
+        if self.columns is None or self.columns.defect is not None or not which.any():
             return None
-        slot = int(np.searchsorted(self.columns.values, position))
-        return int(self.columns.offsets[slot]) if slot < self.columns.offsets.size else None
+        return int(self.columns.offsets[np.argmax(which)])
 
     def _with_harm(
         self, found: Finding, harming: npt.NDArray[np.int64], held: tuple[int, int]
@@ -501,12 +529,8 @@ class MissingTimeIndexes:
             for log, path in self._missing.items():
                 start, end, latest = self._held.get(log, (0, 0, -1))
                 found = missing_index("time_index", path)
-                is_harm = latest >= 0 and (log != self._last or _modified_ms(log) < latest)
-                yield (
-                    found._replace(next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS)
-                    if is_harm
-                    else found
-                )
+                is_last = log == self._last
+                yield _without_entries(found, log, (start, end), latest, is_last=is_last)
         elif self._missing:
             message = (
                 "no segment has a time index, as brokers before 0.10.1 leave a log; look-ups by "
@@ -515,8 +539,21 @@ class MissingTimeIndexes:
             yield info(NO_TIME_INDEXES, self._path, message)
 
 
-def _modified_ms(path: str) -> int:
+def _without_entries(
+    found: Finding, log: str, held: tuple[int, int], latest: int, *, is_last: bool
+) -> Finding:
+    """Return a finding about a time index without entries with what that costs look-ups.
+
+    The time that the ``.log`` was changed then counts as that of its last record: of ``held`` no
+    record is found that is later, or else none in later segments that is not.
+    """
+    if latest < 0:
+        return found
     try:
-        return disk.stat(path).st_mtime_ns // 1_000_000
+        modified = disk.stat(log).st_mtime_ns // 1_000_000
     except OSError:  # a broker deletes it, or it is in an object store
-        return 2**63
+        return found
+    start, end = (held[0], held[1]) if modified < latest else (held[1], None)
+    if is_last and end is None:
+        return found
+    return found._replace(next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS)

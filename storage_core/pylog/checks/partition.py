@@ -324,7 +324,7 @@ class _Check:
         lost_bytes = int(window.headers.sizes_bytes[is_lost].sum())
         self._scanned_bytes += window.size_bytes - lost_bytes
         yield from empty_batch_findings(window)
-        indexes.add(window)
+        indexes.add(window, self._walk.timestamps.latest_in(window))
         self._time_indexes.add(window)
         self._transactions.add(window)
         self._snapshots.add(window)

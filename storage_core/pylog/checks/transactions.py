@@ -134,12 +134,10 @@ class Undecided(NamedTuple):
         """
         shown, stored = self
         if stored is not None and (shown is None or stored < shown or not is_whole):
-            why = (
-                "and the log does not show it" if is_whole else "and its end may be what is missing"
-            )
+            why = "the log does not show it" if is_whole else "its end may be what is missing"
             message = (
-                f"a transaction is open since offset {stored} by producer snapshots, {why}: consumers "
-                "of committed records wait there until it is aborted"
+                f"a transaction is open since offset {stored} by producer snapshots, and {why}: "
+                "consumers of committed records wait there until it is aborted"
             )
             return _wrong(UNDECIDED, path, message, stored, end_offset)
         if is_whole and shown is not None and (stored is None or stored > shown):
