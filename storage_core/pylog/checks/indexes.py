@@ -165,6 +165,8 @@ class IndexFindings:
         # Of each entry of the time index: where a look-up begins by it, and the largest timestamp
         # of the batches before.
         self._begins = self._offset_index.floors(self._time_index)
+        # The first batch that is later than the last entry, so that look-ups skip the segment
+        self._skipped_from: int | None = None
         self._batches_before = np.full(self._begins.size, -1, dtype=np.int64)
 
     def add(self, window: Window, times: npt.NDArray[np.int64]) -> None:
@@ -270,53 +272,40 @@ class IndexFindings:
                 )
 
     def _early_times(self, next_offset: int) -> Iterator[Finding]:
-        """Yield one if look-ups by time would begin behind batches that they should find."""
-        columns, path = self._time_index.columns, self._time_index.path
+        """Yield one if look-ups by time would pass over batches that they should find."""
+        columns = self._time_index.columns
         if columns is None or columns.defect is not None or not columns.offsets.size:
             return
         early = np.flatnonzero(self._batches_before > columns.values)
-        start, end = self._base_offset, next_offset
-        last = columns.offsets.size - 1
-        if columns.values[-1] < self._largest_timestamp:
-            first = int(early[0]) if early.size else last + 1
-            what = f"its last entry has timestamp {columns.values[-1]}"
+        first = int(early[0]) if early.size else columns.offsets.size - 1
+        latest = int(self._batches_before[first])
+        starts, end = [], next_offset
+        if self._skipped_from is not None:
             latest = self._largest_timestamp
+            starts.append(self._skipped_from)
         elif early.size:
-            first, at = int(early[0]), int(early[-1])
-            what = f"entry {first} has timestamp {columns.values[first]}"
-            latest = int(self._batches_before[first])
-            end = int(columns.offsets[at])
+            end = min(end, int(columns.offsets[early[-1]]))
         else:
             return
-        if first:
-            start = max(start, int(columns.offsets[first - 1]))
+        if early.size:
+            before = int(columns.offsets[first - 1]) if first else self._base_offset
+            starts.append(max(before, self._base_offset))
+        start = min(starts)
         if start >= end:
             start, end = self._base_offset, next_offset
-        message = f"{what}, and a batch that it covers {latest}: look-ups by time pass over it"
+        message = (
+            f"entry {first} has timestamp {columns.values[first]}, and a batch that it covers {latest}: "
+            "look-ups by time pass over it"
+        )
         yield Finding(
             Severity.WARNING,
             "wrong_time_index",
-            path,
+            self._time_index.path,
             message,
             next_offset=start,
-            end_offset=min(end, next_offset),
+            end_offset=end,
             own_effect=Effect.CONSUMERS,
         )
-
-    def _forget_half_written(self, columns: IndexColumns) -> None:
-        """Take back what was noted of a first time index entry of which half was written.
-
-        A broker writes its timestamp before its offset. Until then it seems to be about the base
-        offset; a later entry does not count.
-        """
-        if columns.offsets.tolist() != [self._base_offset] or not self._time_index.is_wrong.any():
-            return
-        for pause in LIVE_PAUSES:
-            time.sleep(pause)
-            now = read_time_index(self._time_index.path, self._base_offset)
-            if now.offsets[:1].tolist() != [self._base_offset]:
-                self._time_index.is_wrong[:] = False
-                return
 
     def _check_offset_entries(
         self, headers: BatchHeaders, positions: npt.NDArray[np.int64]
@@ -355,6 +344,9 @@ class IndexFindings:
         which = np.flatnonzero((entries.offsets >= lowest) & (entries.offsets <= lasts[-1]))
         place = np.searchsorted(lasts, entries.offsets[which])
         self._time_index.note(which[times[place] < entries.values[which]])
+        if self._skipped_from is None:
+            later = np.flatnonzero(times > entries.values[-1])
+            self._skipped_from = int(headers.offsets[later[0]]) if later.size else None
         # A look-up begins at the batch that the offset index has for the entry's offset.
         which = np.flatnonzero((self._begins >= lowest) & (self._begins <= lasts[-1]))
         before = np.concatenate(([self._largest_timestamp], times))
