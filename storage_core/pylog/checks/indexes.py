@@ -294,8 +294,8 @@ class IndexFindings:
         if start >= end:
             start, end = self._base_offset, next_offset
         message = (
-            f"entry {first} has timestamp {columns.values[first]}, and a batch that it covers {latest}: "
-            "look-ups by time pass over it"
+            f"entry {first} has timestamp {columns.values[first]}, and a batch that it covers "
+            f"{latest}: look-ups by time pass over it"
         )
         yield Finding(
             Severity.WARNING,
@@ -306,6 +306,21 @@ class IndexFindings:
             end_offset=end,
             own_effect=Effect.CONSUMERS,
         )
+
+    def _forget_half_written(self, columns: IndexColumns) -> None:
+        """Take back what was noted of a first time index entry of which half was written.
+
+        A broker writes its timestamp before its offset. Until then it seems to be about the base
+        offset; a later entry does not count.
+        """
+        if columns.offsets.tolist() != [self._base_offset] or not self._time_index.is_wrong.any():
+            return
+        for pause in LIVE_PAUSES:
+            time.sleep(pause)
+            now = read_time_index(self._time_index.path, self._base_offset)
+            if now.offsets[:1].tolist() != [self._base_offset]:
+                self._time_index.is_wrong[:] = False
+                return
 
     def _check_offset_entries(
         self, headers: BatchHeaders, positions: npt.NDArray[np.int64]
