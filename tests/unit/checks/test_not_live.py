@@ -86,9 +86,9 @@ def test_the_log_start_of_the_live_partition_empties_a_stray(logs: Path) -> None
     write_log_start_offsets(logs, {("orders", 0): 15})
     report = pylog.doctor(logs)
     assert errors(report) == ["lost_at_start"]
-    assert report.verdict.reasons == [
-        f"A broker that starts on this loses records of orders-0.{1:032x}-stray"
-    ]
+    [sentence] = report.verdict.reasons
+    loses = "A broker that starts on this loses records of"
+    assert sentence.startswith(f"{loses} orders-0.{1:032x}-stray: ")
 
 
 def test_a_future_replica_that_is_behind_is_copied_again(logs: Path) -> None:
