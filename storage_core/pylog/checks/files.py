@@ -264,6 +264,16 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
         return [], [_unreadable_checkpoint(path, error)]
 
 
+def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
+    """Yield an error for each checkpoint of a log directory that cannot be read."""
+    for name in _ABOVE:
+        path = join(log_directory, name)
+        try:
+            known_offset_checkpoint(path)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
+            yield _unreadable_checkpoint(path, error)
+
+
 def _unreadable_checkpoint(
     path: str, error: CorruptCheckpointError | UnreadableFileError
 ) -> Finding:

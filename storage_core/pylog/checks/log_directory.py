@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.files import stored_topic_id
+from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Finding, Severity, info, named, warning
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
@@ -124,6 +124,7 @@ def check_log_directory(
     except (CorruptCheckpointError, LogDirectoryError) as error:
         where = str(error.path)
         findings.append(Finding(Severity.ERROR, "damaged_ledger", where, str(error.reason)))
+    findings += unreadable_checkpoints(path)
     is_clean = has_clean_shutdown(path)
     try:
         entries = list_directory(path)

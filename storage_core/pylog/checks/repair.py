@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.checks.doctor import Examination
+    from pylog.checks.doctor import Examined
     from pylog.checks.partition import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
@@ -220,7 +220,7 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
-def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> uuid.UUID | None:
+def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
     """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
     siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
     ids = [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.checks.doctor import doctor
 from pylog.checks.files import read_checkpoints
 from pylog.checks.findings import FINDING_CODES
 from pylog.errors import LogDirectoryError
@@ -233,7 +234,7 @@ def test_what_a_broker_deletes_meanwhile_is_not_lost_at_its_start(
         return load_log(loading)
 
     monkeypatch.setattr("pylog.checks.broker_start.load_log", delete_and_load)
-    report = pylog.doctor(directory)
+    report = doctor(directory)  # once: the directory changes
     assert report.partitions[0].start is None
 
 
