@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity, about_batch
+from pylog.checks.findings import Effect, Finding, Severity, about_batch
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -227,7 +227,8 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
         return
     rest = segment.size_bytes - end
     with open_file(segment.file_path()) as source:
-        zero = "zero bytes" if is_zero(source, end, segment.size_bytes) else "bytes"
+        are_zeros = is_zero(source, end, segment.size_bytes)
+    zero = "zero bytes" if are_zeros else "bytes"
     yield Finding(
         Severity.WARNING,
         "segment_rest",
@@ -237,6 +238,8 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
         segment.size_bytes,
         walk.next_offset,
         walk.next_offset,
+        # A client takes them for a batch that is too small to be one.
+        own_effect=Effect.CONSUMERS if are_zeros and rest >= LOG_OVERHEAD else None,
     )
 
 
@@ -282,9 +285,9 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
     if is_preallocated:
         code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
-    severity = Severity.INFO
+    severity, effect = Severity.INFO, None
     if is_clean:
-        severity, code = Severity.WARNING, "unreadable_appends"
+        severity, code, effect = Severity.WARNING, "unreadable_appends", Effect.CONSUMERS
     yield Finding(
         severity,
         code,
@@ -293,6 +296,7 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
         end,
         segment.size_bytes,
         view.log_end_offset,
+        own_effect=effect,
     )
 
 
@@ -385,6 +389,18 @@ class TimestampFindings:
     def __init__(self) -> None:
         self._named: list[Finding] = []
         self._count = 0
+        self._latest: dict[int, int] = {}  # of the batches of one window, by where they begin
+
+    def latest_in(self, window: Window) -> npt.NDArray[np.int64]:
+        """Return the latest timestamp of each batch's records, once a window has been added."""
+        times = window.headers.max_timestamps
+        if self._latest:
+            starts = window.headers.positions + window.file_position
+            wrong = [each in self._latest for each in starts.tolist()]
+            times = times.copy()
+            times[wrong] = [self._latest[each] for each in starts[wrong].tolist()]
+            self._latest.clear()
+        return times
 
     def add(self, window: Window, group: DecodedGroup) -> None:
         """Look at decoded batches of a window."""
@@ -396,6 +412,8 @@ class TimestampFindings:
             wrong &= headers.is_v2 | is_timed
         places = np.flatnonzero(wrong)
         self._count += places.size
+        starts = headers.positions[places] + window.file_position
+        self._latest.update(zip(starts.tolist(), latest[places].tolist(), strict=True))
         located = replace(window, headers=headers)
         for at in places[: _MOST_NAMED - len(self._named)].tolist():
             message = (
@@ -403,6 +421,9 @@ class TimestampFindings:
                 f"of the records is {latest[at]}"
             )
             found = about_batch(Severity.WARNING, "header_timestamp", message, located, at)
+            # A broker looks into no batch whose header is before the time that is looked for.
+            if headers.max_timestamps[at] < latest[at]:
+                found = found._replace(own_effect=Effect.CONSUMERS)
             self._named.append(found)
 
     def findings(self) -> Iterator[Finding]:

@@ -86,6 +86,9 @@ class BrokerStart(NamedTuple):
     # Whether intact batches go, which is not seen at the end of a log that is cut in the middle.
     cuts_intact: bool = False
     broken_swap: BrokenSwap | None = None  # what it puts in the place of intact segments
+    recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
+    # Where the first transaction begins that its producers' state has as open; None without one.
+    first_undecided_offset: int | None = None
 
     @property
     def loses_records(self) -> bool:
@@ -95,6 +98,12 @@ class BrokerStart(NamedTuple):
         if self.cut_offset is None:
             return self.overlooked_path is not None
         return self.deleted_segments > 0 or self.cut_offset < self.end_offset
+
+    @property
+    def leaves_log(self) -> bool:
+        """Whether every batch is where it was."""
+        is_loaded = self.refusal is None and self.overlooked_path is None
+        return is_loaded and self.cut_path is None and self.broken_swap is None
 
     def loss(self) -> Finding:
         """Return that it loses records."""
@@ -214,6 +223,8 @@ def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]
         loading.had_clean_shutdown,
         len(set(loading.recovered_segments)),
         end_offset=end_offset,
+        recovered=frozenset(map(name_of, loading.recovered_segments)),
+        first_undecided_offset=log.first_unstable_offset,
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         files=after,
@@ -239,6 +250,7 @@ def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
         recovery_point_checkpoint=offset(RECOVERY_POINT_CHECKPOINT),
         log_start_offset_checkpoint=offset(LOG_START_OFFSET_CHECKPOINT),
         recovery_mode=RecoveryMode.BROKER_START,
+        high_watermark_start=lambda _start, end: end,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity, info, named, warning
+from pylog.checks.findings import Effect, Finding, Severity, info, named, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -30,6 +30,7 @@ from pylog.files.file_names import (
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     SWAP_FILE_SUFFIX,
+    find_partition_directory_name,
     find_segment_file_name,
 )
 from pylog.files.leader_epochs import (
@@ -40,13 +41,14 @@ from pylog.files.leader_epochs import (
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join
+from pylog.locations import join, parent_of
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator
 
+    from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
     from pylog.writing.node import Node
@@ -174,6 +176,10 @@ def stored_topic_id(view: LogView) -> uuid.UUID | None:
     return None if metadata is None else metadata.topic_id
 
 
+_REACHED = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
+"""What says up to where a log had records."""
+
+
 class Checkpoints(NamedTuple):
     """What checkpoints say of one partition, read before the end of its log is looked for.
 
@@ -228,12 +234,16 @@ def checkpoint_findings(
 
 
 def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
+    are_gone = had_more(view, checkpoints, end)
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
         if offset > end:
             message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
-            yield warning(code, path, message)
+            found = warning(code, path, message)
+            if are_gone and name in _REACHED:
+                found = found._replace(severity=Severity.ERROR, next_offset=end, end_offset=offset)
+            yield found
     high_watermark = checkpoints.offsets.get(HIGH_WATERMARK_CHECKPOINT)
     if high_watermark is not None and high_watermark < end:
         path = join(view.directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
@@ -250,6 +260,52 @@ def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Itera
         epoch, start = beyond[0]
         message = f"leader epoch {epoch} begins at offset {start}, but the batches end at {end}"
         yield warning("leader_epoch_above_log_end", path, message)
+
+
+def had_more(view: LogView, checkpoints: Checkpoints, end: int) -> bool:
+    """Whether the log reached beyond its last batch, as more than a stray checkpoint says.
+
+    A broker that stops in order writes where each log ends three times: as its recovery point, its
+    high watermark, unless replicas lag, and in the name of a producer snapshot. Of one that has
+    crashed the high watermark alone tells.
+    """
+    high_watermark, recovery_point = (checkpoints.offsets.get(each, 0) for each in _REACHED)
+    if not has_clean_shutdown(view.directory.log_directory):
+        return max(high_watermark, recovery_point) > end
+    has_snapshot = any(each > end for each in view.producer_snapshot_offsets)
+    return recovery_point > end and (high_watermark > end or has_snapshot)
+
+
+def log_start_findings(view: LogView, checkpoints: Checkpoints, node: Node) -> Iterator[Finding]:
+    """Yield one for each line of a log's start that is on a disk where the log is not any more.
+
+    A broker looks for it beside the log alone.
+
+    Source: LogManager.loadLogs (Kafka 4.3).
+    """
+    topic_partition, here = view.topic_partition, view.directory.log_directory
+    start = checkpoints.offsets.get(LOG_START_OFFSET_CHECKPOINT, 0)
+    start = max(start, view.local_log_start_offset)
+    elsewhere = node.offsets_elsewhere(LOG_START_OFFSET_CHECKPOINT, topic_partition, here)
+    for path, offset in elsewhere.items():
+        if offset <= start or _holds(parent_of(path), topic_partition):
+            continue
+        message = (
+            f"says that {topic_partition} starts at offset {offset}; the log lies in {here}, and "
+            f"starts at {start} there: records come back that were deleted"
+        )
+        found = warning("log_start_offset_elsewhere", path, message)
+        yield found._replace(next_offset=start, end_offset=offset, own_effect=Effect.CONSUMERS)
+
+
+def _holds(log_directory: str, topic_partition: TopicPartition) -> bool:
+    """Whether a log directory has the partition, or a copy of it that is being moved."""
+    try:
+        names = [each.name for each in list_directory(log_directory)]
+    except LogDirectoryError:
+        return True  # which is a finding
+    found = map(find_partition_directory_name, names)
+    return any(each is not None and each.topic_partition == topic_partition for each in found)
 
 
 def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:

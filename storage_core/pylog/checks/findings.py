@@ -433,6 +433,14 @@ FINDING_CODES = {
         "delete the file while the broker is stopped; the broker then rebuilds it",
         severities=(Severity.WARNING,),
     ),
+    "unreachable_batches": FindingCode(
+        "Intact batches follow damage, and the offset index has no entry for them: a broker looks "
+        "for them from an entry before the damage on, and gets stuck there.",
+        "after a clean shutdown nothing, and fetches from these offsets fail; otherwise, from the "
+        "recovery point on, it cuts the segment off at the damage",
+        _OTHER_REPLICA,
+        severities=(Severity.WARNING,),
+    ),
     "missing_time_index": FindingCode(
         "A segment has no time index.",
         "it creates an empty one: look-ups by timestamp use the file's modification time",
@@ -476,6 +484,15 @@ FINDING_CODES = {
         "A transaction index and the markers in the log disagree about aborted transactions.",
         _REBUILDS + "; consumers of committed records get aborted records, or miss committed ones",
         _DELETE_INDEX,
+        severities=(Severity.WARNING,),
+    ),
+    "wrong_stable_offset": FindingCode(
+        "The producer snapshots that a broker begins with and the log disagree about which "
+        "transactions are open.",
+        "it believes the snapshots: consumers of committed records wait at the first open "
+        "transaction, or get records of one that is not decided",
+        "delete the snapshots of the partition while the broker is stopped: it reads the whole log "
+        "then",
         severities=(Severity.WARNING,),
     ),
     # Producers and leaders.
@@ -549,11 +566,14 @@ FINDING_CODES = {
         effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
-        "The high watermark is above the end of the log: this disk has lost records that consumers "
-        "have seen.",
-        "it lowers the high watermark to the end of the log",
+        "The high watermark is above the end of the log. It is an error if another file bears out "
+        "that the log reached so far, or the log was not shut down cleanly: this disk has lost "
+        "records that consumers have seen.",
+        "it lowers the high watermark to the end of the log, and gives the lost offsets to new "
+        "records",
         "read another replica, if there is one",
-        severities=(Severity.WARNING,),
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.GONE,
     ),
     "high_watermark_below_log_end": FindingCode(
         "Records are above the high watermark. When it was written, at most a few seconds before "
@@ -565,11 +585,13 @@ FINDING_CODES = {
         severities=(Severity.INFO,),
     ),
     "recovery_point_above_log_end": FindingCode(
-        "The recovery point is above the end of the log: records that were forced to disk are "
-        "missing.",
+        "The recovery point is above the end of the log. It is an error if another file bears out "
+        "that the log reached so far, or the log was not shut down cleanly: records that were "
+        "forced to disk are missing.",
         "it lowers the recovery point; after an unclean shutdown it scans only the last segment",
         "read another replica, if there is one",
-        severities=(Severity.WARNING,),
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.GONE,
     ),
     "cleaner_offset_above_log_end": FindingCode(
         "The cleaner offset is above the end of the log: compacted records are missing.",
@@ -582,6 +604,14 @@ FINDING_CODES = {
         "it deletes all segments, and starts an empty log at the log start offset",
         "before a broker starts, copy the segments, or remove the line from "
         "log-start-offset-checkpoint",
+        severities=(Severity.WARNING,),
+    ),
+    "log_start_offset_elsewhere": FindingCode(
+        "The line of log-start-offset-checkpoint that says where a log starts is on another disk "
+        "of the node, where the log lay before: records that were deleted come back.",
+        "it looks for the line on the disk of the log alone, and serves these records again",
+        "while the broker is stopped, move the line to the log-start-offset-checkpoint beside the "
+        "log, and count its lines again",
         severities=(Severity.WARNING,),
     ),
     "cleaner_offset_below_log_start": FindingCode(

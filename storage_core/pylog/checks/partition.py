@@ -22,21 +22,26 @@ from pylog.checks.batches import (
     size_findings,
     tail_findings,
 )
+from pylog.checks.broker_action import with_actions
 from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusal
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
+    had_more,
     leftover_findings,
+    log_start_findings,
     read_checkpoints,
 )
 from pylog.checks.findings import Finding, Severity
 from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
+from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
-from pylog.checks.transactions import TransactionFindings
+from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
     DELETE_DIR_SUFFIX,
@@ -48,6 +53,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
@@ -189,7 +195,7 @@ def _check(
     about_directory = list(directory_findings(view, node))
     # What is wrong with files does not depend on whether readers are given what is in them.
     view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
-    return _Check(view, make_walk(view)).run(about_directory)
+    return _Check(view, make_walk(view), node).run(about_directory)
 
 
 class _Check:
@@ -199,8 +205,9 @@ class _Check:
     before the end of the log is known is about batches that are there.
     """
 
-    def __init__(self, view: LogView, walk: LogWalk) -> None:
+    def __init__(self, view: LogView, walk: LogWalk, node: Node | None) -> None:
         self._view = view
+        self._node = node
         self._walk = walk
         self._checkpoints = read_checkpoints(view)
         self._epochs = EpochFindings(view, self._checkpoints.epochs)
@@ -212,11 +219,28 @@ class _Check:
         self._legacy = LegacyFindings(walk.options.max_decompressed_bytes)
         self._account = OffsetAccount(
             view,
-            self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT),
+            self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
+            is_compacted=node is not None and node.is_compacted(view.topic),
         )
+        self._times = LostTimes(view)
+        # A node closes neither the log of the metadata, nor what it is about to delete.
+        is_metadata = view.topic_partition == CLUSTER_METADATA
+        is_open = is_metadata or bool(view.directory.state)
+        self._is_closed = has_clean_shutdown(view.directory.log_directory) and not is_open
         self._ends: list[OffsetPosition] = []
         self._scanned_bytes = 0
+
+    def _cleaner_offset(self) -> int | None:
+        """Return up to where the log was compacted; a broker looks on all of its disks."""
+        view, own = self._view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+        known = [] if own is None else [own]
+        if self._node is not None:
+            place = view.directory.log_directory
+            known += self._node.offsets_elsewhere(
+                CLEANER_OFFSET_CHECKPOINT, view.topic_partition, place
+            ).values()
+        return max(known, default=None)
 
     def run(self, about_directory: list[Finding]) -> PartitionCheck:
         view, damage = self._view, self._walk.damage
@@ -244,8 +268,9 @@ class _Check:
             *tail_findings(view, start),
             *self._account.findings(damaged),
             *about_segments,
-            *self._about_log(None if self._is_last_unreadable() else last),
+            *self._about_log(None if self._is_last_unreadable() else last, start),
         ]
+        findings = self._times.with_times(with_actions(findings, view, start))
         refusal = None if start is None else start.refusal
         is_refusal_said = refusal and any(
             each.refuses_start and each.path == refusal.path for each in findings
@@ -289,6 +314,7 @@ class _Check:
             damaged,
             is_expected=not is_new,
             is_last=is_last,
+            is_closed=self._is_closed,
         )
 
     def _about_window(
@@ -298,11 +324,12 @@ class _Check:
         lost_bytes = int(window.headers.sizes_bytes[is_lost].sum())
         self._scanned_bytes += window.size_bytes - lost_bytes
         yield from empty_batch_findings(window)
-        indexes.add(window)
+        indexes.add(window, self._walk.timestamps.latest_in(window))
         self._time_indexes.add(window)
         self._transactions.add(window)
         self._snapshots.add(window)
         self._account.add(walk, window, self._legacy.add(window), is_lost)
+        self._times.add(window, is_lost)
         yield from self._epochs.add(window)
         yield from self._sequences.add(walk.segment, window)
 
@@ -312,16 +339,31 @@ class _Check:
             each.is_unreadable for each in self._damaged_in(self._view.segments[-1].file_path())
         )
 
-    def _about_log(self, end_offset: int | None) -> Iterator[Finding]:
+    def _about_log(self, end_offset: int | None, start: BrokerStart | None) -> Iterator[Finding]:
         yield from self._legacy.findings()
         yield from self._walk.timestamps.findings()
         yield from self._time_indexes.findings()
         is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
         judges_entries = is_whole and not self._account.is_compacted
-        yield from self._transactions.findings(judges_entries=judges_entries)
+        yield from self._transactions.findings(
+            judges_entries=judges_entries, is_whole=self._account.is_whole
+        )
+        if start is not None and start.leaves_log and end_offset is not None:
+            undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
+            if undecided.first is not None:
+                has_all = self._account.is_whole(undecided.first, end_offset)
+                is_cut = had_more(self._view, self._checkpoints, end_offset)
+                found = undecided.finding(
+                    self._view.directory.path,
+                    end_offset,
+                    is_whole=is_whole and has_all and not is_cut,
+                )
+                yield from () if found is None else (found,)
         yield from self._sequences.findings()
         yield from self._snapshots.findings(end_offset)
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
+        if self._node is not None:
+            yield from log_start_findings(self._view, self._checkpoints, self._node)
         yield from leftover_findings(self._view)
 
     def _damaged_in(self, path: str) -> Sequence[DamagedRange]:

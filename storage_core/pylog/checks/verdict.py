@@ -217,7 +217,8 @@ def _sentences(
     if consumers:
         yield (
             "Consumers get an error, or not what was written, from "
-            f"{named(_unique(each.text for each in consumers))}: {consumers[0].reason}"
+            f"{named(_unique(each.text for each in consumers))}: "
+            f"{name_of(consumers[0].path)}: {consumers[0].reason}"
         )
     unknown = by_effect[Effect.UNKNOWN]
     if unknown:

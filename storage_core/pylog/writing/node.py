@@ -42,6 +42,7 @@ MetadataVersion (Kafka 4.3); KIP-858, KIP-1262.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,6 +55,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
@@ -207,6 +209,34 @@ class Node:
             each.name == topic and each.configs.get("remote.storage.enable") == "true"
             for each in self._topics.values()
         )
+
+    def is_compacted(self, topic: str) -> bool:
+        """Whether the metadata say that a topic is compacted, of itself or as all of a broker."""
+        metadata = self._metadata
+        if metadata is None:
+            return False
+        asked = [
+            ("cleanup.policy", ConfigResourceType.TOPIC, topic),
+            ("log.cleanup.policy", ConfigResourceType.BROKER, str(self._node_id)),
+            ("log.cleanup.policy", ConfigResourceType.BROKER, ""),
+        ]
+        known = (
+            metadata.image.configs_of(ConfigResource(kind, owner)).get(name)
+            for name, kind, owner in asked
+        )
+        return "compact" in (next((each for each in known if each is not None), None) or "")
+
+    def offsets_elsewhere(
+        self, name: str, topic_partition: TopicPartition, directory: str
+    ) -> dict[str, int]:
+        """Return what a checkpoint says of a partition in the node's other directories, by path."""
+        found = {}
+        for path in (join(each, name) for each in self._directories if each != directory):
+            with suppress(CorruptCheckpointError, LogDirectoryError):
+                offset = known_offset_checkpoint(path).get(topic_partition)
+                if offset is not None:
+                    found[path] = offset
+        return found
 
     def is_assigned(self, topic_partition: TopicPartition) -> bool | None:
         """Return whether the metadata assign a partition to the node; None if that is not known."""

@@ -321,8 +321,11 @@ def _about(found: Sequence[_Found], base: str | None, *, is_verbose: bool) -> It
     if shown < len(found):
         yield Paragraph("    ", f"and {len(found) - shown} more, which --verbose lists")
     kind = found[0].finding
-    if kind.broker_action != _NOTHING:
-        yield Paragraph("    broker  ", kind.broker_action)
+    actions = Counter(finding.broker_action for _, finding in found)
+    for action, times in actions.most_common():
+        if action != _NOTHING or len(actions) > 1:
+            often = f"{times} of {len(found)}: " if len(actions) > 1 else ""
+            yield Paragraph("    broker  ", f"{often}{action}")
     if kind.advice != _NO_NEED:
         yield Paragraph("    advice  ", kind.advice)
 
@@ -419,6 +422,8 @@ _NAMES = {
     "files": None,
     "cuts_intact": None,
     "broken_swap": None,
+    "recovered": None,
+    "first_undecided_offset": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,
