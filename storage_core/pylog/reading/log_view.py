@@ -38,7 +38,7 @@ from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
-from pylog.log_file.batch_walk import WholeBatches
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, WholeBatches
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import LogStartOffsets, PendingCommit
 from pylog.reading.html_table import segments_html
@@ -74,7 +74,7 @@ def first_timestamp(view: LogView) -> int | None:
 class ConsumedSegment(NamedTuple):
     """A segment, and the first offset that is taken from it; see `LogView.consumed_segments`."""
 
-    index: int
+    place: int
     start_offset: int
 
 
@@ -497,6 +497,17 @@ class LogView:
             if limit is not None and following is not None and limit > following:
                 offset = max(offset, limit)
                 index = max(index, self.find_segment(offset) or 0)
+
+    def first_consumed(self, index: int) -> int:
+        """Return the first offset that a reader from the log's start takes from a segment.
+
+        Above all offsets where it passes over the segment.
+        """
+        return self._first_consumed.get(index, HIGHEST_OFFSET)
+
+    @cached_property
+    def _first_consumed(self) -> dict[int, int]:
+        return dict(self.consumed_segments(self.local_log_start_offset))
 
     def find_segment(self, offset: int) -> int | None:
         """Return the index of the last segment whose base offset is not above ``offset``."""

@@ -172,8 +172,8 @@ def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[S
             wanted.where,
             committed,
         )
-        for origin, *part in parts
-        for low, high in offset_ranges(*part, wanted.max_records_per_partition)
+        for origin, first, last in parts
+        for low, high in offset_ranges(first, last, wanted.max_records_per_partition)
     ]
     ranges[view.directory.path] = range_before
     return tasks

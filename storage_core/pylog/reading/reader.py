@@ -459,11 +459,7 @@ class TaskReader:
                 watch.look(window, wanted, segment_slice.path)
             counts = headers.record_counts
             is_possible = headers.has_possible_count
-            if (
-                wanted is None
-                and headers.offsets[0] >= start
-                and is_possible.all()
-            ):
+            if wanted is None and headers.offsets[0] >= start and is_possible.all():
                 total += int(counts.sum())
                 continue
             whole = (

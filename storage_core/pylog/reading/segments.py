@@ -21,7 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, SegmentVanishedError, UnreadableFileError
+from pylog.errors import (
+    CorruptRecordError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
