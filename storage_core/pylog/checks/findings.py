@@ -286,6 +286,14 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "overlapping_segments": FindingCode(
+        "Two segments hold the same offsets, as where files of a backup were put over a live "
+        "directory.",
+        "it serves them: a consumer gets each offset once, from the file where its read arrives",
+        "compare both files (pylog cat FILE.log); a copy with --repair-to keeps what a consumer "
+        "from the start gets",
+        severities=(Severity.WARNING,),
+    ),
     "offset_overflow": FindingCode(
         "A segment has offsets more than 2^31-1 above its base offset, as brokers before 2.0 could "
         "write.",

@@ -18,6 +18,7 @@ from pylog.checks.batches import (
     damage_findings,
     empty_batch_findings,
     is_filled_empty,
+    overlap_findings,
     rest_findings,
     size_findings,
     tail_findings,
@@ -54,6 +55,7 @@ from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.reading.headers import consumed_part
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
@@ -249,7 +251,7 @@ class _Check:
         for segment_walk in self._walk:
             about_segments += self._about_segment(segment_walk)
             self._ends.append(OffsetPosition(segment_walk.next_offset, segment_walk.end_position))
-            end_offset = max(end_offset, segment_walk.next_offset)
+            end_offset = segment_walk.next_offset
         damaged = sorted(
             [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
         )
@@ -266,6 +268,7 @@ class _Check:
             *about_damage,
             *about_directory,
             *tail_findings(view, start),
+            *overlap_findings(view, self._ends),
             *self._account.findings(damaged),
             *about_segments,
             *self._about_log(None if self._is_last_unreadable() else last, start),
@@ -326,6 +329,11 @@ class _Check:
         yield from empty_batch_findings(window)
         indexes.add(window, self._walk.timestamps.latest_in(window))
         self._time_indexes.add(window)
+        is_consumed = window.headers.last_offsets >= self._view.first_consumed(walk.index)
+        if not is_consumed.any():
+            return  # another segment has these offsets, too
+        window = consumed_part(self._view, walk.index, window)
+        walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
         self._account.add(walk, window, self._legacy.add(window), is_lost)

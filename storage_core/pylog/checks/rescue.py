@@ -13,6 +13,8 @@ The checksum does not cover the base offset. So such a batch is taken only
 * within what is known to have been in the log;
 * if it is not alone between two sound batches that leave just the room for it: then its offset is
   what is wrong.
+
+Where segments overlap, the copy has what a consumer gets that reads from the start.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from pylog.files.file_names import (
     find_segment_file_name,
 )
 from pylog.files.storage import list_directory, open_file
-from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.locations import name_of
+from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.reading.segments import LogSegmentView
 from pylog.record.batch_header import MAGIC_VALUE_V2
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     from pylog.checks.partition import PartitionCheck
     from pylog.reading.damage import DamagedRange
+    from pylog.reading.log_view import LogView
 
 _MOST_BYTES = 1 << 30
 """A batch that is larger is not looked into."""
@@ -84,10 +88,12 @@ class _Batch(NamedTuple):
 def segments_to_copy(check: PartitionCheck) -> tuple[list[SegmentCopy], list[tuple[int, int]]]:
     """Return the segments of a copy, and the offsets ``[start, end)`` that were put in place."""
     segments = check.view.segments
-    sound = [
-        list(_sound_ranges(_damaged_in(check, segment), check.segment_ends[index]))
-        for index, segment in enumerate(segments)
-    ]
+    bases, sound = [], []
+    for index, segment in enumerate(segments):
+        ranges = list(_sound_ranges(_damaged_in(check, segment), check.segment_ends[index]))
+        base, ranges = _consumed(check.view, index, ranges)
+        bases.append(base)
+        sound.append(ranges)
     gone = lacking(check, (), check.end_offset)
     sources = [*segments, *_leftovers(check, gone)]
     misplaced = {
@@ -107,12 +113,42 @@ def segments_to_copy(check: PartitionCheck) -> tuple[list[SegmentCopy], list[tup
                 (each.first_offset, each.last_offset + 1) for each in placed
             ]
     copies = []
-    for segment, ranges in zip(segments, sound, strict=True):
+    for index, (segment, ranges) in enumerate(zip(segments, sound, strict=True)):
+        is_passed_over = check.view.first_consumed(index) > segment.base_offset
         # An empty one may be what compaction left; the last one says where the log ends.
-        if ranges or not _damaged_in(check, segment) or segment is segments[-1]:
+        is_empty = not _damaged_in(check, segment) or segment is segments[-1]
+        if ranges or (is_empty and not is_passed_over):
             pieces = [Piece(segment, start, end) for start, end in ranges]
-            copies.append(SegmentCopy(segment.base_offset, pieces))
+            copies.append(SegmentCopy(bases[index], pieces))
     return copies, []
+
+
+def _consumed(
+    view: LogView, index: int, sound: list[tuple[int, int]]
+) -> tuple[int, list[tuple[int, int]]]:
+    """Return what a consumer from the log's start gets of a segment, and its name in the copy."""
+    segment, first = view.segments[index], view.first_consumed(index)
+    if first <= segment.base_offset:
+        return segment.base_offset, sound
+    with segment.open_log() as source:
+        for place, (start, end) in enumerate(sound):
+            for batch in walk_headers(source, start, end):
+                if batch.header.last_offset >= first:
+                    base = batch.header.base_offset
+                    name = max(segment.base_offset, first if base is None else base)
+                    return name, [(batch.position, end), *sound[place + 1 :]]
+    return segment.base_offset, []
+
+
+def kept_of_overlaps(view: LogView) -> list[tuple[int, int, str]]:
+    """Return offsets ``[start, end)`` that two segments hold, and the file that a copy is made of."""
+    consumed = [place for place, _ in view.consumed_segments(view.local_log_start_offset)]
+    return [
+        (following, limit, name_of(view.segments[place].file_path()))
+        for place in consumed
+        for following, limit in [(view.next_base_offset(place), view.limit_offset(place))]
+        if following is not None and limit is not None and following < limit
+    ]
 
 
 def _leftovers(check: PartitionCheck, gone: list[tuple[int, int]]) -> list[LogSegmentView]:

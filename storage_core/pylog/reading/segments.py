@@ -10,7 +10,10 @@ replacement counts, as it does for a broker that starts after a crash in between
 whose base offsets lie in the range of the ``.swap`` files are left out. A ``.swap`` at or above a
 ``.cleaned`` file was not renamed with all its like and does not count.
 
-Source: LogLoader, LocalLog.replaceSegments (Kafka 3.9, 4.3).
+Segments overlap where files of a backup lie among those of a live log. A broker asks no batch which
+file it belongs to, so neither does a reader: `LogView.consumed_segments` has the order.
+
+Source: LogLoader, LocalLog.replaceSegments, LocalLog.read (Kafka 3.9, 4.4).
 """
 
 from __future__ import annotations
@@ -18,7 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, SegmentVanishedError, UnreadableFileError
+from pylog.errors import (
+    CorruptRecordError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -39,6 +47,7 @@ from pylog.log_file.batch_walk import (
     ProvedPosition,
     ProvedPositions,
     find_whole_batches,
+    has_valid_checksum,
     walk_headers,
 )
 
@@ -144,6 +153,48 @@ class LogSegmentView:
         """
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)
+
+    def find_overlap_end(self, following: int) -> int | None:
+        """Return the offset after the last batch if it is above ``following``; None otherwise.
+
+        ``following`` is the next segment's base offset. No checksum covers a base offset: a batch
+        is believed to lie above it if its own checksum is right, and it follows the one before
+        without a gap, or another one follows it. A segment that begins above it is misnamed.
+        """
+        try:
+            with self.open_log() as source:
+                end = source.size()
+                start = self._position_at_or_before(source, following, end)
+                if not self._reaches_above(source, start, end, following):
+                    return None
+                start = self.last_indexed_position(source, end)
+                last = find_whole_batches(
+                    source, start.position, end, lowest_offset=start.lowest_offset
+                ).last
+                if last is None or last.header.offset < following:
+                    return None
+                # What is damaged here may be intact in the next segment.
+                is_sound = has_valid_checksum(source, last)
+                return last.header.next_offset if is_sound else last.header.offset
+        except (CorruptRecordError, UnreadableFileError):
+            return None  # its reader meets it
+
+    def _reaches_above(
+        self, source: ByteSource, start: ProvedPosition, end: int, following: int
+    ) -> bool:
+        """Whether a batch that is believed has an offset at or above ``following``."""
+        crossing, lowest = None, start.lowest_offset
+        for batch in walk_headers(source, start.position, end, lowest_offset=lowest):
+            if crossing is not None:
+                return has_valid_checksum(source, crossing)
+            if batch.header.last_offset >= following:
+                if batch.header.base_offset == lowest:
+                    return has_valid_checksum(source, batch)
+                if batch.position == 0:
+                    return False
+                crossing = batch
+            lowest = batch.header.next_offset
+        return False
 
     def open_offset_index(self) -> OffsetIndexEntries:
         """Open the offset index; one without entries if there is none, or none is to be used."""

@@ -197,6 +197,9 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
             left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
             text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
             yield Paragraph("  ", text)
+        for start, end, name in each.kept:
+            text = f"{each.topic_partition}: offsets {start} to {end} are those of {name}"
+            yield Paragraph("  ", f"{text}; another segment holds them, too")
         lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
         more = len(each.missing) - _SHOWN_PLACES
         if lost:
