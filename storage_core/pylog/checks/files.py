@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity, info, named, warning
+from pylog.checks.findings import Effect, Finding, Severity, info, named, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -32,13 +32,14 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     find_segment_file_name,
 )
+from pylog.files.java_numbers import find_offset_of
 from pylog.files.leader_epochs import (
     EpochEntry,
     read_epoch_entries,
     read_leader_epoch_checkpoint,
 )
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
@@ -69,9 +70,7 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
     Without ``node``, it is the one of the log directory alone.
     """
     yield from _missing_logs(view)
-    for name in view.listing.misnamed_logs:
-        message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
-        yield Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    yield from (_misnamed_log(view, name) for name in view.listing.misnamed_logs)
     pending = list(_pending_commit(view))
     yield from pending
     if any(each.code == DAMAGED_MANIFEST for each in pending):
@@ -105,6 +104,33 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
             next_offset=remote.start_offset,
             end_offset=remote.end_offset,
         )
+
+
+def _misnamed_log(view: LogView, name: str) -> Finding:
+    """Return what a broker does with a ``.log`` file of an unusual name; it reads none of them.
+
+    Source: LogLoader.loadSegmentFiles (Kafka 4.4).
+    """
+    message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
+    finding = Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    offset = find_offset_of(name)
+    if offset is None:
+        action = "it does not start: what is before the first dot is not a number of 64 bits"
+        return finding._replace(own_effect=Effect.REFUSES, own_action=action)
+    bases = [each.base_offset for each in view.segments]
+    if offset < 0 or offset in bases:
+        return finding._replace(own_action="it does not read the file")
+    action = f"it makes an empty segment at offset {offset}"
+    end = next((base for base in bases if base > offset), None)
+    if end is None:
+        with suppress(CorruptRecordError):
+            end = view.log_end_offset
+    if not bases or offset < bases[0] or (end is not None and offset >= end):
+        return finding._replace(own_action=action)
+    action += ", which hides the records of the segment before it from there on"
+    return finding._replace(
+        next_offset=offset, end_offset=end, own_effect=Effect.CONSUMERS, own_action=action
+    )
 
 
 def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
@@ -147,7 +173,7 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
         message += "; they were made for an empty log, and have no entry"
     elif not view.segments:
         severity = Severity.ERROR
-        message += "; no .log file is left, so every record is lost"
+        message += "; no .log file is left"
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
 
 
@@ -270,10 +296,17 @@ def _unreadable_checkpoint(
     return Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
 
 
+def lost_leftover(path: str, start: int, end: int) -> Finding:
+    """Return that a broker deletes a file that alone holds offsets ``[start, end)`` of a log."""
+    message = f"no other file holds offsets {start} to {end} (exclusive) of the log"
+    finding = Finding(Severity.ERROR, "lost_at_start", path, message, None, None, start, end)
+    return finding._replace(own_action="it deletes the file")
+
+
 def leftover_findings(view: LogView) -> Iterator[Finding]:
     """Yield one for each file that is not part of the log, or not under its final name."""
     for entry in list_directory(view.directory.path):
         name = find_segment_file_name(entry.name)
-        if name is not None and name.state:
+        if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"
             yield info("leftover_file", entry.path, message)

@@ -309,7 +309,8 @@ FINDING_CODES = {
         effect=Effect.REFUSES,
     ),
     "lost_at_start": FindingCode(
-        "Batches that can be read now are gone once a broker has started on the log.",
+        "Batches that can be read now, or that only a file holds that a broker deletes, are gone "
+        "once a broker has started on the log.",
         "see the message",
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
@@ -383,7 +384,7 @@ FINDING_CODES = {
         "it deletes the index files; if no .log file is left, it starts with an empty log",
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
-        effect=Effect.LOSES,
+        effect=Effect.GONE,
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",

@@ -35,7 +35,7 @@ from pylog.files.file_names import (
 from pylog.files.ledger import ensure_intact
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.locations import join, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.writing.node import STRAY_PARTITION, nodes_of
@@ -132,7 +132,7 @@ def check_log_directory(
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
         is_known = entry.name == REMOTE_LOG_INDEX_CACHE
-        if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
+        if not is_known and find_partition_directory_name(entry.name) is None and is_folder(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
     findings += _not_live(node, known)
@@ -179,7 +179,7 @@ def _empty_partitions(
     empty = [
         (found, entry)
         for found, entry in named_entries
-        if found is not None and not found.state and _is_dir(entry) and not _has_log(entry.path)
+        if found is not None and not found.state and is_folder(entry) and not _has_log(entry.path)
     ]
     if empty and not is_clean:  # a broker may have just made them
         time.sleep(_PAUSE_SECONDS)
@@ -239,13 +239,6 @@ def _not_live(node: Node, known: Iterable[PartitionDirectory]) -> Iterator[Findi
             other = moved.setdefault(each.topic_partition, each.path)
             if other != each.path:
                 yield _duplicate(each, other)
-
-
-def _is_dir(entry: DirectoryEntry) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _absent_partitions(
