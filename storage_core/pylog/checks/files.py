@@ -16,7 +16,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import known_offset_checkpoint
+from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
@@ -191,6 +191,34 @@ _ABOVE = {
 }
 
 
+_WITH_A_WRONG_NUMBER: dict[str, tuple[Severity, Effect | None, str]] = {
+    RECOVERY_POINT_CHECKPOINT: (
+        Severity.WARNING,
+        None,
+        "it takes the file for empty: after an unclean shutdown it scans all segments",
+    ),
+    HIGH_WATERMARK_CHECKPOINT: (
+        Severity.ERROR,
+        Effect.UNSERVED,
+        "it starts, and serves no partition of this log directory",
+    ),
+    CLEANER_OFFSET_CHECKPOINT: (
+        Severity.WARNING,
+        None,
+        "it starts, and compacts no partition of this log directory",
+    ),
+    LOG_START_OFFSET_CHECKPOINT: (
+        Severity.ERROR,
+        Effect.CONSUMERS,
+        "it takes the file for empty: deleted records come back",
+    ),
+}
+"""What a number that cannot be read does in each checkpoint, in all versions: it is no I/O error.
+
+Source: LogManager.loadLogs, ReplicaManager.applyDelta, LogCleanerManager (Kafka 4.4).
+"""
+
+
 def stored_topic_id(view: LogView) -> uuid.UUID | None:
     """Return the id in ``partition.metadata``, None if there is none that can be read."""
     try:
@@ -229,6 +257,11 @@ def read_checkpoints(view: LogView) -> Checkpoints:
         path = join(view.directory.log_directory, name)
         try:
             offset = known_offset_checkpoint(path).get(view.topic_partition)
+        except CheckpointNumberError as error:
+            severity, effect, action = _WITH_A_WRONG_NUMBER[name]
+            finding = Finding(severity, UNREADABLE_CHECKPOINT, path, error.reason)
+            findings.append(finding._replace(own_effect=effect, own_action=action))
+            continue
         except (CorruptCheckpointError, UnreadableFileError) as error:
             findings.append(_unreadable_checkpoint(path, error))
             continue

@@ -546,7 +546,7 @@ FINDING_CODES = {
         "write a copy with --repair-to. Or delete the file in a copy: without recovery points, a "
         "broker scans everything; it finds high watermarks and cleaner offsets again; without log "
         "start offsets, deleted records come back; leader epochs are lost",
-        severities=(Severity.ERROR,),
+        severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
@@ -752,7 +752,8 @@ FINDING_CODES = {
         severities=(Severity.WARNING,),
     ),
     "damaged_meta_properties": FindingCode(
-        "meta.properties cannot be read, so the owner of the log directory is unknown.",
+        "meta.properties cannot be read, so the owner of the log directory is unknown; or its "
+        "cluster id has blanks at an end that those of the other log directories do not have.",
         _REFUSES,
         "write it again, as in the broker's other log directories",
         severities=(Severity.ERROR,),

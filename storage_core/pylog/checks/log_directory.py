@@ -376,7 +376,15 @@ def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple
         if meta is None or meta.cluster_id is None:
             continue
         first = first or (path, meta.cluster_id)
-        if meta.cluster_id != first[1]:
+        if meta.cluster_id != first[1] and meta.cluster_id.strip() == first[1].strip():
+            has_blanks = path if meta.cluster_id != meta.cluster_id.strip() else first[0]
+            message = (
+                f"cluster.id is {meta.cluster_id!r}, and {first[1]!r} in "
+                f"{printable_location(first[0])}: blanks are part of it"
+            )
+            where = join(has_blanks, META_PROPERTIES)
+            yield has_blanks, Finding(Severity.ERROR, "damaged_meta_properties", where, message)
+        elif meta.cluster_id != first[1]:
             message = (
                 f"the directory is of cluster {meta.cluster_id}, and "
                 f"{printable_location(first[0])} of cluster {first[1]}: they have nothing to do "

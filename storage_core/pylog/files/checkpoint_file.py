@@ -88,6 +88,10 @@ def split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+class CheckpointNumberError(CorruptCheckpointError):
+    """A line of a checkpoint has a number that is none, or does not fit: no I/O error to Kafka."""
+
+
 def parse_checkpoint(
     text: str,
     path: str | os.PathLike[str],
@@ -107,11 +111,17 @@ def parse_checkpoint(
     count = _parse_header(lines, 1, "entry count", path)
     entries: list[EntryT] = []
     for number, line in enumerate(lines[2:], start=3):
+        where = f"checkpoint line {number}, {shorten(line)}, is malformed"
         try:
-            entries.append(parse_fields(_split_fields(line, field_count)))
+            fields = _split_fields(line, field_count)
         except ValueError as error:
-            reason = f"checkpoint line {number}, {shorten(line)}, is malformed: {error}"
+            reason = f"{where}: {error}"
             raise CorruptCheckpointError(reason, path) from error
+        try:
+            entries.append(parse_fields(fields))
+        except ValueError as error:
+            reason = f"{where}: {error}"
+            raise CheckpointNumberError(reason, path) from error
     if len(entries) != count:
         reason = f"checkpoint has {len(entries)} entries, its second line says {count}"
         raise CorruptCheckpointError(reason, path)
