@@ -317,7 +317,8 @@ FINDING_CODES = {
         effect=Effect.REFUSES,
     ),
     "lost_at_start": FindingCode(
-        "Batches that can be read now are gone once a broker has started on the log.",
+        "Batches that can be read now, or that only a file holds that a broker deletes, are gone "
+        "once a broker has started on the log.",
         "see the message",
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
@@ -391,7 +392,7 @@ FINDING_CODES = {
         "it deletes the index files; if no .log file is left, it starts with an empty log",
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
-        effect=Effect.LOSES,
+        effect=Effect.GONE,
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
@@ -570,7 +571,7 @@ FINDING_CODES = {
         "write a copy with --repair-to. Or delete the file in a copy: without recovery points, a "
         "broker scans everything; it finds high watermarks and cleaner offsets again; without log "
         "start offsets, deleted records come back; leader epochs are lost",
-        severities=(Severity.ERROR,),
+        severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
@@ -789,7 +790,8 @@ FINDING_CODES = {
         severities=(Severity.WARNING,),
     ),
     "damaged_meta_properties": FindingCode(
-        "meta.properties cannot be read, so the owner of the log directory is unknown.",
+        "meta.properties cannot be read, so the owner of the log directory is unknown; or its "
+        "cluster id has blanks at an end that those of the other log directories do not have.",
         _REFUSES,
         "write it again, as in the broker's other log directories",
         severities=(Severity.ERROR,),

@@ -35,7 +35,7 @@ from pylog.files.file_names import (
 from pylog.files.ledger import ensure_intact
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.locations import join, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.writing.node import STRAY_PARTITION, nodes_of
@@ -133,7 +133,7 @@ def check_log_directory(
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
         is_known = entry.name == REMOTE_LOG_INDEX_CACHE
-        if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
+        if not is_known and find_partition_directory_name(entry.name) is None and is_folder(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
     findings += _not_live(node, known)
@@ -180,7 +180,7 @@ def _empty_partitions(
     empty = [
         (found, entry)
         for found, entry in named_entries
-        if found is not None and not found.state and _is_dir(entry) and not _has_log(entry.path)
+        if found is not None and not found.state and is_folder(entry) and not _has_log(entry.path)
     ]
     if empty and not is_clean:  # a broker may have just made them
         time.sleep(_PAUSE_SECONDS)
@@ -240,13 +240,6 @@ def _not_live(node: Node, known: Iterable[PartitionDirectory]) -> Iterator[Findi
             other = moved.setdefault(each.topic_partition, each.path)
             if other != each.path:
                 yield _duplicate(each, other)
-
-
-def _is_dir(entry: DirectoryEntry) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _absent_partitions(
@@ -384,7 +377,15 @@ def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple
         if meta is None or meta.cluster_id is None:
             continue
         first = first or (path, meta.cluster_id)
-        if meta.cluster_id != first[1]:
+        if meta.cluster_id != first[1] and meta.cluster_id.strip() == first[1].strip():
+            has_blanks = path if meta.cluster_id != meta.cluster_id.strip() else first[0]
+            message = (
+                f"cluster.id is {meta.cluster_id!r}, and {first[1]!r} in "
+                f"{printable_location(first[0])}: blanks are part of it"
+            )
+            where = join(has_blanks, META_PROPERTIES)
+            yield has_blanks, Finding(Severity.ERROR, "damaged_meta_properties", where, message)
+        elif meta.cluster_id != first[1]:
             message = (
                 f"the directory is of cluster {meta.cluster_id}, and "
                 f"{printable_location(first[0])} of cluster {first[1]}: they have nothing to do "

@@ -31,14 +31,16 @@ from pylog.checks.files import (
     had_more,
     leftover_findings,
     log_start_findings,
+    lost_leftover,
     read_checkpoints,
 )
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
+from pylog.checks.rescue import rescue
 from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
@@ -54,8 +56,8 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.headers import consumed_part
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
@@ -283,7 +285,7 @@ class _Check:
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
             findings.insert(0, start.loss())
-        return PartitionCheck(
+        check = PartitionCheck(
             view,
             findings,
             damaged,
@@ -296,6 +298,7 @@ class _Check:
             tuple(each.position for each in self._ends),
             self._checkpoints.offsets,
         )
+        return _with_leftovers(check)
 
     def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:
         segment = walk.segment
@@ -372,11 +375,30 @@ class _Check:
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
         if self._node is not None:
             yield from log_start_findings(self._view, self._checkpoints, self._node)
-        yield from leftover_findings(self._view)
 
     def _damaged_in(self, path: str) -> Sequence[DamagedRange]:
         ranges = [*self._walk.damage.ranges, *self._walk.refused.ranges]
         return [each for each in ranges if each.path == path]
+
+
+def _with_leftovers(check: PartitionCheck) -> PartitionCheck:
+    """Return a check with what is said of files that a broker removes, or takes, at its start."""
+    leftovers = list(leftover_findings(check.view))
+    if not leftovers or is_remote(check.view.directory.path):
+        return check._replace(findings=[*check.findings, *leftovers])
+    held = rescue(check).in_leftovers
+    lost = [lost_leftover(path, *each) for path, ranges in held.items() for each in ranges]
+    others = [each for each in leftovers if each.path not in held]
+    start = min((each.next_offset or 0 for each in lost), default=0)
+    end = max((each.end_offset or 0 for each in lost), default=0)
+    known = [
+        # They are not gone yet.
+        each._replace(own_effect=Effect.LOSES)
+        if each.effect is Effect.GONE and start <= (each.next_offset or 0) < end
+        else each
+        for each in check.findings
+    ]
+    return check._replace(findings=[*lost, *known, *others])
 
 
 # Directories that are not live: a broker loads them like live ones before it looks at their names.

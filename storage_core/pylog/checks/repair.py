@@ -31,7 +31,7 @@ from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
 from pylog.checks.findings import Severity
 from pylog.checks.report import RepairedPartition, RepairSummary
-from pylog.checks.rescue import kept_of_overlaps, lacking, segments_to_copy
+from pylog.checks.rescue import doubt, kept_of_overlaps, lacking, rescue
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
@@ -152,7 +152,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
     _ensure_readable(source.partitions)
     copies = [
-        _PartitionCopy(each, *segments_to_copy(each), _topic_id(each.view, source, nodes))
+        _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
         for each in source.partitions
         if each.view.topic_partition != CLUSTER_METADATA
     ]
@@ -374,4 +374,5 @@ def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> Repaire
         lacking(copy.check, copy.in_place, end_offset),
         None if copy.topic_id is None else format_uuid(copy.topic_id),
         kept_of_overlaps(copy.check.view),
+        doubt(copy.check),
     )

@@ -252,6 +252,8 @@ class RepairedPartition:
         As Kafka prints it; None where it is known nowhere.
     kept
         Offsets ``[start, end)`` that two segments held, and the file whose records were copied.
+    doubt
+        What one side file alone says of the log's end, against the others; None if none does.
     """
 
     topic_partition: TopicPartition
@@ -262,6 +264,7 @@ class RepairedPartition:
     missing: list[tuple[int, int]]
     topic_id: str | None
     kept: list[tuple[int, int, str]]
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

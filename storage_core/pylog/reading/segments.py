@@ -40,7 +40,7 @@ from pylog.files.file_names import (
     is_kafka_0_7_log,
 )
 from pylog.files.index_entries import OffsetIndexEntries
-from pylog.files.storage import list_directory, open_file, settled_since, stat_file
+from pylog.files.storage import is_folder, list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
     PositionedHeader,
@@ -52,6 +52,8 @@ from pylog.log_file.batch_walk import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pylog.files.byte_source import ByteSource
     from pylog.files.file_names import SegmentFileName
     from pylog.files.storage import DirectoryEntry, FileStatus
@@ -217,6 +219,7 @@ class LogSegmentView:
 
 
 _MOST_LOOKS = 100
+_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 
 @dataclass(slots=True)
@@ -230,6 +233,12 @@ class SegmentListing:
     base_offsets_without_log: list[int] = field(default_factory=list)
     misnamed_logs: list[str] = field(default_factory=list)
     other_names: list[str] = field(default_factory=list)
+
+    def add_other(self, entry: DirectoryEntry) -> None:
+        """Add what is not named like a file of a segment."""
+        self.other_names.append(entry.name)
+        if entry.name.endswith(LOG_FILE_SUFFIX) and not is_folder(entry):
+            self.misnamed_logs.append(entry.name)
 
 
 class _Names:
@@ -248,6 +257,12 @@ class _Names:
             except UnreadableFileError as error:
                 self._logs[name.base_offset] = error
         self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
+
+    def add_folders(self, folders: Iterable[SegmentFileName]) -> None:
+        """Add folders in the places of indexes; a broker ignores all others."""
+        for name in folders:
+            if not name.state and name.base_offset in self._logs and name.suffix in _INDEXES:
+                self._suffixes[name.base_offset].add(name.suffix)
 
     def segments(self) -> list[LogSegmentView]:
         return [self._segment(base, status) for base, status in sorted(self._logs.items())]
@@ -284,15 +299,15 @@ def _list_once(directory: str) -> SegmentListing:
     listing = SegmentListing()
     live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
     cleaned: list[int] = []
-    is_kafka_0_7 = False
+    folders: list[SegmentFileName] = []
     for entry in list_directory(directory):
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
         if name is None:
-            listing.other_names.append(entry.name)
-            is_kafka_0_7 = is_kafka_0_7 or is_kafka_0_7_log(entry.name)
-            if entry.name.endswith(LOG_FILE_SUFFIX):
-                listing.misnamed_logs.append(entry.name)
+            listing.add_other(entry)
+            continue
+        if is_folder(entry):
+            folders.append(name)
             continue
         if name.state:
             listing.leftover_file_count += 1
@@ -304,13 +319,14 @@ def _list_once(directory: str) -> SegmentListing:
             listing.producer_snapshot_offsets.append(name.base_offset)
         elif not name.state:
             live.add(name, entry)
+    live.add_folders(folders)
     replacing = [
         segment for segment in swap.segments() if not cleaned or segment.base_offset < min(cleaned)
     ]
     replaced = _Replaced(replacing)
     kept = [each for each in live.segments() if each.base_offset not in replaced]
     listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
-    if is_kafka_0_7 and not listing.segments:
+    if not listing.segments and any(map(is_kafka_0_7_log, listing.other_names)):
         reason = (
             "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
             "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7"
