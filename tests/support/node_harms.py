@@ -376,6 +376,9 @@ NODE_HARMS: list[NodeHarm] = [
     ("a ._ file in the metadata", _foreign_in_metadata("._00000000000000000000.log")),
     ("a copied log in the metadata", _foreign_in_metadata("00000000000000000000 (1).log")),
     ("a .DS_Store in the metadata", _foreign_in_metadata(".DS_Store")),
-    ("a part of a snapshot", _foreign_in_metadata("00000000000000099999-0000000009.checkpoint.part")),
+    (
+        "a part of a snapshot",
+        _foreign_in_metadata("00000000000000099999-0000000009.checkpoint.part"),
+    ),
 ]
 """Of one node with two disks."""

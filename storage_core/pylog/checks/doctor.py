@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,7 @@ from pylog.checks.files import UNREADABLE_CHECKPOINT
 from pylog.checks.findings import Severity
 from pylog.checks.log_directory import (
     check_log_directories,
+    check_log_directory,
     findings_between,
     held_partitions,
     log_directories_of,
@@ -17,20 +19,20 @@ from pylog.checks.log_directory import (
 from pylog.checks.partition import check_partition, not_live_directories
 from pylog.checks.replicas import replica_findings
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
-from pylog.errors import LogStorageError
+from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.file_names import find_partition_directory_name
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import name_of, parent_of, printable_location
+from pylog.locations import name_of, parent_of, parse_location, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory, ensure_known_topics
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import SharedProgress, thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
 from pylog.writing.node import nodes_of
+from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.checks.findings import Finding
@@ -67,7 +69,8 @@ def doctor(
     Parameters
     ----------
     *paths
-        Log directories or topic-partition directories.
+        Log directories or topic-partition directories. Those of a node are taken for its
+        ``log.dirs``, in this order.
     topics
         Only these; None for all, internal ones included.
     partitions
@@ -177,7 +180,8 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         place = each.view.directory
         errors = [one for one in of_nodes.get(place.path, ()) if one.severity is Severity.ERROR]
         between.setdefault(place.log_directory, []).extend([*errors, *findings])
-    for path, finding in findings_between(checks, views, nodes):
+    all_not_live = [each.view for each in opened.not_live]
+    for path, finding in findings_between(checks, views, all_not_live, nodes):
         between.setdefault(path, []).append(finding)
     shared: dict[str, list[Finding]] = {}
     reports = [_report(check, {each.path for each in checks}, shared) for check in checked]
@@ -210,23 +214,37 @@ def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) 
     views: dict[str | tuple[int, int], LogView] = {}
     others: dict[str | tuple[int, int], PartitionDirectory] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-    directories = [directory for path in paths for directory in _log_directories(path)]
+    directories: list[LogDirectory] = []
+    log_directories: list[str] = []
+    without_partitions: list[str] = []
+    paths = list(paths)
+    for path in paths:
+        try:
+            directories += _log_directories(path)
+        except LogDirectoryError:
+            new = parse_location(os.fspath(path))
+            if not is_new_disk(new, is_alone=len(paths) == 1):
+                raise
+            without_partitions.append(new)
+            log_directories.append(new)
+        else:
+            log_directories += log_directories_of(directories[-1])
     for directory in directories:
         for view in directory:
             views.setdefault(directory_identity(view.directory.path), view)
         for each in directory.others:
             others.setdefault(directory_identity(each.path), each)
     nodes = nodes_of(
-        [
-            *(each for directory in directories for each in log_directories_of(directory)),
-            *(view.directory.log_directory for view in views.values()),
-        ],
+        [*log_directories, *(view.directory.log_directory for view in views.values())],
         kafka_version,
     )
-    held = held_partitions(views.values(), nodes)
+    held = held_partitions((view.directory for view in views.values()), nodes)
+    loaded = held | held_partitions(others.values(), nodes)
     for directory in directories:
-        for check in check_log_directories(directory, nodes, held):
+        for check in check_log_directories(directory, nodes, loaded):
             checks.setdefault(directory_identity(check.path), check)
+    for new in without_partitions:
+        checks.setdefault(directory_identity(new), check_log_directory(new, nodes[new], [], loaded))
     not_live = not_live_directories(
         (each for identity, each in others.items() if identity not in views), nodes, held
     )

@@ -400,13 +400,18 @@ def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
     nodes = nodes_of(
         [*log_directories_of(directory), *(v.directory.log_directory for v in directory)]
     )
-    held = held_partitions(directory, nodes)
-    checks = check_log_directories(directory, nodes, held)
+    held = held_partitions((view.directory for view in directory), nodes)
+    loaded = held | held_partitions(directory.others, nodes)
+    checks = check_log_directories(directory, nodes, loaded)
     between: dict[str, list[Finding]] = {}
     if checks:
-        for each in not_live_directories(directory.others, nodes, held):
+        not_live = not_live_directories(directory.others, nodes, held)
+        for each in not_live:
             between.setdefault(each.view.directory.log_directory, []).extend(each.findings())
-        for path, finding in findings_between(checks, directory, nodes):
+        views = list(directory)
+        for path, finding in findings_between(
+            checks, views, [each.view for each in not_live], nodes
+        ):
             between.setdefault(path, []).append(finding)
     rows: list[tuple[object, ...]] = [
         (None, None, *finding.row())
