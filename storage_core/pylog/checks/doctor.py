@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,7 +53,8 @@ def doctor(
     Parameters
     ----------
     *paths
-        Log directories or topic-partition directories.
+        Log directories or topic-partition directories. Those of a node are taken for its
+        ``log.dirs``, in this order.
     topics
         Only these; None for all, internal ones included.
     partitions

@@ -5,6 +5,7 @@ Each path is looked at by itself, so that replicas of several brokers may be giv
 
 from __future__ import annotations
 
+import os
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from pylog.checks.files import UNREADABLE_CHECKPOINT
 from pylog.checks.findings import Severity
 from pylog.checks.log_directory import (
     check_log_directories,
+    check_log_directory,
     findings_between,
     held_partitions,
     log_directories_of,
@@ -19,17 +21,17 @@ from pylog.checks.log_directory import (
 )
 from pylog.checks.partition import PartitionCheck, check_partition, not_live_directories
 from pylog.checks.replicas import replica_findings
-from pylog.errors import LogStorageError
+from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import parent_of
+from pylog.locations import parent_of, parse_location
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.writing.node import nodes_of
+from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable
 
     from pylog.checks.findings import Finding
@@ -68,23 +70,38 @@ class Examination:
         views: dict[str | tuple[int, int], LogView] = {}
         others: dict[str | tuple[int, int], PartitionDirectory] = {}
         checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-        directories = [directory for path in paths for directory in _log_directories(path)]
+        directories: list[LogDirectory] = []
+        log_directories: list[str] = []
+        without_partitions: list[str] = []
+        paths = list(paths)
+        for path in paths:
+            try:
+                directories += _log_directories(path)
+            except LogDirectoryError:
+                new = parse_location(os.fspath(path))
+                if not is_new_disk(new, is_alone=len(paths) == 1):
+                    raise
+                without_partitions.append(new)
+                log_directories.append(new)
+            else:
+                log_directories += log_directories_of(directories[-1])
         for directory in directories:
             for view in directory:
                 views.setdefault(directory_identity(view.directory.path), view)
             for each in directory.others:
                 others.setdefault(directory_identity(each.path), each)
         self._nodes = nodes_of(
-            [
-                *(each for directory in directories for each in log_directories_of(directory)),
-                *(view.directory.log_directory for view in views.values()),
-            ],
+            [*log_directories, *(view.directory.log_directory for view in views.values())],
             kafka_version,
         )
-        held = held_partitions(views.values(), self._nodes)
+        held = held_partitions((view.directory for view in views.values()), self._nodes)
+        loaded = held | held_partitions(others.values(), self._nodes)
         for directory in directories:
-            for check in check_log_directories(directory, self._nodes, held):
+            for check in check_log_directories(directory, self._nodes, loaded):
                 checks.setdefault(directory_identity(check.path), check)
+        for new in without_partitions:
+            check = check_log_directory(new, self._nodes[new], [], loaded)
+            checks.setdefault(directory_identity(new), check)
         self.views = sorted(
             views.values(), key=lambda view: (view.directory.log_directory, view.topic_partition)
         )
@@ -130,7 +147,10 @@ class Examination:
                 replicas = filter(None, map(_end_of, self._replicated()))
                 for check, finding in replica_findings(replicas, self._metas):
                     self._around.setdefault(check.view.directory.path, []).append(finding)
-                for path, finding in findings_between(self.checks, self.views, self._nodes):
+                not_live = [each.view for each in self.not_live]
+                for path, finding in findings_between(
+                    self.checks, self.views, not_live, self._nodes
+                ):
                     self._around.setdefault(path, []).append(finding)
             return self._around
 

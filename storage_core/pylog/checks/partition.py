@@ -404,27 +404,30 @@ def _with_leftovers(check: PartitionCheck) -> PartitionCheck:
 # Directories that are not live: a broker loads them like live ones before it looks at their names.
 #
 # It reads checkpoints for them, too, whose lines are those of the live partition. Of a ``-delete``
-# directory it loads the segments alone, and does not look for the end of the log. A ``-future``
-# directory without a live one becomes the partition.
+# directory it loads the segments alone, and does not look for the end of the log. What becomes of
+# ``-future`` directories stands in `pylog.checks.future_logs`.
 #
-# Source: LogManager.loadLog, LogManager.recoverAbandonedFutureLogs (Kafka 4.3).
+# Source: LogManager.loadLog (Kafka 4.3).
 
 
 @dataclass(frozen=True, slots=True)
 class NotLiveDirectory:
     """A directory that is not live.
 
-    ``has_live`` tells that its node has a live directory of the partition.
+    ``has_live`` tells that its node has a live directory of the partition, ``becomes_live`` that it
+    takes the place of that.
     """
 
     view: LogView
     has_live: bool
+    becomes_live: bool = False
 
     @property
     def is_only_loaded(self) -> bool:
         """Whether nobody needs what is in it: it is being deleted, or a copy of the live one."""
         state = self.view.directory.state
-        return state == DELETE_DIR_SUFFIX or (state == FUTURE_DIR_SUFFIX and self.has_live)
+        is_copy = state == FUTURE_DIR_SUFFIX and self.has_live and not self.becomes_live
+        return state == DELETE_DIR_SUFFIX or is_copy
 
     @property
     def size_bytes(self) -> int:
@@ -474,7 +477,12 @@ def not_live_directories(
     directories: Iterable[PartitionDirectory], nodes: Mapping[str, Node], held: Container[Held]
 ) -> list[NotLiveDirectory]:
     """Return what is looked at of directories that are not live."""
-    return [
-        NotLiveDirectory(LogView(each), (nodes[each.log_directory], each.topic_partition) in held)
-        for each in directories
-    ]
+    found = []
+    for each in directories:
+        view, node = LogView(each), nodes[each.log_directory]
+        becomes_live = each.state == FUTURE_DIR_SUFFIX and node.is_placed_in(
+            each.log_directory, each.topic_partition
+        )
+        has_live = (node, each.topic_partition) in held
+        found.append(NotLiveDirectory(view, has_live, becomes_live))
+    return found
