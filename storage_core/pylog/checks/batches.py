@@ -18,7 +18,7 @@ from pylog.errors import (
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
 from pylog.kernels.decode_records import NO_RECORD
-from pylog.locations import join
+from pylog.locations import join, name_of
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pylog.checks.broker_start import BrokerStart
     from pylog.columnar.decode import DecodedGroup
     from pylog.files.leader_epochs import EpochEntry
+    from pylog.model import OffsetPosition
     from pylog.reading.damage import DamagedRange, DamageReport
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
@@ -87,11 +88,8 @@ class LogWalk:
 
     def __iter__(self) -> Iterator[SegmentWalk]:
         """Yield the segments in offset order; each is to be walked before the next is asked for."""
-        lowest_offset = 0
         for index in range(len(self.view.segments)):
-            segment = SegmentWalk(self, index, lowest_offset)
-            yield segment
-            lowest_offset = segment.next_offset
+            yield SegmentWalk(self, index)
         self.records.end_segment()
 
     def note_bytes(self, size_bytes: int) -> None:
@@ -103,21 +101,20 @@ class LogWalk:
 class SegmentWalk:
     """Iterates the windows of one segment; see `LogWalk`."""
 
-    def __init__(self, walk: LogWalk, index: int, lowest_offset: int) -> None:
+    def __init__(self, walk: LogWalk, index: int) -> None:
         self._walk = walk
-        self._lowest_offset = lowest_offset
         self.index = index
         # Which one, and its bytes
         self.segment: LogSegmentView = walk.view.segments[index]
         self.slice = slice_of(walk.view, index)
         # Byte and offset after the last sound batch, once all windows have been seen
         self.end_position = 0
-        self.next_offset = max(lowest_offset, self.segment.base_offset)
+        self.next_offset = self.segment.base_offset
         # Which batches of the window that was given last cannot be decoded
         self.is_refused: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
     def __iter__(self) -> Iterator[Window]:
-        opened = open_slice(self.slice, self._walk.damage, self._lowest_offset)
+        opened = open_slice(self.slice, self._walk.damage)
         if opened is None:
             return
         with opened as source:
@@ -125,7 +122,6 @@ class SegmentWalk:
                 source,
                 self.slice,
                 self._walk.options,
-                lowest_offset=self._lowest_offset,
                 damage=self._walk.damage,
                 memory=self._walk.memory,
             )
@@ -195,6 +191,40 @@ def _misnamed_offset(view: LogView, index: int) -> int | None:
     if segment.base_offset <= offset and (limit is None or offset < limit):
         return None
     return offset
+
+
+def overlap_findings(view: LogView, ends: Sequence[OffsetPosition]) -> Iterator[Finding]:
+    """Yield a warning for each two segments that hold the same offsets.
+
+    ``ends`` are the offsets after the last intact batch of each segment, and where they are.
+    """
+    for index, segment in enumerate(view.segments):
+        name = name_of(segment.file_path())
+        for later, end in zip(view.segments[index + 1 :], ends[index + 1 :], strict=True):
+            start, stop = later.base_offset, min(ends[index].offset, end.offset)
+            if start >= ends[index].offset:
+                break
+            if start >= stop:
+                continue
+            message = (
+                f"offsets {start} to {stop - 1} are in {name_of(later.file_path())}, too: a "
+                f"consumer that reads on from {name} gets the records there, and one that starts "
+                "at one of these offsets those of the file with the highest number"
+            )
+            if later is view.segments[-1] and end.offset < ends[index].offset:
+                message += (
+                    f"; the log ends at offset {end.offset}, and {name} has more up to "
+                    f"{ends[index].offset - 1}, after which a consumer is out of range"
+                )
+            path = segment.file_path()
+            yield Finding(
+                Severity.WARNING,
+                "overlapping_segments",
+                path,
+                message,
+                next_offset=start,
+                end_offset=stop,
+            )
 
 
 def size_findings(walk: SegmentWalk) -> Iterator[Finding]:

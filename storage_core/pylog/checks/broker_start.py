@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
+from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
     CorruptCheckpointError,
-    CorruptRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
@@ -36,29 +36,19 @@ from pylog.files.file_names import (
 )
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
-from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
-from pylog.log_file.batch_walk import walk_headers
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from pylog.checks.swaps import BrokenSwap
     from pylog.model import OffsetPosition, TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-
-
-class BrokenSwap(NamedTuple):
-    """A ``.log.swap`` file that is empty, cut, or damaged, and replaces segments."""
-
-    path: str
-    # Of what it replaces, what comes after its last intact batch; None if nothing does.
-    next_offset: int | None
-    end_offset: int | None
 
 
 class BrokerStart(NamedTuple):
@@ -111,12 +101,17 @@ class BrokerStart(NamedTuple):
         offset: int | None = self.log_end_offset
         end: int | None = None
         if self.broken_swap is not None:
-            path, offset, end = self.broken_swap
+            path, _, offset, end, _ = self.broken_swap
         elif self.cut_path is not None:
             path, position = self.cut_path, self.cut_position
             offset = self.cut_offset if self._ends_earlier else None
         message = self.describe()
         return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+
+    @property
+    def foreign_swaps(self) -> tuple[str, ...]:
+        """Paths of ``.swap`` files that it takes, and that have other records than the log."""
+        return () if self.broken_swap is None else self.broken_swap.foreign
 
     @property
     def _ends_earlier(self) -> bool:
@@ -138,7 +133,7 @@ class BrokerStart(NamedTuple):
         if self.broken_swap is not None:
             return (
                 f"a broker puts {name_of(self.broken_swap.path)} in the place of what it was made "
-                "from, and the file is empty, cut, or damaged"
+                f"from, and the file {self.broken_swap.reason}"
             )
         if self.overlooked_path is not None:
             return (
@@ -190,8 +185,7 @@ def broker_start(
             return start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
         replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
-        if replaced:
-            start = start._replace(broken_swap=_broken_swap(segments, sorted(replaced), damaged))
+        start = start._replace(broken_swap=broken_swap(segments, sorted(replaced), damaged))
         logs = {name: size for name, size in logs.items() if name not in replaced}
         return _with_losses(start, view.directory.path, logs, segments)
     except (FileNotFoundError, SegmentVanishedError):
@@ -301,33 +295,6 @@ def _with_losses(
         deleted_segments=sum(name not in after for name in changed),
         cuts_intact=any(kept[name] < intact_ends.get(name, 0) for name in changed),
     )
-
-
-def _broken_swap(
-    segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
-    replaced: Sequence[str],
-    damaged: Container[str],
-) -> BrokenSwap | None:
-    """Return the first ``.swap`` file that is no whole segment, as Kafka makes it.
-
-    It is forced to disk before it gets its name.
-    """
-    for segment, end in segments:
-        path = segment.file_path()
-        is_whole = 0 < end.position == segment.size_bytes and path not in damaged
-        if segment.state and not is_whole:
-            last = _end_offset(join(segment.directory, replaced[-1]))
-            return BrokenSwap(path, *((end.offset, last) if end.offset < last else (None, None)))
-    return None
-
-
-def _end_offset(path: str) -> int:
-    """Return the offset after the last batch of a file that can be found."""
-    end_offset = 0
-    with open_file(path) as source, suppress(CorruptRecordError):
-        for batch in walk_headers(source, 0, source.size()):
-            end_offset = batch.header.next_offset
-    return end_offset
 
 
 def _refusal(directory: str, error: LogStorageError) -> Finding:

@@ -16,7 +16,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import known_offset_checkpoint
+from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
@@ -33,13 +33,14 @@ from pylog.files.file_names import (
     find_partition_directory_name,
     find_segment_file_name,
 )
+from pylog.files.java_numbers import find_offset_of
 from pylog.files.leader_epochs import (
     EpochEntry,
     read_epoch_entries,
     read_leader_epoch_checkpoint,
 )
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join, parent_of
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
@@ -71,9 +72,7 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
     Without ``node``, it is the one of the log directory alone.
     """
     yield from _missing_logs(view)
-    for name in view.listing.misnamed_logs:
-        message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
-        yield Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    yield from (_misnamed_log(view, name) for name in view.listing.misnamed_logs)
     pending = list(_pending_commit(view))
     yield from pending
     if any(each.code == DAMAGED_MANIFEST for each in pending):
@@ -107,6 +106,33 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
             next_offset=remote.start_offset,
             end_offset=remote.end_offset,
         )
+
+
+def _misnamed_log(view: LogView, name: str) -> Finding:
+    """Return what a broker does with a ``.log`` file of an unusual name; it reads none of them.
+
+    Source: LogLoader.loadSegmentFiles (Kafka 4.4).
+    """
+    message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
+    finding = Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    offset = find_offset_of(name)
+    if offset is None:
+        action = "it does not start: what is before the first dot is not a number of 64 bits"
+        return finding._replace(own_effect=Effect.REFUSES, own_action=action)
+    bases = [each.base_offset for each in view.segments]
+    if offset < 0 or offset in bases:
+        return finding._replace(own_action="it does not read the file")
+    action = f"it makes an empty segment at offset {offset}"
+    end = next((base for base in bases if base > offset), None)
+    if end is None:
+        with suppress(CorruptRecordError):
+            end = view.log_end_offset
+    if not bases or offset < bases[0] or (end is not None and offset >= end):
+        return finding._replace(own_action=action)
+    action += ", which hides the records of the segment before it from there on"
+    return finding._replace(
+        next_offset=offset, end_offset=end, own_effect=Effect.CONSUMERS, own_action=action
+    )
 
 
 def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
@@ -149,7 +175,7 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
         message += "; they were made for an empty log, and have no entry"
     elif not view.segments:
         severity = Severity.ERROR
-        message += "; no .log file is left, so every record is lost"
+        message += "; no .log file is left"
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
 
 
@@ -165,6 +191,34 @@ _ABOVE = {
     CLEANER_OFFSET_CHECKPOINT: ("cleaner_offset_above_log_end", "cleaner offset"),
     LOG_START_OFFSET_CHECKPOINT: ("log_start_offset_above_log_end", "log start offset"),
 }
+
+
+_WITH_A_WRONG_NUMBER: dict[str, tuple[Severity, Effect | None, str]] = {
+    RECOVERY_POINT_CHECKPOINT: (
+        Severity.WARNING,
+        None,
+        "it takes the file for empty: after an unclean shutdown it scans all segments",
+    ),
+    HIGH_WATERMARK_CHECKPOINT: (
+        Severity.ERROR,
+        Effect.UNSERVED,
+        "it starts, and serves no partition of this log directory",
+    ),
+    CLEANER_OFFSET_CHECKPOINT: (
+        Severity.WARNING,
+        None,
+        "it starts, and compacts no partition of this log directory",
+    ),
+    LOG_START_OFFSET_CHECKPOINT: (
+        Severity.ERROR,
+        Effect.CONSUMERS,
+        "it takes the file for empty: deleted records come back",
+    ),
+}
+"""What a number that cannot be read does in each checkpoint, in all versions: it is no I/O error.
+
+Source: LogManager.loadLogs, ReplicaManager.applyDelta, LogCleanerManager (Kafka 4.4).
+"""
 
 
 def stored_topic_id(view: LogView) -> uuid.UUID | None:
@@ -209,6 +263,11 @@ def read_checkpoints(view: LogView) -> Checkpoints:
         path = join(view.directory.log_directory, name)
         try:
             offset = known_offset_checkpoint(path).get(view.topic_partition)
+        except CheckpointNumberError as error:
+            severity, effect, action = _WITH_A_WRONG_NUMBER[name]
+            finding = Finding(severity, UNREADABLE_CHECKPOINT, path, error.reason)
+            findings.append(finding._replace(own_effect=effect, own_action=action))
+            continue
         except (CorruptCheckpointError, UnreadableFileError) as error:
             findings.append(_unreadable_checkpoint(path, error))
             continue
@@ -320,16 +379,33 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
         return [], [_unreadable_checkpoint(path, error)]
 
 
+def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
+    """Yield an error for each checkpoint of a log directory that cannot be read."""
+    for name in _ABOVE:
+        path = join(log_directory, name)
+        try:
+            known_offset_checkpoint(path)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
+            yield _unreadable_checkpoint(path, error)
+
+
 def _unreadable_checkpoint(
     path: str, error: CorruptCheckpointError | UnreadableFileError
 ) -> Finding:
     return Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
 
 
+def lost_leftover(path: str, start: int, end: int) -> Finding:
+    """Return that a broker deletes a file that alone holds offsets ``[start, end)`` of a log."""
+    message = f"no other file holds offsets {start} to {end} (exclusive) of the log"
+    finding = Finding(Severity.ERROR, "lost_at_start", path, message, None, None, start, end)
+    return finding._replace(own_action="it deletes the file")
+
+
 def leftover_findings(view: LogView) -> Iterator[Finding]:
     """Yield one for each file that is not part of the log, or not under its final name."""
     for entry in list_directory(view.directory.path):
         name = find_segment_file_name(entry.name)
-        if name is not None and name.state:
+        if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"
             yield info("leftover_file", entry.path, message)

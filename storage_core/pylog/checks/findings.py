@@ -286,6 +286,14 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "overlapping_segments": FindingCode(
+        "Two segments hold the same offsets, as where files of a backup were put over a live "
+        "directory.",
+        "it serves them: a consumer gets each offset once, from the file where its read arrives",
+        "compare both files (pylog cat FILE.log); a copy with --repair-to keeps what a consumer "
+        "from the start gets",
+        severities=(Severity.WARNING,),
+    ),
     "offset_overflow": FindingCode(
         "A segment has offsets more than 2^31-1 above its base offset, as brokers before 2.0 could "
         "write.",
@@ -309,7 +317,8 @@ FINDING_CODES = {
         effect=Effect.REFUSES,
     ),
     "lost_at_start": FindingCode(
-        "Batches that can be read now are gone once a broker has started on the log.",
+        "Batches that can be read now, or that only a file holds that a broker deletes, are gone "
+        "once a broker has started on the log.",
         "see the message",
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
@@ -383,7 +392,7 @@ FINDING_CODES = {
         "it deletes the index files; if no .log file is left, it starts with an empty log",
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
-        effect=Effect.LOSES,
+        effect=Effect.GONE,
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
@@ -562,7 +571,7 @@ FINDING_CODES = {
         "write a copy with --repair-to. Or delete the file in a copy: without recovery points, a "
         "broker scans everything; it finds high watermarks and cleaner offsets again; without log "
         "start offsets, deleted records come back; leader epochs are lost",
-        severities=(Severity.ERROR,),
+        severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
@@ -638,15 +647,15 @@ FINDING_CODES = {
         effect=Effect.GONE,
     ),
     "absent_partition": FindingCode(
-        "Checkpoints name partitions that have no directory here. It is an error if a partition "
-        "with records belongs here: the cluster's metadata assign it to this node or, where they "
-        "are not known, the log directory was shut down cleanly. Otherwise the partition has been "
-        "moved or deleted.",
+        "Checkpoints or the cluster's metadata name partitions that have no directory here. It is "
+        "an error if a partition with records belongs here: the metadata assign it to this node "
+        "or, where they are not known, the log directory was shut down cleanly; a warning if other "
+        "nodes are known to have it. Otherwise the partition has been moved or deleted.",
         "it drops these lines at its next checkpoint. It creates an empty log for a partition that "
         "it is assigned, and gets the records from another replica, if there is one",
         "before a broker starts, look for the directory on other disks and in backups, also under "
         "a name that ends in -stray or -delete",
-        severities=(Severity.ERROR, Severity.INFO),
+        severities=(Severity.ERROR, Severity.WARNING, Severity.INFO),
         effect=Effect.GONE,
     ),
     # Log directories.
@@ -682,8 +691,57 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "unserved_partition": FindingCode(
+        "The cluster's metadata assign the partition to the id of a log directory that none of the "
+        "node's has: directory.id in meta.properties is missing or has changed, or the partition "
+        "comes from a disk that is gone.",
+        "it starts, and tells the controller where the partition is; it leads the partition after "
+        "its next start only",
+        "write the message's id into meta.properties of this log directory as directory.id, if it "
+        "was its own; or start the broker, stop it, and start it again",
+        severities=(Severity.ERROR,),
+        effect=Effect.UNSERVED,
+    ),
+    "future_replaces_live": FindingCode(
+        "A -future directory to whose log directory the cluster's metadata assign the partition "
+        "has less than the live directory.",
+        "it makes the -future directory the partition, and deletes the live one after a minute",
+        "move the -future directory away before a broker starts, or rename it to -stray",
+        severities=(Severity.ERROR,),
+        effect=Effect.LOSES,
+    ),
+    "future_is_cut": FindingCode(
+        "A -future directory has records that no live directory has, and the cluster's metadata do "
+        "not assign the partition to its log directory.",
+        "it continues the move: it cuts the -future directory to where the live one ends, to "
+        "nothing if it has to make an empty one, and puts it in the place of that",
+        "do what the message says, or write a copy with --repair-to, which takes the longer one",
+        severities=(Severity.ERROR,),
+        effect=Effect.LOSES,
+    ),
+    "waits_for_controllers": FindingCode(
+        "The node needs controllers that were not given.",
+        "it waits for most of the controllers that vote, and ends if they do not come",
+        "give the log directories of the other controllers, too, to have them judged together",
+        severities=(Severity.INFO,),
+    ),
+    "log_directory_not_given": FindingCode(
+        "The cluster's metadata assign partitions of the node to log directories that were not "
+        "given.",
+        "it starts with all directories in log.dirs",
+        "give all log directories of the node",
+        severities=(Severity.INFO,),
+    ),
+    "misplaced_metadata_log": FindingCode(
+        "The log of the cluster's metadata is not in the first log directory of the node.",
+        _REFUSES,
+        "give the log directories in the order of log.dirs; or name the directory with the log in "
+        "metadata.log.dir of the node's configuration",
+        severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
+    ),
     "missing_metadata_log": FindingCode(
-        "The directory of the cluster's metadata has neither a log nor a snapshot.",
+        "The directory of the cluster's metadata has neither a log nor a snapshot, or is missing.",
         "a node that is the only controller starts without topics, and renames all partitions to "
         "-stray; other nodes get the metadata from the controllers",
         "copy __cluster_metadata-0 from another controller, or from a backup",
@@ -733,7 +791,8 @@ FINDING_CODES = {
     ),
     "future_directory": FindingCode(
         "The copy of a partition that was being moved to this disk (-future).",
-        "it continues the move; if the partition has no other directory, this one becomes it",
+        "it continues the move; if the cluster's metadata assign the partition to this log "
+        "directory, this one becomes it",
         _NO_NEED,
         severities=(Severity.INFO,),
     ),
@@ -781,14 +840,16 @@ FINDING_CODES = {
         severities=(Severity.WARNING,),
     ),
     "damaged_meta_properties": FindingCode(
-        "meta.properties cannot be read, so the owner of the log directory is unknown.",
+        "meta.properties cannot be read, so the owner of the log directory is unknown; or it says "
+        "what no node accepts, such as a cluster id with blanks at an end that those of the other "
+        "log directories do not have.",
         _REFUSES,
         "write it again, as in the broker's other log directories",
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
     "meta_properties_disagree": FindingCode(
-        "Log directories with the same directory id: one is a copy of the other.",
+        "Log directories with the same directory id: one is a copy of the other, or a link to it.",
         _REFUSES,
         "give the broker only one of them",
         severities=(Severity.ERROR,),

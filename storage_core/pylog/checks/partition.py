@@ -18,6 +18,7 @@ from pylog.checks.batches import (
     damage_findings,
     empty_batch_findings,
     is_filled_empty,
+    overlap_findings,
     rest_findings,
     size_findings,
     tail_findings,
@@ -30,14 +31,16 @@ from pylog.checks.files import (
     had_more,
     leftover_findings,
     log_start_findings,
+    lost_leftover,
     read_checkpoints,
 )
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
+from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
@@ -54,6 +57,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
+from pylog.reading.headers import consumed_part
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -250,7 +254,7 @@ class _Check:
         for segment_walk in self._walk:
             about_segments += self._about_segment(segment_walk)
             self._ends.append(OffsetPosition(segment_walk.next_offset, segment_walk.end_position))
-            end_offset = max(end_offset, segment_walk.next_offset)
+            end_offset = segment_walk.next_offset
         damaged = sorted(
             [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
         )
@@ -267,6 +271,7 @@ class _Check:
             *about_damage,
             *about_directory,
             *tail_findings(view, start),
+            *overlap_findings(view, self._ends),
             *self._account.findings(damaged),
             *about_segments,
             *self._about_log(None if self._is_last_unreadable() else last, start),
@@ -281,7 +286,7 @@ class _Check:
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
             findings.insert(0, start.loss())
-        return PartitionCheck(
+        check = PartitionCheck(
             view,
             findings,
             damaged,
@@ -294,6 +299,7 @@ class _Check:
             tuple(each.position for each in self._ends),
             self._checkpoints.offsets,
         )
+        return _with_leftovers(check)
 
     def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:
         segment = walk.segment
@@ -327,6 +333,11 @@ class _Check:
         yield from empty_batch_findings(window)
         indexes.add(window, self._walk.timestamps.latest_in(window))
         self._time_indexes.add(window)
+        is_consumed = window.headers.last_offsets >= self._view.first_consumed(walk.index)
+        if not is_consumed.any():
+            return  # another segment has these offsets, too
+        window = consumed_part(self._view, walk.index, window)
+        walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
         self._account.add(walk, window, self._legacy.add(window), is_lost)
@@ -365,37 +376,59 @@ class _Check:
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
         if self._node is not None:
             yield from log_start_findings(self._view, self._checkpoints, self._node)
-        yield from leftover_findings(self._view)
 
     def _damaged_in(self, path: str) -> Sequence[DamagedRange]:
         ranges = [*self._walk.damage.ranges, *self._walk.refused.ranges]
         return [each for each in ranges if each.path == path]
 
 
+def _with_leftovers(check: PartitionCheck) -> PartitionCheck:
+    """Return a check with what is said of files that a broker removes, or takes, at its start."""
+    leftovers = list(leftover_findings(check.view))
+    if not leftovers or is_remote(check.view.directory.path):
+        return check._replace(findings=[*check.findings, *leftovers])
+    held = rescue(check).in_leftovers
+    lost = [lost_leftover(path, *each) for path, ranges in held.items() for each in ranges]
+    others = [each for each in leftovers if each.path not in held]
+    start = min((each.next_offset or 0 for each in lost), default=0)
+    end = max((each.end_offset or 0 for each in lost), default=0)
+    known = [
+        # They are not gone yet.
+        each._replace(own_effect=Effect.LOSES)
+        if each.effect is Effect.GONE and start <= (each.next_offset or 0) < end
+        else each
+        for each in check.findings
+    ]
+    return check._replace(findings=[*lost, *known, *others])
+
+
 # Directories that are not live: a broker loads them like live ones before it looks at their names.
 #
 # It reads checkpoints for them, too, whose lines are those of the live partition. Of a ``-delete``
-# directory it loads the segments alone, and does not look for the end of the log. A ``-future``
-# directory without a live one becomes the partition.
+# directory it loads the segments alone, and does not look for the end of the log. What becomes of
+# ``-future`` directories stands in `pylog.checks.future_logs`.
 #
-# Source: LogManager.loadLog, LogManager.recoverAbandonedFutureLogs (Kafka 4.3).
+# Source: LogManager.loadLog (Kafka 4.3).
 
 
 @dataclass(frozen=True, slots=True)
 class NotLiveDirectory:
     """A directory that is not live.
 
-    ``has_live`` tells that its node has a live directory of the partition.
+    ``has_live`` tells that its node has a live directory of the partition, ``becomes_live`` that it
+    takes the place of that.
     """
 
     view: LogView
     has_live: bool
+    becomes_live: bool = False
 
     @property
     def is_only_loaded(self) -> bool:
         """Whether nobody needs what is in it: it is being deleted, or a copy of the live one."""
         state = self.view.directory.state
-        return state == DELETE_DIR_SUFFIX or (state == FUTURE_DIR_SUFFIX and self.has_live)
+        is_copy = state == FUTURE_DIR_SUFFIX and self.has_live and not self.becomes_live
+        return state == DELETE_DIR_SUFFIX or is_copy
 
     @property
     def size_bytes(self) -> int:
@@ -445,7 +478,12 @@ def not_live_directories(
     directories: Iterable[PartitionDirectory], nodes: Mapping[str, Node], held: Container[Held]
 ) -> list[NotLiveDirectory]:
     """Return what is looked at of directories that are not live."""
-    return [
-        NotLiveDirectory(LogView(each), (nodes[each.log_directory], each.topic_partition) in held)
-        for each in directories
-    ]
+    found = []
+    for each in directories:
+        view, node = LogView(each), nodes[each.log_directory]
+        becomes_live = each.state == FUTURE_DIR_SUFFIX and node.is_placed_in(
+            each.log_directory, each.topic_partition
+        )
+        has_live = (node, each.topic_partition) in held
+        found.append(NotLiveDirectory(view, has_live, becomes_live))
+    return found

@@ -31,7 +31,7 @@ from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
 from pylog.checks.findings import Severity
 from pylog.checks.report import RepairedPartition, RepairSummary
-from pylog.checks.rescue import lacking, segments_to_copy
+from pylog.checks.rescue import doubt, kept_of_overlaps, lacking, rescue
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.checks.doctor import Examination
+    from pylog.checks.doctor import Examined
     from pylog.checks.partition import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
@@ -152,7 +152,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
     _ensure_readable(source.partitions)
     copies = [
-        _PartitionCopy(each, *segments_to_copy(each), _topic_id(each.view, source, nodes))
+        _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
         for each in source.partitions
         if each.view.topic_partition != CLUSTER_METADATA
     ]
@@ -220,7 +220,7 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
-def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> uuid.UUID | None:
+def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
     """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
     siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
     ids = [
@@ -373,4 +373,6 @@ def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> Repaire
         end_offset,
         lacking(copy.check, copy.in_place, end_offset),
         None if copy.topic_id is None else format_uuid(copy.topic_id),
+        kept_of_overlaps(copy.check.view),
+        doubt(copy.check),
     )

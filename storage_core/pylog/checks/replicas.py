@@ -139,7 +139,26 @@ class _Batches:
 
 def _fork(each: Replica, longest: Replica) -> Finding | None:
     """Return where a replica leaves the longest one; None if it does not."""
-    one, other = _Batches(each.check.view), _Batches(longest.check.view)
+    found = find_fork(each.check.view, longest.check.view)
+    if found is None:
+        return None
+    what, offset, here, there = found
+    return Finding(
+        Severity.ERROR,
+        "replicas_differ",
+        each.check.view.directory.path,
+        f"at offset {offset} the {what} is {here}, and {there} in {longest.name}",
+        next_offset=offset,
+        end_offset=each.check.end_offset,
+    )
+
+
+def find_fork(view: LogView, other_view: LogView) -> tuple[str, int, int, int] | None:
+    """Return in what two logs of a partition differ first: its name, the offset, what each has.
+
+    None if one is the beginning of the other, but for what a cleaner has taken out.
+    """
+    one, other = _Batches(view), _Batches(other_view)
     while True:
         one.fill()
         other.fill()
@@ -147,15 +166,7 @@ def _fork(each: Replica, longest: Replica) -> Finding | None:
             return None
         found = _first_difference(one.rows, other.rows)
         if found is not None:
-            what, offset, here, there = found
-            return Finding(
-                Severity.ERROR,
-                "replicas_differ",
-                each.check.view.directory.path,
-                f"at offset {offset} the {what} is {here}, and {there} in {longest.name}",
-                next_offset=offset,
-                end_offset=each.check.end_offset,
-            )
+            return found
         done = min(int(one.rows[_LAST, -1]), int(other.rows[_LAST, -1]))
         one.drop_up_to(done)
         other.drop_up_to(done)

@@ -250,6 +250,10 @@ class RepairedPartition:
         snapshots say, and are not in the copy.
     topic_id
         As Kafka prints it; None where it is known nowhere.
+    kept
+        Offsets ``[start, end)`` that two segments held, and the file whose records were copied.
+    doubt
+        What one side file alone says of the log's end, against the others; None if none does.
     """
 
     topic_partition: TopicPartition
@@ -259,6 +263,8 @@ class RepairedPartition:
     end_offset: int
     missing: list[tuple[int, int]]
     topic_id: str | None
+    kept: list[tuple[int, int, str]]
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

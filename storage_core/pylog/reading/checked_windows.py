@@ -230,7 +230,9 @@ class CheckedWindows:
         self._verifies_checksums = verifies_checksums or damage is not None
         self._checks_counts = checks_counts
         self._first_window_bytes = first_window_bytes
-        self.next_offset = max(lowest_offset, segment_slice.base_offset)
+        self.next_offset = segment_slice.base_offset
+        if not segment_slice.skipped_below:
+            self.next_offset = max(lowest_offset, self.next_offset)
 
     def __iter__(self) -> Generator[Window, None, None]:
         """Yield windows in file order; to be closed before the file is, if it is not exhausted."""

@@ -212,6 +212,9 @@ class TaskWindows:
         self._damage = damage
         self._verifies_checksums = verifies_checksums
         self._next_offset = 0
+        # Records of the window that was given last are a reader's from here on: what is below has
+        # been given, or is outside the task.
+        self.position = task.start_offset
 
     def __iter__(self) -> Iterator[tuple[SegmentSlice, Window]]:
         """Yield windows with the slices that they are of.
@@ -255,6 +258,7 @@ class TaskWindows:
             for window in windows:
                 if window.end_position >= segment_slice.end_position:
                     source.ensure_same()  # before the caller gets the last rows
+                self.position = max(self.position, self._next_offset)
                 self._next_offset = windows.next_offset
                 yield segment_slice, window
             # The slice's whole range of offsets is done, also where the last batches held less.
@@ -382,6 +386,7 @@ class TaskReader:
         self._pass_damage = self.damage  # of one pass, see `record_batches`
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
+        self._position = task.start_offset
         self._aborted = AbortedTransactions(task.aborted)
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
@@ -404,11 +409,13 @@ class TaskReader:
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         watch = self._abort_watch()
-        for segment_slice, window in self._windows(verifies_checksums=True):
+        windows = self._windows(verifies_checksums=True)
+        for segment_slice, window in windows:
             if self._scanned is not None:
                 self._scanned.add(window)
             self._refused.enter(segment_slice, window)
             yield from self._damaged_rows()
+            self._position = windows.position
             wanted = self._wanted(window)
             if watch is not None:
                 watch.look(window, wanted, segment_slice.path)
@@ -442,24 +449,22 @@ class TaskReader:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         watch = self._abort_watch()
-        for segment_slice, window in self._windows(verifies_checksums=False):
+        windows = self._windows(verifies_checksums=False)
+        for segment_slice, window in windows:
             headers = window.headers
+            self._position = start = windows.position
             wanted = self._wanted(window)
             if watch is not None:
                 check_some(window, segment_slice, headers.is_control)
                 watch.look(window, wanted, segment_slice.path)
             counts = headers.record_counts
             is_possible = headers.has_possible_count
-            if (
-                wanted is None
-                and headers.offsets[0] >= self._task.start_offset
-                and is_possible.all()
-            ):
+            if wanted is None and headers.offsets[0] >= start and is_possible.all():
                 total += int(counts.sum())
                 continue
             whole = (
                 is_possible
-                & (headers.offsets >= self._task.start_offset)
+                & (headers.offsets >= start)
                 & (headers.last_offsets < self._task.end_offset)
             )
             cut = ~whole
@@ -493,11 +498,11 @@ class TaskReader:
             traits.all_v2
             and not traits.any_has(CONTROL_FLAG_MASK)
             and not self._task.aborted
-            and headers.last_offsets[0] >= self._task.start_offset
+            and headers.last_offsets[0] >= self._position
             and headers.last_offsets[-1] < self._task.end_offset
         ):
             return None
-        wanted = ~headers.is_control & (headers.last_offsets >= self._task.start_offset)
+        wanted = ~headers.is_control & (headers.last_offsets >= self._position)
         # A compressed v0/v1 wrapper's offset is its last; it may begin inside the range.
         wanted &= (headers.offsets < self._task.end_offset) | (headers.record_counts < 0)
         if self._task.aborted:
@@ -529,7 +534,7 @@ class TaskReader:
             raise
 
     def _decode_batches(self, window: Window) -> Iterator[pa.RecordBatch]:
-        return self._decoder.decode(window, self._task.start_offset, self._task.end_offset)
+        return self._decoder.decode(window, self._position, self._task.end_offset)
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
         ranges_left = self._pass_damage.ranges[self._given_ranges :]

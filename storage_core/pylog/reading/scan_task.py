@@ -45,6 +45,12 @@ class SegmentSlice:
     file_id: int = 0
     leaves_page_cache: bool = False
     defect: str | None = None  # why it cannot be opened; then ``path`` may be the directory
+    skipped_below: int = 0  # records below this offset are an earlier slice's: segments overlap
+
+    @property
+    def first_offset(self) -> int:
+        """The lowest offset that records of this slice may have."""
+        return max(self.base_offset, self.skipped_below)
 
     @property
     def segment_base_offset(self) -> int:

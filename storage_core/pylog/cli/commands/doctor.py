@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Finding,
         LogDirectoryReport,
         PartitionReport,
+        RepairedPartition,
         RepairSummary,
     )
 
@@ -185,6 +186,25 @@ def _how_to_copy(paths: Sequence[str]) -> str:
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
+def _copy_sentences(partition: RepairedPartition, *, is_kraft: bool) -> Iterator[str]:
+    """Yield what the copy of a partition lacks."""
+    if partition.left_out_bytes:
+        all_bytes = partition.left_out_bytes + partition.copied_bytes
+        left_out = f"{partition.left_out_bytes} of {all_bytes} bytes"
+        yield f"{left_out} were left out; ends at {partition.end_offset}"
+    for start, end, name in partition.kept:
+        yield f"offsets {start} to {end} are those of {name}; another segment holds them, too"
+    lost = ", ".join(f"{start} to {end}" for start, end in partition.missing[:_SHOWN_PLACES])
+    more = len(partition.missing) - _SHOWN_PLACES
+    if lost:
+        rest = f" and {more} more ranges" if more > 0 else ""
+        yield f"offsets {lost}{rest} were in the log, and are not here"
+    if partition.doubt is not None:
+        yield partition.doubt
+    if is_kraft and partition.topic_id is None:
+        yield "its topic id is not known: a broker sets it aside as -stray"
+
+
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     copied, all_of_them = len(summary.partitions), len(summary.partitions) + len(summary.left_out)
     partitions = counted(all_of_them, "partition")
@@ -193,26 +213,15 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     yield Paragraph("", "")
     yield Paragraph(f"{summary.directory}  ", f"a copy of what is intact: {text}", BOLD)
     for each in summary.partitions:
-        if each.left_out_bytes:
-            left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
-            text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
-            yield Paragraph("  ", text)
-        lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
-        more = len(each.missing) - _SHOWN_PLACES
-        if lost:
-            rest = f" and {more} more ranges" if more > 0 else ""
-            text = f"{each.topic_partition}: offsets {lost}{rest} were in the log, and are not here"
-            yield Paragraph("  ", text)
-        if summary.is_kraft and each.topic_id is None:
-            text = "its topic id is not known: a broker sets it aside as -stray"
+        for text in _copy_sentences(each, is_kraft=summary.is_kraft):
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
     for source in summary.source.partitions:
         if source.path.endswith(("-stray", "-delete", "-future")):
             text = "made a live partition; a cluster that knows another topic id of that name sets "
             yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
-    nothing = "nothing is left to copy; offsets"
+    nothing = "nothing is left to copy; according to checkpoints, it had offsets"
     yield from (
-        Paragraph("  ", f"{absent}: {nothing} {start} to {end} were in the log")
+        Paragraph("  ", f"{absent}: {nothing} {start} to {end}")
         for absent, (start, end) in summary.absent.items()
     )
     for topic_partition in summary.left_out:
