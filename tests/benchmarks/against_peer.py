@@ -1,10 +1,9 @@
 """One revision's answers to `tests.benchmarks.against`: a program of its own, one task a line.
 
 Run with that revision's packages on the path and nothing else of its tree, so it uses only what
-every revision has: public names, the encoder, and what runs a command.
-Each line on stdin is ``TASK DIRECTORY …``; the
-answer is a line of JSON: seconds, seconds of processor time, and what the work came to, which must
-be the same for both revisions.
+every revision has: public names, the encoder, and what runs a command. Each line on stdin is
+``TASK DIRECTORY …``; the answer is a line of JSON: seconds, seconds of processor time, and what the
+work came to, which must be the same for both revisions.
 """
 
 import argparse

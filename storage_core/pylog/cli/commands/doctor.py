@@ -413,13 +413,20 @@ def _severities(report: DoctorReport) -> Iterator[str]:
 
 
 def _start_of(directory: LogDirectoryReport) -> str:
+    named = (
+        ("cluster", directory.cluster_id),
+        ("node", directory.node_id),
+        ("directory id", directory.directory_id),
+    )
+    identity = ", ".join(f"{name} {value}" for name, value in named if value is not None)
+    place = f"{directory.path} ({identity})" if identity else directory.path
     if directory.is_clean:
-        return f"{directory.path} was shut down cleanly"
+        return f"{place} was shut down cleanly"
     if directory.is_of_a_controller:
-        return f"{directory.path} is a controller's: it scans its log at each start"
+        return f"{place} is a controller's: it scans its log at each start"
     return (
-        f"{directory.path} was not shut down cleanly, or is in use: a broker scans its logs from "
-        "their recovery points on"
+        f"{place} was not shut down cleanly, or is in use: a broker scans its logs from their "
+        "recovery points on"
     )
 
 
