@@ -155,6 +155,11 @@ def _open_in_the_snapshot(harmed: Harmed) -> None:
     path.write_bytes(content[:2] + struct.pack(">I", crc32c(body)) + body)
 
 
+def _no_snapshots(harmed: Harmed) -> None:
+    for path in harmed.directory.glob("*.snapshot"):
+        path.unlink()
+
+
 CONSUMER_HARMS: tuple[Harm, ...] = (
     ("nothing", lambda _harmed: None),
     ("transaction indexes gone", _without(".txnindex")),
@@ -187,5 +192,5 @@ CONSUMER_HARMS: tuple[Harm, ...] = (
     ("a header an hour early", _rewritten(1, ".log", _with_header_time(-HOUR_MS))),
     ("a header an hour late", _rewritten(1, ".log", _with_header_time(HOUR_MS))),
     ("a transaction that is open in the snapshot alone", _open_in_the_snapshot),
-    ("snapshots gone", lambda harmed: [each.unlink() for each in harmed.directory.glob("*.snap*")]),
+    ("snapshots gone", _no_snapshots),
 )

@@ -145,7 +145,7 @@ class Examination:
                 for view, finding in node_findings([*self.views, *promoted], self._nodes):
                     self._around.setdefault(view.directory.path, []).append(finding)
                 replicas = filter(None, map(_end_of, self._replicated()))
-                for check, finding in replica_findings(replicas, self._metas):
+                for check, finding in replica_findings(replicas, self._metas, self._nodes):
                     self._around.setdefault(check.view.directory.path, []).append(finding)
                 not_live = [each.view for each in self.not_live]
                 for path, finding in findings_between(

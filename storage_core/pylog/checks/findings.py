@@ -95,6 +95,8 @@ class Effect(StrEnum):
         A broker starts, and the partition has no leader, or waits for other nodes.
     GONE
         Records are gone already.
+    BEHIND
+        Another node's replica has records that this one lacks.
     CONSUMERS
         Consumers get something else than what was written, or an error.
     UNKNOWN
@@ -106,6 +108,7 @@ class Effect(StrEnum):
     STRAY = "stray"
     UNSERVED = "unserved"
     GONE = "gone"
+    BEHIND = "behind"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
 
@@ -814,11 +817,14 @@ FINDING_CODES = {
         effect=Effect.LOSES,
     ),
     "replica_behind": FindingCode(
-        "Another node's replica of the partition is longer.",
+        "Another node's replica of the partition is longer. It is a warning if the cluster's "
+        "metadata have the shorter one as leader, or in sync, and its node was stopped in order; "
+        "otherwise a follower lags.",
         "it fetches the missing records from the leader; if it is the leader, the other replica "
         "cuts off its additional records",
-        "make the node with the longest replica the leader, or read that replica",
-        severities=(Severity.INFO,),
+        "make the node with the longest replica the leader, or get the records as the message says "
+        "before the cluster starts",
+        severities=(Severity.WARNING, Severity.INFO),
     ),
     "several_clusters": FindingCode(
         "The log directories belong to different clusters.",

@@ -35,12 +35,13 @@ from pylog.checks.files import (
     read_checkpoints,
 )
 from pylog.checks.findings import Effect, Finding, Severity
-from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
+from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.rescue import rescue
+from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk

@@ -17,7 +17,6 @@ from pylog.text.instants import calendar_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.report import LogDirectoryReport, PartitionReport
     from pylog.files.file_names import PartitionDirectoryName
 
@@ -101,6 +100,8 @@ class Verdict:
     consumers
         Where consumers of a broker that has started get an error, or something else than what was
         written.
+    behind
+        What replicas of other nodes have, and one lacks.
     stray_partitions
         What it sets aside as ``-stray``, and does not serve.
     unserved
@@ -115,6 +116,7 @@ class Verdict:
     loses_records: list[AffectedOffsets]
     lost_already: list[AffectedOffsets]
     consumers: list[AffectedOffsets]
+    behind: list[AffectedOffsets]
     stray_partitions: list[AffectedOffsets]
     unserved: list[AffectedOffsets]
     not_known: list[AffectedOffsets]
@@ -145,6 +147,7 @@ def verdict_on(
         by_effect[Effect.LOSES],
         by_effect[Effect.GONE],
         by_effect[Effect.CONSUMERS],
+        by_effect[Effect.BEHIND],
         by_effect[Effect.STRAY],
         by_effect[Effect.UNSERVED],
         by_effect[Effect.UNKNOWN],
@@ -159,23 +162,12 @@ def _affected(
         for finding in directory.findings:
             yield _affected_in_directory(finding), finding
     for partition in partitions:
-        findings = [
-            each._replace(own_effect=Effect.GONE) if _is_cut_off(each, partition.start) else each
-            for each in partition.findings
-        ]
+        findings = partition.findings
         if partition.start is not None and partition.loses_records:
             loss = partition.start.loss()
             findings = [loss, *(each for each in findings if each.effect is not loss.effect)]
         for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
-
-
-def _is_cut_off(finding: Finding, start: BrokerStart | None) -> bool:
-    """Whether consumers do not meet the damage, since a start cuts the log off before it."""
-    if start is None or start.cut_path is None or finding.effect is not Effect.CONSUMERS:
-        return False
-    place = finding.path, finding.position or 0
-    return place >= (start.cut_path, start.cut_position or 0)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:
@@ -223,8 +215,12 @@ def _sentences(
     unknown = by_effect[Effect.UNKNOWN]
     if unknown:
         yield f"What a broker would do to {_names(unknown)} is not known: {unknown[0].reason}"
+    behind = by_effect.pop(Effect.BEHIND)
     if not any(by_effect.values()) and not refusals:
         yield "A broker starts on this, and loses no record that can be read"
+    if behind:
+        lacking, first = named(_unique(each.text for each in behind)), behind[0]
+        yield f"Replicas of other nodes have more of {lacking}: {first.path}: {first.reason}"
 
 
 def _names(affected: Iterable[AffectedOffsets]) -> str:

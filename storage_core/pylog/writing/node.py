@@ -197,6 +197,12 @@ class Node:
         is_certain = not self._is_undecided(topic_partition)
         return Assignment(place, path, directory_id, others, is_certain)
 
+    def may_lead(self, topic_partition: TopicPartition) -> bool:
+        """Whether the newest metadata have the node as leader of a partition, or in sync."""
+        newest = max((self, *self.cluster), key=lambda each: each._position or (-1, -1))
+        registration = newest._registration(topic_partition)
+        return registration is not None and self.node_id in {registration.leader, *registration.isr}
+
     def is_placed_in(self, log_directory: str, topic_partition: TopicPartition) -> bool:
         """Whether the metadata assign a partition to a log directory of the node, by its id."""
         assignment = self.assignment(topic_partition)
