@@ -18,7 +18,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -46,7 +46,7 @@ from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.segments import list_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
@@ -76,6 +76,20 @@ class ConsumedSegment(NamedTuple):
 
     place: int
     start_offset: int
+
+
+_Value = TypeVar("_Value")
+_MOST_LOOKS = 20
+
+
+def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
+    """Return what ``read`` does of a log; of a new look at it where files change meanwhile."""
+    for _ in range(_MOST_LOOKS):
+        try:
+            return read(view)
+        except SegmentVanishedError:
+            view = view.refreshed(view.damage)
+    return read(view)
 
 
 class RemoteOffsets(NamedTuple):

@@ -46,6 +46,10 @@ class SegmentSlice:
     leaves_page_cache: bool = False
     defect: str | None = None  # why it cannot be opened; then ``path`` may be the directory
     skipped_below: int = 0  # records below this offset are an earlier slice's: segments overlap
+    stamp: int = 0  # of a file that does not grow; see `LogSegmentView`
+    # Which file held the segment before it, of that base offset: compaction replaces it where it
+    # takes this one away.
+    file_before: tuple[int, int, int] | None = None
 
     @property
     def first_offset(self) -> int:
@@ -66,7 +70,9 @@ class SegmentSlice:
         """Open the file; `SegmentVanishedError` if it is gone or has been replaced."""
         if self.defect is not None:
             raise UnreadableFileError(self.defect, self.path)
-        return open_segment(self.path, self.file_id, leaves_page_cache=self.leaves_page_cache)
+        return open_segment(
+            self.path, self.file_id, self.stamp, leaves_page_cache=self.leaves_page_cache
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,9 @@ class ScanTask:
         Whether the range is read with READ_COMMITTED.
     looks_for_late
         Whether slices may begin with batches too early for ``where``, which are skipped.
+    earliest_offset
+        Where the log began, of a read that starts with it: a task that begins there begins where
+        the log does by then. None for a read from an offset.
 
     Examples
     --------
@@ -111,6 +120,7 @@ class ScanTask:
     where: RecordFilter | None = None
     is_committed: bool = False
     looks_for_late: bool = True
+    earliest_offset: int | None = None
 
     @property
     def topic_partition(self) -> TopicPartition:
