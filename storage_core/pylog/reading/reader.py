@@ -328,12 +328,19 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
         if (segment_slice.next_base_offset or task.end_offset) <= start:
             continue
         segment = now.get(segment_slice.path)
-        if segment is not None and not _has_shrunk(segment, segment_slice):
+        # No broker shortens an old file. Compaction leaves the replaced ones for a while, and the
+        # new file may have the inode number of one that is gone.
+        has_shrunk = (
+            segment is not None
+            and not view.leftover_file_count
+            and _has_shrunk(segment, segment_slice)
+        )
+        if segment is not None and not has_shrunk:
             continue
         if segment_slice.base_offset < view.log_start_offset:
             continue  # retention is faster than a reader that began at the log's start
         index = view.find_segment(segment_slice.base_offset)
-        if index is None or not _has_taken_over(view.segments[index], planned):
+        if has_shrunk or index is None or not _has_taken_over(view.segments[index], planned):
             following = segment_slice.next_base_offset
             return (
                 max(start, segment_slice.base_offset),
@@ -343,7 +350,7 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
 
 
 def _has_shrunk(segment: LogSegmentView, segment_slice: SegmentSlice) -> bool:
-    """Whether the very file that was planned is shorter now: no broker does that to an old one."""
+    """Whether the very file that was planned is shorter now."""
     is_same = bool(segment_slice.file_id) and segment.file_id == segment_slice.file_id
     return is_same and segment.size_bytes < segment_slice.end_position
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pylog.errors import UnreadableFileError
 from pylog.lazy_modules import LazyModule, load_name
 from pylog.locations import name_of
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT
 from pylog.reading.damage import ReadMode
 from pylog.reading.segments import open_segment
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -50,6 +51,7 @@ class SegmentSlice:
     # Which file held the segment before it, of that base offset: compaction replaces it where it
     # takes this one away.
     file_before: tuple[int, int, int] | None = None
+    is_overlong: bool = False  # more than one batch has offsets that no index could hold
 
     @property
     def first_offset(self) -> int:
@@ -60,6 +62,12 @@ class SegmentSlice:
     def segment_base_offset(self) -> int:
         """Base offset of the segment, as the file's name tells it."""
         return int(name_of(self.path)[:20])
+
+    @property
+    def limit_offset(self) -> int:
+        """What all its offsets lie below: other segments, or what a segment can hold."""
+        most = HIGHEST_OFFSET if self.is_overlong else self.segment_base_offset + OFFSETS_IN_SEGMENT
+        return most if self.next_base_offset is None else min(most, self.next_base_offset)
 
     @property
     def size_bytes(self) -> int:

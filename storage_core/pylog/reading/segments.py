@@ -45,6 +45,7 @@ from pylog.files.index_entries import OffsetIndexEntries
 from pylog.files.storage import list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
+    OFFSETS_IN_SEGMENT,
     PositionedHeader,
     ProvedPosition,
     ProvedPositions,
@@ -162,6 +163,13 @@ class LogSegmentView:
         """
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)
+
+    def is_overlong(self) -> bool:
+        """Whether batches lie above what a segment can hold, as cleaners before Kafka 1.1 left.
+
+        The offset of a single one is wrong.
+        """
+        return self.find_overlap_end(self.base_offset + OFFSETS_IN_SEGMENT) is not None
 
     def find_overlap_end(self, following: int) -> int | None:
         """Return the offset after the last batch if it is above ``following``; None otherwise.

@@ -149,6 +149,7 @@ def slice_of(
         skipped_below,
         segment.stamp,
         _file_of(view.segments[index - 1]) if index else None,
+        view.is_overlong(index),
     )
 
 
