@@ -152,11 +152,16 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
         code, message = DAMAGED, each.reason
+        if each.is_kept:
+            message += (
+                "; its neighbours prove its place, so that readers that skip damage give its "
+                "records, and a repaired copy has them"
+            )
         index = places.get(each.path)
         if each.is_unreadable:
             # Its batches may be sound; only who can open the file knows.
             code = UNREADABLE
-        elif each.position == 0 and index is not None:
+        elif each.position == 0 and index is not None and not each.is_kept:
             offset = _misnamed_offset(view, index)
             if offset is not None:
                 code = MISNAMED

@@ -56,6 +56,7 @@ from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import list_directory, open_file
 from pylog.locations import is_remote, join, parse_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 from pylog.writing.node import nodes_of
@@ -257,6 +258,8 @@ def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
             with segment.open_log() as source:
                 for each in run:
                     _copy_bytes(source, each.start, each.end, file, at)
+                    if each.base_offset is not None:
+                        file.write_at(at, each.base_offset.to_bytes(OFFSET_LENGTH, "big"))
                     at += each.end - each.start
         file.sync()
 

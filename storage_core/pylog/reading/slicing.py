@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
     from pylog.record.record import Record
 else:
@@ -146,7 +147,14 @@ def slice_of(
         segment.leaves_page_cache,
         segment.defect,
         skipped_below,
+        segment.stamp,
+        _file_of(view.segments[index - 1]) if index else None,
+        view.is_overlong(index),
     )
+
+
+def _file_of(segment: LogSegmentView) -> tuple[int, int, int]:
+    return segment.base_offset, segment.file_id, segment.stamp
 
 
 def segment_slices(
