@@ -15,10 +15,12 @@ from pylog.checks.log_directory import (
     node_findings,
 )
 from pylog.checks.partition import check_partition, not_live_directories
+from pylog.checks.permissions import BrokerUsers
 from pylog.checks.replicas import replica_findings
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
 from pylog.files.file_names import find_partition_directory_name
+from pylog.files.file_user import FileUser
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import name_of, parent_of, printable_location
@@ -31,7 +33,7 @@ from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
@@ -47,7 +49,7 @@ _MOST_THREADS = 16
 
 
 @names_nearest_keyword
-def doctor(
+def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     *paths: str | os.PathLike[str],
     topics: Iterable[str] | None = None,
     partitions: Iterable[int] | None = None,
@@ -55,6 +57,7 @@ def doctor(
     progress: Callable[[int, int], None] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     kafka_version: str | None = None,
+    as_user: str | int | None = None,
 ) -> DoctorReport:
     """Read all of some partitions and return whatever is wrong with them, and worth knowing.
 
@@ -83,6 +86,9 @@ def doctor(
         A batch that has more, decompressed, is a finding.
     kafka_version
         Of the broker that is to start on the directories, "3.9" to "4.4"; the newest if None.
+    as_user
+        Name or id of the user that a broker runs as; if None, the owner of most of what lies in a
+        log directory. What he may not do is a finding, whatever this process may do.
 
     Returns
     -------
@@ -98,7 +104,8 @@ def doctor(
     SegmentVanishedError
         A broker deletes or compacts a log faster than it can be looked at.
     ValueError
-        ``threads`` is below 1, or ``kafka_version`` is none of these.
+        ``threads`` is below 1, ``kafka_version`` is none of these, or this host knows no user of
+        that name.
 
     Examples
     --------
@@ -117,6 +124,7 @@ def doctor(
         kafka_version=(
             LATEST_KAFKA_VERSION if kafka_version is None else KafkaVersion.parse(kafka_version)
         ),
+        as_user=None if as_user is None else FileUser.named(str(as_user)),
     ).report
 
 
@@ -136,6 +144,7 @@ class _Opened(NamedTuple):
     not_live: list[NotLiveDirectory]
     checks: list[LogDirectoryCheck]
     nodes: dict[str, Node]  # whose each log directory is
+    users: BrokerUsers
 
 
 def examine(  # noqa: PLR0913 - what `doctor` has
@@ -147,9 +156,10 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     progress: Callable[[int, int], None] | None,
     max_decompressed_bytes: int,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+    as_user: FileUser | None = None,
 ) -> Examination:
     """Do what `doctor` does; see there."""
-    opened = _open(paths, kafka_version)
+    opened = _open(paths, kafka_version, as_user)
     views, checks, nodes = opened.views, opened.checks, opened.nodes
     choice = _choose(topics, partitions, views)
     chosen = sorted(
@@ -159,7 +169,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     not_live = [each for each in opened.not_live if choice.has(each.view.topic_partition)]
     count = thread_count(threads, default=usable_processors())
     checked, found = _check_all(
-        chosen, nodes, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
+        chosen, opened, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
     )
     of_nodes: dict[str, list[Finding]] = {}
     promoted = [each.view for each in opened.not_live if not each.has_live]
@@ -206,7 +216,11 @@ def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple
     return {each: offsets for each, offsets in absent.items() if each not in here}
 
 
-def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) -> _Opened:
+def _open(
+    paths: Iterable[str | os.PathLike[str]],
+    kafka_version: KafkaVersion,
+    as_user: FileUser | None,
+) -> _Opened:
     views: dict[str | tuple[int, int], LogView] = {}
     others: dict[str | tuple[int, int], PartitionDirectory] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
@@ -223,14 +237,15 @@ def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) 
         ],
         kafka_version,
     )
+    users = BrokerUsers(as_user)
     held = held_partitions(views.values(), nodes)
     for directory in directories:
-        for check in check_log_directories(directory, nodes, held):
+        for check in check_log_directories(directory, nodes, held, users):
             checks.setdefault(directory_identity(check.path), check)
     not_live = not_live_directories(
-        (each for identity, each in others.items() if identity not in views), nodes, held
+        (each for identity, each in others.items() if identity not in views), nodes, held, users
     )
-    return _Opened(list(views.values()), not_live, list(checks.values()), nodes)
+    return _Opened(list(views.values()), not_live, list(checks.values()), nodes, users)
 
 
 def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
@@ -322,7 +337,7 @@ def _printable(findings: Iterable[Finding]) -> list[Finding]:
 
 def _check_all(
     views: Sequence[LogView],
-    nodes: Mapping[str, Node],
+    opened: _Opened,
     not_live: Sequence[NotLiveDirectory],
     threads: int,
     max_decompressed_bytes: int,
@@ -339,7 +354,8 @@ def _check_all(
             view = views[place]
             checked[place] = check_partition(
                 view,
-                node=nodes[view.directory.log_directory],
+                node=opened.nodes[view.directory.log_directory],
+                user=opened.users.of(view.directory.log_directory),
                 max_decompressed_bytes=max_decompressed_bytes,
                 on_bytes=shared.advance,
             )

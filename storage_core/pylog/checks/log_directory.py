@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import stored_topic_id
 from pylog.checks.findings import Finding, Severity, info, named, warning
+from pylog.checks.permissions import with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.permissions import BrokerUsers
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
@@ -97,16 +99,21 @@ def held_partitions(views: Iterable[LogView], nodes: Mapping[str, Node]) -> set[
 
 
 def check_log_directories(
-    directory: LogDirectory, nodes: Mapping[str, Node], held: Container[Held]
+    directory: LogDirectory,
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    return [
-        check_log_directory(
-            path, nodes[path], [each for each in known if each.log_directory == path], held
-        )
-        for path in log_directories_of(directory)
-    ]
+    checks = []
+    for path in log_directories_of(directory):
+        here = [each for each in known if each.log_directory == path]
+        check = check_log_directory(path, nodes[path], here, held)
+        denied = users.directory_finding(path)
+        findings = [*([denied] if denied else []), *check.findings]
+        checks.append(check._replace(findings=with_own_limits(findings)))
+    return checks
 
 
 def check_log_directory(
@@ -310,7 +317,8 @@ def _node_findings(
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
             severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
-            yield view, Finding(severity, *each)
+            [finding] = with_own_limits([Finding(severity, *each)])
+            yield view, finding
 
 
 def findings_between(

@@ -22,6 +22,7 @@ from pylog.checks.log_directory import (
     node_findings,
 )
 from pylog.checks.partition import check_partition, not_live_directories
+from pylog.checks.permissions import BrokerUsers
 from pylog.columnar.arrow_schema import fixed_width_array, string_array
 from pylog.columnar.rows import TIMESTAMP, TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
@@ -401,10 +402,11 @@ def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
         [*log_directories_of(directory), *(v.directory.log_directory for v in directory)]
     )
     held = held_partitions(directory, nodes)
-    checks = check_log_directories(directory, nodes, held)
+    users = BrokerUsers()
+    checks = check_log_directories(directory, nodes, held, users)
     between: dict[str, list[Finding]] = {}
     if checks:
-        for each in not_live_directories(directory.others, nodes, held):
+        for each in not_live_directories(directory.others, nodes, held, users):
             between.setdefault(each.view.directory.log_directory, []).extend(each.findings())
         for path, finding in findings_between(checks, directory, nodes):
             between.setdefault(path, []).append(finding)
