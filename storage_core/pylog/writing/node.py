@@ -294,6 +294,8 @@ class Node:
             unknown = None if level is None else self._level_reason(level)
             if unknown is not None:
                 yield NodeProblem("unusable_metadata", directory, unknown)
+        except UnreadableFileError as error:
+            yield NodeProblem("unusable_metadata", str(error.path or directory), error.reason)
         except LogStorageError as error:
             yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
 
