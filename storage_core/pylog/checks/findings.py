@@ -413,11 +413,20 @@ FINDING_CODES = {
     ),
     "unreadable": FindingCode(
         "A directory, a .log file or a disk cannot be read, so it may have more damage.",
-        "it takes the log directory offline",
-        "check the permissions (your user may have fewer rights than the broker's), the links, and "
-        "the disk",
+        "not known where only this process may not read it; otherwise it takes the log directory "
+        "offline",
+        "run pylog as a user who may read it, and check the links and the disk",
         severities=(Severity.ERROR,),
         effect=Effect.UNKNOWN,
+    ),
+    "forbidden": FindingCode(
+        "The broker's user may not do with a file or directory what a broker does with it at its "
+        "start, or within minutes of it.",
+        _REFUSES,
+        "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
+        "broker runs as another one than the owner of most files",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.REFUSES,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",

@@ -19,6 +19,7 @@ from pylog.checks.absent_partitions import (
 from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
+from pylog.checks.permissions import with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.permissions import BrokerUsers
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
@@ -105,16 +107,21 @@ def held_partitions(
 
 
 def check_log_directories(
-    directory: LogDirectory, nodes: Mapping[str, Node], held: Container[Held]
+    directory: LogDirectory,
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    return [
-        check_log_directory(
-            path, nodes[path], [each for each in known if each.log_directory == path], held
-        )
-        for path in log_directories_of(directory)
-    ]
+    checks = []
+    for path in log_directories_of(directory):
+        here = [each for each in known if each.log_directory == path]
+        check = check_log_directory(path, nodes[path], here, held)
+        denied = users.directory_finding(path)
+        findings = [*([denied] if denied else []), *check.findings]
+        checks.append(check._replace(findings=with_own_limits(findings)))
+    return checks
 
 
 def check_log_directory(
@@ -274,7 +281,8 @@ def _node_findings(
         if place.state not in LOADED:
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
-            yield view, _of_node(each)
+            [finding] = with_own_limits([_of_node(each)])
+            yield view, finding
 
 
 def _of_node(problem: NodeProblem) -> Finding:

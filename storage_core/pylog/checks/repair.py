@@ -40,10 +40,12 @@ from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
     file_name_prefix,
+    find_segment_file_name,
 )
 from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
@@ -54,7 +56,7 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import list_directory, open_file
-from pylog.locations import is_remote, join, parse_location
+from pylog.locations import is_remote, join, name_of, parse_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pylog.checks.doctor import Examined
+    from pylog.checks.findings import Finding
     from pylog.checks.partition import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
@@ -151,7 +154,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     )
     nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
-    _ensure_readable(source.partitions)
+    _ensure_readable(source.report.findings)
     copies = [
         _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
         for each in source.partitions
@@ -341,16 +344,20 @@ def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
             raise LogDirectoryError(reason, view.directory.path)
 
 
-def _ensure_readable(checks: Iterable[PartitionCheck]) -> None:
-    """Refuse to leave out what may well be sound: it only could not be opened."""
-    for check in checks:
-        for each in check.findings:
-            if each.code == UNREADABLE:
-                reason = (
-                    f"{each.message}; what is in it may be sound, and a repaired copy would lack "
-                    "it: make it readable, or choose the other partitions alone"
-                )
-                raise LogDirectoryError(reason, each.path)
+def _ensure_readable(findings: Iterable[Finding]) -> None:
+    """Refuse to leave out what may well be sound: it only could not be opened.
+
+    Indexes and snapshots are made again.
+    """
+    for each in findings:
+        name = find_segment_file_name(name_of(each.path))
+        is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
+        if each.code == UNREADABLE and not is_made_again:
+            reason = (
+                f"{each.message}; what is in it may be sound, and a repaired copy would lack "
+                "it: make it readable, or choose the other partitions alone"
+            )
+            raise LogDirectoryError(reason, each.path)
 
 
 def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:

@@ -235,9 +235,11 @@ class _LogLoader:
             path = os.path.join(self._directory, PARTITION_METADATA)  # noqa: PTH118
             read_partition_metadata(path)
         for name in file_names(self._directory):
+            path = os.path.join(self._directory, name)  # noqa: PTH118
+            if isinstance(self._context.io, Overlay):
+                self._context.io.ensure_readable(path)
             if name.endswith(_NAMED_BY_OFFSET) and find_offset_of(name) is None:
                 reason = "what is before the first dot of the file's name is not an offset"
-                path = os.path.join(self._directory, name)  # noqa: PTH118
                 raise UnexpectedFileError(reason, path)
 
     def try_recovery(self) -> None:

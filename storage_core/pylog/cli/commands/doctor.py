@@ -66,6 +66,12 @@ if TYPE_CHECKING:
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
 @click.option(
+    "--as-user",
+    metavar="USER",
+    help="Name or id of the user that a broker runs as. Default: the owner of most of what lies in "
+    "the log directory.",
+)
+@click.option(
     "--repair-to",
     metavar="DIR",
     type=DIRECTORY,
@@ -128,7 +134,7 @@ def doctor(
         if repair_to is None:
             report = pylog.doctor(*paths, **of_library)
         else:
-            del of_library["kafka_version"]
+            del of_library["kafka_version"], of_library["as_user"]
             summary = pylog.repair_copy(paths[0], repair_to, **of_library)
             report = summary.source
     if html is not None:
