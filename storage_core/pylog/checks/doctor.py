@@ -214,21 +214,7 @@ def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) 
     views: dict[str | tuple[int, int], LogView] = {}
     others: dict[str | tuple[int, int], PartitionDirectory] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-    directories: list[LogDirectory] = []
-    log_directories: list[str] = []
-    without_partitions: list[str] = []
-    paths = list(paths)
-    for path in paths:
-        try:
-            directories += _log_directories(path)
-        except LogDirectoryError:
-            new = parse_location(os.fspath(path))
-            if not is_new_disk(new, is_alone=len(paths) == 1):
-                raise
-            without_partitions.append(new)
-            log_directories.append(new)
-        else:
-            log_directories += log_directories_of(directories[-1])
+    directories, log_directories, new_disks = _directories(list(paths))
     for directory in directories:
         for view in directory:
             views.setdefault(directory_identity(view.directory.path), view)
@@ -243,12 +229,34 @@ def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) 
     for directory in directories:
         for check in check_log_directories(directory, nodes, loaded):
             checks.setdefault(directory_identity(check.path), check)
-    for new in without_partitions:
+    for new in new_disks:
         checks.setdefault(directory_identity(new), check_log_directory(new, nodes[new], [], loaded))
     not_live = not_live_directories(
         (each for identity, each in others.items() if identity not in views), nodes, held
     )
     return _Opened(list(views.values()), not_live, list(checks.values()), nodes)
+
+
+def _directories(
+    paths: Sequence[str | os.PathLike[str]],
+) -> tuple[list[LogDirectory], list[str], list[str]]:
+    """Return what lies under paths, all log directories in order, and those without a partition."""
+    directories: list[LogDirectory] = []
+    log_directories: list[str] = []
+    new_disks: list[str] = []
+    for path in paths:
+        try:
+            found = _log_directories(path)
+        except LogDirectoryError:
+            new = parse_location(os.fspath(path))
+            if not is_new_disk(new, is_alone=len(paths) == 1):
+                raise
+            new_disks.append(new)
+            log_directories.append(new)
+        else:
+            directories += found
+            log_directories += log_directories_of(found[0])
+    return directories, log_directories, new_disks
 
 
 def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
