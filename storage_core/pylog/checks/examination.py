@@ -33,7 +33,7 @@ from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
@@ -75,21 +75,7 @@ class Examination:
         views: dict[str | tuple[int, int], LogView] = {}
         others: dict[str | tuple[int, int], PartitionDirectory] = {}
         checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-        directories: list[LogDirectory] = []
-        log_directories: list[str] = []
-        without_partitions: list[str] = []
-        paths = list(paths)
-        for path in paths:
-            try:
-                directories += _log_directories(path)
-            except LogDirectoryError:
-                new = parse_location(os.fspath(path))
-                if not is_new_disk(new, is_alone=len(paths) == 1):
-                    raise
-                without_partitions.append(new)
-                log_directories.append(new)
-            else:
-                log_directories += log_directories_of(directories[-1])
+        directories, log_directories, new_disks = _directories(list(paths))
         for directory in directories:
             for view in directory:
                 views.setdefault(directory_identity(view.directory.path), view)
@@ -105,7 +91,7 @@ class Examination:
         for directory in directories:
             for check in check_log_directories(directory, self._nodes, loaded, self._users):
                 checks.setdefault(directory_identity(check.path), check)
-        for new in without_partitions:
+        for new in new_disks:
             check = check_log_directory(new, self._nodes[new], [], loaded)
             checks.setdefault(directory_identity(new), check)
         self.views = sorted(
@@ -196,6 +182,28 @@ def _end_of(view: LogView) -> PartitionCheck | None:
     except LogStorageError:
         return None
     return PartitionCheck(view, [], [], end_offset=end_offset)
+
+
+def _directories(
+    paths: Sequence[str | os.PathLike[str]],
+) -> tuple[list[LogDirectory], list[str], list[str]]:
+    """Return what lies under paths, all log directories in order, and those without a partition."""
+    directories: list[LogDirectory] = []
+    log_directories: list[str] = []
+    new_disks: list[str] = []
+    for path in paths:
+        try:
+            found = _log_directories(path)
+        except LogDirectoryError:
+            new = parse_location(os.fspath(path))
+            if not is_new_disk(new, is_alone=len(paths) == 1):
+                raise
+            new_disks.append(new)
+            log_directories.append(new)
+        else:
+            directories += found
+            log_directories += log_directories_of(found[0])
+    return directories, log_directories, new_disks
 
 
 def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:

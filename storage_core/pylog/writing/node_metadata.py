@@ -75,9 +75,18 @@ class NodeProblem(NamedTuple):
 def metadata_view(directory: str) -> LogView:
     """Return the log of the metadata; an empty one if no ``.log`` file is left, as for a node."""
     view = open_directory(directory)[CLUSTER_METADATA]
-    if not view.segments:  # a node deletes index files without a .log, and begins with an empty log
+    # A node deletes index files without a .log, and cuts off what is no batch.
+    if not view.segments or not _has_end(view):
         view.end = WholeBatches(0, None, None)
     return view
+
+
+def _has_end(view: LogView) -> bool:
+    try:
+        _ = view.log_end_offset
+    except CorruptRecordError:
+        return False
+    return True
 
 
 def problems_of_metadata(
@@ -107,6 +116,8 @@ def problems_of_metadata(
         unknown = None if level is None else _level_reason(level, kafka_version)
         if unknown is not None:
             yield NodeProblem("unusable_metadata", directory, unknown)
+    except UnreadableFileError as error:
+        yield NodeProblem("unusable_metadata", str(error.path or directory), error.reason)
     except LogStorageError as error:
         yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
 
