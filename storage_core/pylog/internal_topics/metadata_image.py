@@ -61,6 +61,8 @@ class PartitionRegistration:
     removing_replicas: tuple[int, ...] = ()
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
+    # The id of the log directory of each replica, in their order; empty before Kafka 3.7.
+    directories: tuple[uuid.UUID, ...] = ()
 
 
 @dataclass(slots=True)
@@ -218,6 +220,7 @@ def _registration(fields: dict[str, Any]) -> PartitionRegistration:
         removing_replicas=tuple(fields["removingReplicas"]),
         eligible_leader_replicas=tuple(fields.get("eligibleLeaderReplicas") or ()),
         last_known_elr=tuple(fields.get("lastKnownElr") or ()),
+        directories=tuple(fields.get("directories") or ()),
     )
 
 
@@ -228,6 +231,7 @@ _LISTS = {
     "removingReplicas": "removing_replicas",
     "eligibleLeaderReplicas": "eligible_leader_replicas",
     "lastKnownElr": "last_known_elr",
+    "directories": "directories",
 }
 
 
