@@ -132,6 +132,8 @@ class CompactionTotals(NamedTuple):
         Of all ``.log`` files afterwards.
     is_complete
         Whether all are complete.
+    invalid_records
+        How many of the records had no key.
     """
 
     partitions: int
@@ -140,6 +142,7 @@ class CompactionTotals(NamedTuple):
     removed_bytes: int
     size_bytes: int
     is_complete: bool
+    invalid_records: int = 0
 
     @classmethod
     def of(cls, partitions: Iterable[PartitionCompaction]) -> CompactionTotals:
@@ -152,6 +155,7 @@ class CompactionTotals(NamedTuple):
             sum(each.removed_bytes for each in partitions),
             sum(each.size_bytes for each in partitions),
             all(each.is_complete for each in partitions),
+            sum(each.invalid_records for each in partitions),
         )
 
 
@@ -406,6 +410,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     Kafka: records without a value for ``delete.retention.ms`` after they were first cleaned,
     transactions' markers as long, the last batch of each producer, all that is younger than
     ``min.compaction.lag.ms``, what follows the last stable offset, and the active segment.
+    Records without a key go, whatever their age: they are counted as `invalid_records`.
     Offsets do not change. Nothing is removed for its age or for a log's size; that is
     `apply_retention`.
 

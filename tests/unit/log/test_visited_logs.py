@@ -11,12 +11,13 @@ import pytest
 from pylog.config import LogConfig
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.log.log_manager import LogManager
-from pylog.log.unified_log import UnifiedLog
 from pylog.model import TopicPartition
 from tests.unit.log.owned_log import one_batch
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.log.unified_log import UnifiedLog
 
 MARKER = ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
