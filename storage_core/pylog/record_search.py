@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Time = int | Timestamp | dt.datetime
 else:
-    coordinators = LazyModule("pylog.admin.coordinators")
+    coordinators = LazyModule("pylog.reading.coordinators")
     key_partitions = LazyModule("pylog.admin.key_partitions")
     scan = LazyModule("pylog.reading.scan")
 
