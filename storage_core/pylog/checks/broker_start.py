@@ -178,11 +178,14 @@ def broker_start(
     ends: Sequence[OffsetPosition] = (),
     damaged: Container[str] = (),
     user: FileUser | None = None,
+    *,
+    keeps_records: bool = False,
 ) -> BrokerStart | None:
     """Start a log as a broker would that runs as a user, without changing it.
 
     ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
-    ``damaged`` the paths of ``.log`` files with damage.
+    ``damaged`` the paths of ``.log`` files with damage. ``keeps_records`` tells that the topic is
+    surely not compacted.
 
     None for one in an object store, for one whose files are deleted meanwhile, since a broker works
     on it, and for one that this process may not read.
@@ -195,7 +198,8 @@ def broker_start(
             return None if start.refusal.code == UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
         replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
-        start = start._replace(broken_swap=broken_swap(segments, sorted(replaced), damaged))
+        broken = broken_swap(segments, sorted(replaced), damaged, keeps_records=keeps_records)
+        start = start._replace(broken_swap=broken)
         logs = {name: size for name, size in logs.items() if name not in replaced}
         return _with_losses(start, view.directory.path, logs, segments)
     except (FileNotFoundError, SegmentVanishedError):

@@ -261,7 +261,7 @@ class _Check:
             view,
             self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
-            is_compacted=node is not None and node.is_compacted(view.topic),
+            is_compacted=node is not None and bool(node.is_compacted(view.topic)),
         )
         self._times = LostTimes(view)
         # A node closes neither the log of the metadata, nor what it is about to delete.
@@ -282,6 +282,15 @@ class _Check:
             ).values()
         return max(known, default=None)
 
+    def _keeps_records(self) -> bool:
+        """Whether it is known that no cleaner removes records of the log."""
+        node = self._node
+        return (
+            node is not None
+            and node.is_compacted(self._view.topic) is False
+            and self._cleaner_offset() is None
+        )
+
     def run(self, about_directory: list[Finding], user: FileUser | None) -> PartitionCheck:
         view, damage = self._view, self._walk.damage
         about_segments: list[Finding] = []
@@ -298,7 +307,12 @@ class _Check:
         start = None
         if not is_unreadable:
             start = broker_start(
-                view, end_offset, self._ends, {each.path for each in damaged}, user
+                view,
+                end_offset,
+                self._ends,
+                {each.path for each in damaged},
+                user,
+                keeps_records=self._keeps_records(),
             )
         last = end_offset
         if start is not None and start.cut_path is None:
