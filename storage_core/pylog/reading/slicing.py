@@ -458,6 +458,10 @@ class _Cutter:
             if not all(has_valid_checksum(source, each) for each in two):
                 return None
             if self._checks_records:
+                # A batch whose offset is wrong may be moved: it goes back behind what follows.
+                follows = batch.header.base_offset == before.header.next_offset
+                if not follows and not _is_borne_out(source, batch, rest.end_position):
+                    return None
                 for each in two:
                     _records(source, each)
             return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
@@ -511,6 +515,11 @@ def _two_by_walk(
             next(headers, None)
             break
     return None if before is None or last is None else (before, last)
+
+
+def _is_borne_out(source: ByteSource, batch: PositionedHeader, end: int) -> bool:
+    following = read_header(source, batch.end_position, end)
+    return following is not None and following.header.offset > batch.header.last_offset
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:

@@ -335,9 +335,9 @@ def test_a_segment_that_no_broker_can_open_is_an_error(directory: Path) -> None:
 
 
 def test_offsets_beyond_32_bits_are_a_warning(tmp_path: Path) -> None:
-    far = 2**31 + 5
-    data = batch_v2_of(b"", base_offset=far, last_offset_delta=0, record_count=0)
-    batches = [FIRST[0], Built(data, (), 2, far, far)]
+    far = [2**31 + 5, 2**31 + 6]
+    data = [batch_v2_of(b"", base_offset=at, last_offset_delta=0, record_count=0) for at in far]
+    batches = [FIRST[0], *(Built(each, (), 2, at, at) for each, at in zip(data, far, strict=True))]
     write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     assert ("warning", "offset_overflow") in codes(pylog.doctor(tmp_path))
 
