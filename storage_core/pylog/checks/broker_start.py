@@ -87,6 +87,7 @@ class BrokerStart(NamedTuple):
     recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
+    loss_times: tuple[int | None, int | None] = (None, None)  # around what it removes
 
     @property
     def loses_records(self) -> bool:
@@ -114,7 +115,8 @@ class BrokerStart(NamedTuple):
             path, position = self.cut_path, self.cut_position
             offset = self.cut_offset if self._ends_earlier else None
         message = self.describe()
-        return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+        code, times = "lost_at_start", self.loss_times
+        return Finding(Severity.ERROR, code, path, message, position, None, offset, end, *times)
 
     @property
     def foreign_swaps(self) -> tuple[str, ...]:

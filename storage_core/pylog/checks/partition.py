@@ -327,7 +327,11 @@ class _Check:
             *about_segments,
             *self._about_log(None if self._is_last_unreadable() else last, start),
         ]
-        findings = self._times.with_times(with_actions(findings, view, start))
+        self._times.add_lost_segments()
+        findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
+        if start is not None and start.loses_records:
+            loss = self._times.dated(start.loss())
+            start = start._replace(loss_times=(loss.from_time, loss.to_time))
         refusal = None if start is None else start.refusal
         is_refusal_said = refusal and any(
             each.refuses_start and each.path == refusal.path for each in findings
