@@ -130,6 +130,7 @@ class Examination(NamedTuple):
     partitions: list[PartitionCheck]
     # Partitions of which nothing is left, and the offsets ``[start, end)`` that they had.
     absent: dict[TopicPartition, tuple[int, int]]
+    not_live: list[LogView]  # directories that are not live, beside live ones
 
 
 class _Opened(NamedTuple):
@@ -197,7 +198,8 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         for each in checks
     ]
     report = DoctorReport(reports, directories)
-    return Examination(report, checked, _absent(report, choice))
+    beside = [each.view for each in not_live]
+    return Examination(report, checked, _absent(report, choice), beside)
 
 
 def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple[int, int]]:

@@ -250,6 +250,8 @@ class RepairedPartition:
         snapshots say, and are not in the copy.
     topic_id
         As Kafka prints it; None where it is known nowhere.
+    source
+        The directory that it was copied from; without the secrets of a URI.
     """
 
     topic_partition: TopicPartition
@@ -259,6 +261,7 @@ class RepairedPartition:
     end_offset: int
     missing: list[tuple[int, int]]
     topic_id: str | None
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
