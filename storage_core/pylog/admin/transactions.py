@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.admin.coordinators import StaleState, cluster_image, partition_count, who_answers
-from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.errors import InvalidRecordError, LogStorageError, SegmentVanishedError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
 from pylog.reading.html_table import html_table, shown_time
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
 from pylog.reading.log_directory import open_directory
+from pylog.reading.log_view import read_steadily
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.slicing import segment_slices
@@ -335,9 +336,17 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
                 if each.state in ("open", "unknown") or includes_ended:
                     coordinated = coordinators.find(each.producer_id, *view.topic_partition)
                     found.listed.append(_listed(view, each, coordinated, now, max_timeout_ms))
+        except SegmentVanishedError:
+            raise  # a broker has compacted it meanwhile
         except LogStorageError as error:
             return found._replace(error=error)
         return found
+
+    def of_steady_partition(view: LogView) -> _Found:
+        try:
+            return read_steadily(view, of_partition)
+        except SegmentVanishedError as error:
+            return _Found(Counter(), [], error)
 
     total = sum(view.size_bytes for view in views)
     done = 0
@@ -345,7 +354,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     workers = max(1, min(_MAX_THREADS, len(views), count))
     pool = ThreadPoolExecutor(workers, "pylog-transactions")
     try:
-        for view, found in zip(views, pool.map(of_partition, views), strict=True):
+        for view, found in zip(views, pool.map(of_steady_partition, views), strict=True):
             if found.error is not None:
                 errors.append(found.error)
             if found.counts:

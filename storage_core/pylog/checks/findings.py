@@ -95,6 +95,8 @@ class Effect(StrEnum):
         A broker starts, and the partition has no leader, or waits for other nodes.
     GONE
         Records are gone already.
+    BEHIND
+        Another node's replica has records that this one lacks.
     CONSUMERS
         Consumers get something else than what was written, or an error.
     UNKNOWN
@@ -106,6 +108,7 @@ class Effect(StrEnum):
     STRAY = "stray"
     UNSERVED = "unserved"
     GONE = "gone"
+    BEHIND = "behind"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
 
@@ -286,6 +289,14 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "overlapping_segments": FindingCode(
+        "Two segments hold the same offsets, as where files of a backup were put over a live "
+        "directory.",
+        "it serves them: a consumer gets each offset once, from the file where its read arrives",
+        "compare both files (pylog cat FILE.log); a copy with --repair-to keeps what a consumer "
+        "from the start gets",
+        severities=(Severity.WARNING,),
+    ),
     "offset_overflow": FindingCode(
         "A segment has offsets more than 2^31-1 above its base offset, as brokers before 2.0 could "
         "write.",
@@ -309,7 +320,8 @@ FINDING_CODES = {
         effect=Effect.REFUSES,
     ),
     "lost_at_start": FindingCode(
-        "Batches that can be read now are gone once a broker has started on the log.",
+        "Batches that can be read now, or that only a file holds that a broker deletes, are gone "
+        "once a broker has started on the log.",
         "see the message",
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
@@ -383,7 +395,7 @@ FINDING_CODES = {
         "it deletes the index files; if no .log file is left, it starts with an empty log",
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
-        effect=Effect.LOSES,
+        effect=Effect.GONE,
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
@@ -401,11 +413,20 @@ FINDING_CODES = {
     ),
     "unreadable": FindingCode(
         "A directory, a .log file or a disk cannot be read, so it may have more damage.",
-        "it takes the log directory offline",
-        "check the permissions (your user may have fewer rights than the broker's), the links, and "
-        "the disk",
+        "not known where only this process may not read it; otherwise it takes the log directory "
+        "offline",
+        "run pylog as a user who may read it, and check the links and the disk",
         severities=(Severity.ERROR,),
         effect=Effect.UNKNOWN,
+    ),
+    "forbidden": FindingCode(
+        "The broker's user may not do with a file or directory what a broker does with it at its "
+        "start, or within minutes of it.",
+        _REFUSES,
+        "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
+        "broker runs as another one than the owner of most files",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.REFUSES,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",
@@ -431,6 +452,14 @@ FINDING_CODES = {
         "Entries of an offset index point to no batch, or to the wrong one.",
         _REBUILDS + "; fetches that use these entries fail, or start at the wrong batch",
         "delete the file while the broker is stopped; the broker then rebuilds it",
+        severities=(Severity.WARNING,),
+    ),
+    "unreachable_batches": FindingCode(
+        "Intact batches follow damage, and the offset index has no entry for them: a broker looks "
+        "for them from an entry before the damage on, and gets stuck there.",
+        "after a clean shutdown nothing, and fetches from these offsets fail; otherwise, from the "
+        "recovery point on, it cuts the segment off at the damage",
+        _OTHER_REPLICA,
         severities=(Severity.WARNING,),
     ),
     "missing_time_index": FindingCode(
@@ -476,6 +505,15 @@ FINDING_CODES = {
         "A transaction index and the markers in the log disagree about aborted transactions.",
         _REBUILDS + "; consumers of committed records get aborted records, or miss committed ones",
         _DELETE_INDEX,
+        severities=(Severity.WARNING,),
+    ),
+    "wrong_stable_offset": FindingCode(
+        "The producer snapshots that a broker begins with and the log disagree about which "
+        "transactions are open.",
+        "it believes the snapshots: consumers of committed records wait at the first open "
+        "transaction, or get records of one that is not decided",
+        "delete the snapshots of the partition while the broker is stopped: it reads the whole log "
+        "then",
         severities=(Severity.WARNING,),
     ),
     # Producers and leaders.
@@ -545,15 +583,18 @@ FINDING_CODES = {
         "write a copy with --repair-to. Or delete the file in a copy: without recovery points, a "
         "broker scans everything; it finds high watermarks and cleaner offsets again; without log "
         "start offsets, deleted records come back; leader epochs are lost",
-        severities=(Severity.ERROR,),
+        severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
-        "The high watermark is above the end of the log: this disk has lost records that consumers "
-        "have seen.",
-        "it lowers the high watermark to the end of the log",
+        "The high watermark is above the end of the log. It is an error if another file bears out "
+        "that the log reached so far, or the log was not shut down cleanly: this disk has lost "
+        "records that consumers have seen.",
+        "it lowers the high watermark to the end of the log, and gives the lost offsets to new "
+        "records",
         "read another replica, if there is one",
-        severities=(Severity.WARNING,),
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.GONE,
     ),
     "high_watermark_below_log_end": FindingCode(
         "Records are above the high watermark. When it was written, at most a few seconds before "
@@ -565,11 +606,13 @@ FINDING_CODES = {
         severities=(Severity.INFO,),
     ),
     "recovery_point_above_log_end": FindingCode(
-        "The recovery point is above the end of the log: records that were forced to disk are "
-        "missing.",
+        "The recovery point is above the end of the log. It is an error if another file bears out "
+        "that the log reached so far, or the log was not shut down cleanly: records that were "
+        "forced to disk are missing.",
         "it lowers the recovery point; after an unclean shutdown it scans only the last segment",
         "read another replica, if there is one",
-        severities=(Severity.WARNING,),
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.GONE,
     ),
     "cleaner_offset_above_log_end": FindingCode(
         "The cleaner offset is above the end of the log: compacted records are missing.",
@@ -582,6 +625,14 @@ FINDING_CODES = {
         "it deletes all segments, and starts an empty log at the log start offset",
         "before a broker starts, copy the segments, or remove the line from "
         "log-start-offset-checkpoint",
+        severities=(Severity.WARNING,),
+    ),
+    "log_start_offset_elsewhere": FindingCode(
+        "The line of log-start-offset-checkpoint that says where a log starts is on another disk "
+        "of the node, where the log lay before: records that were deleted come back.",
+        "it looks for the line on the disk of the log alone, and serves these records again",
+        "while the broker is stopped, move the line to the log-start-offset-checkpoint beside the "
+        "log, and count its lines again",
         severities=(Severity.WARNING,),
     ),
     "cleaner_offset_below_log_start": FindingCode(
@@ -775,11 +826,14 @@ FINDING_CODES = {
         effect=Effect.LOSES,
     ),
     "replica_behind": FindingCode(
-        "Another node's replica of the partition is longer.",
+        "Another node's replica of the partition is longer. It is a warning if the cluster's "
+        "metadata have the shorter one as leader, or in sync, and its node was stopped in order; "
+        "otherwise a follower lags.",
         "it fetches the missing records from the leader; if it is the leader, the other replica "
         "cuts off its additional records",
-        "make the node with the longest replica the leader, or read that replica",
-        severities=(Severity.INFO,),
+        "make the node with the longest replica the leader, or get the records as the message says "
+        "before the cluster starts",
+        severities=(Severity.WARNING, Severity.INFO),
     ),
     "several_clusters": FindingCode(
         "The log directories belong to different clusters.",
@@ -802,7 +856,8 @@ FINDING_CODES = {
     ),
     "damaged_meta_properties": FindingCode(
         "meta.properties cannot be read, so the owner of the log directory is unknown; or it says "
-        "what no node accepts.",
+        "what no node accepts, such as a cluster id with blanks at an end that those of the other "
+        "log directories do not have.",
         _REFUSES,
         "write it again, as in the broker's other log directories",
         severities=(Severity.ERROR,),

@@ -16,9 +16,10 @@ from pylog.checks.absent_partitions import (
     offsets_in,
     recorded_offsets,
 )
-from pylog.checks.files import stored_topic_id
+from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
+from pylog.checks.permissions import with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -41,7 +42,7 @@ from pylog.files.file_names import (
 from pylog.files.ledger import ensure_intact
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.locations import join, printable_location
 from pylog.reading.discovery import directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.permissions import BrokerUsers
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
@@ -105,16 +107,21 @@ def held_partitions(
 
 
 def check_log_directories(
-    directory: LogDirectory, nodes: Mapping[str, Node], held: Container[Held]
+    directory: LogDirectory,
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    return [
-        check_log_directory(
-            path, nodes[path], [each for each in known if each.log_directory == path], held
-        )
-        for path in log_directories_of(directory)
-    ]
+    checks = []
+    for path in log_directories_of(directory):
+        here = [each for each in known if each.log_directory == path]
+        check = check_log_directory(path, nodes[path], here, held)
+        denied = users.directory_finding(path)
+        findings = [*([denied] if denied else []), *check.findings]
+        checks.append(check._replace(findings=with_own_limits(findings)))
+    return checks
 
 
 def check_log_directory(
@@ -132,6 +139,7 @@ def check_log_directory(
     except (CorruptCheckpointError, LogDirectoryError) as error:
         where = str(error.path)
         findings.append(Finding(Severity.ERROR, "damaged_ledger", where, str(error.reason)))
+    findings += unreadable_checkpoints(path)
     is_clean = has_clean_shutdown(path)
     try:
         entries = list_directory(path)
@@ -140,7 +148,7 @@ def check_log_directory(
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
         is_known = entry.name == REMOTE_LOG_INDEX_CACHE
-        if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
+        if not is_known and find_partition_directory_name(entry.name) is None and is_folder(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
     findings += _not_live(known)
@@ -215,7 +223,7 @@ def _empty_partitions(
     empty = [
         (found, entry)
         for found, entry in named_entries
-        if found is not None and not found.state and _is_dir(entry) and not _has_log(entry.path)
+        if found is not None and not found.state and is_folder(entry) and not _has_log(entry.path)
     ]
     if empty and not is_clean:  # a broker may have just made them
         time.sleep(PAUSE_SECONDS)
@@ -249,13 +257,6 @@ def _not_live(known: Iterable[PartitionDirectory]) -> Iterator[Finding]:
             yield info(code, each.path, f"partition {each.topic_partition} {what}")
 
 
-def _is_dir(entry: DirectoryEntry) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
 def node_findings(
     views: Iterable[LogView], nodes: Mapping[str, Node]
 ) -> Iterator[tuple[LogView, Finding]]:
@@ -284,7 +285,8 @@ def _node_findings(
         if place.state not in LOADED:
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
-            yield view, _of_node(each)
+            [finding] = with_own_limits([_of_node(each)])
+            yield view, finding
 
 
 def _of_node(problem: NodeProblem) -> Finding:
@@ -412,7 +414,15 @@ def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple
         if meta is None or meta.cluster_id is None:
             continue
         first = first or (path, meta.cluster_id)
-        if meta.cluster_id != first[1]:
+        if meta.cluster_id != first[1] and meta.cluster_id.strip() == first[1].strip():
+            has_blanks = path if meta.cluster_id != meta.cluster_id.strip() else first[0]
+            message = (
+                f"cluster.id is {meta.cluster_id!r}, and {first[1]!r} in "
+                f"{printable_location(first[0])}: blanks are part of it"
+            )
+            where = join(has_blanks, META_PROPERTIES)
+            yield has_blanks, Finding(Severity.ERROR, "damaged_meta_properties", where, message)
+        elif meta.cluster_id != first[1]:
             message = (
                 f"the directory is of cluster {meta.cluster_id}, and "
                 f"{printable_location(first[0])} of cluster {first[1]}: they have nothing to do "

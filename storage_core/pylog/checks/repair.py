@@ -38,7 +38,7 @@ from pylog.checks.future_logs import extends
 from pylog.checks.metadata_copy import copy_metadata
 from pylog.checks.partition import check_partition
 from pylog.checks.report import RepairedPartition, RepairSummary
-from pylog.checks.rescue import lacking, segments_to_copy
+from pylog.checks.rescue import doubt, kept_of_overlaps, lacking, rescue
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
@@ -48,10 +48,12 @@ from pylog.files.file_names import (
     FUTURE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
     file_name_prefix,
+    find_segment_file_name,
 )
 from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
@@ -62,8 +64,16 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import open_file
-from pylog.locations import is_remote, join, parent_of, parse_location, printable_location
+from pylog.locations import (
+    is_remote,
+    join,
+    name_of,
+    parent_of,
+    parse_location,
+    printable_location,
+)
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 from pylog.writing.node import nodes_of
@@ -73,7 +83,8 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.checks.doctor import Examination
+    from pylog.checks.doctor import Examined
+    from pylog.checks.findings import Finding
     from pylog.checks.partition import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
@@ -160,9 +171,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
     chosen = _with_futures(source, max_decompressed_bytes)
-    _ensure_readable(chosen)
+    _ensure_readable(source.report.findings)
     copies = [
-        _PartitionCopy(each, *segments_to_copy(each), _topic_id(each.view, source, nodes))
+        _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
         for each in chosen
         if each.view.topic_partition != CLUSTER_METADATA
     ]
@@ -229,7 +240,7 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
-def _with_futures(source: Examination, max_decompressed_bytes: int) -> list[PartitionCheck]:
+def _with_futures(source: Examined, max_decompressed_bytes: int) -> list[PartitionCheck]:
     """Return the partitions to copy, from ``-future`` directories where those have more."""
     chosen = list(source.partitions)
     for view in source.not_live:
@@ -242,7 +253,7 @@ def _with_futures(source: Examination, max_decompressed_bytes: int) -> list[Part
     return chosen
 
 
-def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> uuid.UUID | None:
+def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
     """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
     siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
     ids = [
@@ -269,6 +280,8 @@ def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
             with segment.open_log() as source:
                 for each in run:
                     _copy_bytes(source, each.start, each.end, file, at)
+                    if each.base_offset is not None:
+                        file.write_at(at, each.base_offset.to_bytes(OFFSET_LENGTH, "big"))
                     at += each.end - each.start
         file.sync()
 
@@ -350,16 +363,20 @@ def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
             raise LogDirectoryError(reason, view.directory.path)
 
 
-def _ensure_readable(checks: Iterable[PartitionCheck]) -> None:
-    """Refuse to leave out what may well be sound: it only could not be opened."""
-    for check in checks:
-        for each in check.findings:
-            if each.code == UNREADABLE:
-                reason = (
-                    f"{each.message}; what is in it may be sound, and a repaired copy would lack "
-                    "it: make it readable, or choose the other partitions alone"
-                )
-                raise LogDirectoryError(reason, each.path)
+def _ensure_readable(findings: Iterable[Finding]) -> None:
+    """Refuse to leave out what may well be sound: it only could not be opened.
+
+    Indexes and snapshots are made again.
+    """
+    for each in findings:
+        name = find_segment_file_name(name_of(each.path))
+        is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
+        if each.code == UNREADABLE and not is_made_again:
+            reason = (
+                f"{each.message}; what is in it may be sound, and a repaired copy would lack "
+                "it: make it readable, or choose the other partitions alone"
+            )
+            raise LogDirectoryError(reason, each.path)
 
 
 def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:
@@ -385,5 +402,7 @@ def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> Repaire
         end_offset,
         lacking(copy.check, copy.in_place, end_offset),
         None if copy.topic_id is None else format_uuid(copy.topic_id),
-        printable_location(copy.check.view.directory.path),
+        kept_of_overlaps(copy.check.view),
+        doubt(copy.check),
+        source=printable_location(copy.check.view.directory.path),
     )

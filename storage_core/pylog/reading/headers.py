@@ -9,15 +9,17 @@ skips damage, to know what that is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.kernels.decode_headers import OFFSET, RECORD_COUNT
 from pylog.model import NO_SEQUENCE, NO_TIMESTAMP, CompressionType
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, UNKNOWN_RECORD_COUNT
-from pylog.record.batch_scan import find_bad_checksum
+from pylog.record.batch_scan import BatchHeaders, find_bad_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,31 @@ if TYPE_CHECKING:
 
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.batch_scan import BatchHeaders, Window
+    from pylog.record.batch_scan import Window
+
+
+def consumed_part(view: LogView, index: int, window: Window) -> Window:
+    """Return what a reader from the log's start gets of a window; it may have no batch.
+
+    All of it unless segments overlap. A batch that begins in an earlier segment has the rest of
+    its offsets, and as many records as that leaves room for.
+    """
+    first = view.first_consumed(index)
+    return window if first <= view.segments[index].base_offset else _from_offset(window, first)
+
+
+def _from_offset(window: Window, first: int) -> Window:
+    """Return the batches that have an offset from one on, and count only these."""
+    headers = window.headers
+    columns = headers.columns[:, headers.last_offsets >= first].copy()
+    part = BatchHeaders(columns)
+    begins_before = part.is_v2 & (part.offsets < first)
+    room = part.last_offsets - first + 1
+    columns[OFFSET] = np.where(begins_before, first, part.offsets)
+    columns[RECORD_COUNT] = np.where(
+        begins_before, np.minimum(part.record_counts, room), part.record_counts
+    )
+    return replace(window, headers=part)
 
 
 class HeaderWindow(NamedTuple):
@@ -37,13 +63,16 @@ class HeaderWindow(NamedTuple):
 
 
 def header_windows(view: LogView, *, checks_counts: bool = True) -> Iterator[HeaderWindow]:
-    """Yield all whole batches of a log, in file order, in windows of at least one.
+    """Yield the whole batches of a log, in file order, in windows of at least one.
 
-    Without ``checks_counts`` also those that count more records than they can have.
+    Where segments overlap, those that a reader from the log's start gets. Without ``checks_counts``
+    also those that count more records than they can have.
     """
     for index, segment in enumerate(view.segments):
         for window in SegmentHeaders(view, index, checks_counts=checks_counts):
-            yield HeaderWindow(segment, window)
+            consumed = consumed_part(view, index, window)
+            if len(consumed.headers):
+                yield HeaderWindow(segment, consumed)
 
 
 class SegmentHeaders:
@@ -82,10 +111,14 @@ class SegmentHeaders:
                 verifies_checksums=self._verifies_checksums,
                 checks_counts=self._checks_counts,
             )
+            lowest = windows.next_offset
             for window in windows:
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position
-                yield window
+                # A batch may repeat offsets where damage is skipped.
+                repeats = bool(window.headers.is_v2[0]) and window.headers.offsets[0] < lowest
+                yield _from_offset(window, lowest) if repeats else window
+                lowest = windows.next_offset
             self.next_offset = windows.next_offset  # also after a batch that was left out
 
 

@@ -269,12 +269,21 @@ class AbortedTransactions:
 
 
 def find_aborted_transactions(
-    view: LogView, start_offset: int, end_offset: int
+    view: LogView, start_offset: int, end_offset: int, *, origin: int | None = None
 ) -> tuple[AbortedTransaction, ...]:
-    """Return the aborted transactions that overlap ``[start_offset, end_offset)``."""
+    """Return the aborted transactions that overlap ``[start_offset, end_offset)``.
+
+    ``origin`` is where the read begins of which the range is a part; see `segment_slices`.
+    """
     if start_offset >= end_offset:
         return ()
-    first = view.find_segment(start_offset) or 0
+    consumed = view.consumed_segments(start_offset if origin is None else origin)
+    first = 0
+    for index, _ in consumed:
+        first = index
+        limit = view.limit_offset(index)
+        if limit is None or limit > start_offset:
+            break
     # Where damage is skipped the markers alone decide: nothing there could raise an error about an
     # index that they contradict, and its lie would be wrong rows in silence.
     transactions = _from_indexes(view, first, end_offset) if view.damage is None else None

@@ -23,15 +23,18 @@ Source: LogManager.isStrayKraftReplica, ReplicationControlManager (Kafka 4.3); K
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
     CorruptCheckpointError,
+    LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import FUTURE_DIR_SUFFIX, META_PROPERTIES, PARTITION_METADATA
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
@@ -201,6 +204,12 @@ class Node:
         is_certain = not self._is_undecided(topic_partition)
         return Assignment(place, path, directory_id, others, is_certain)
 
+    def may_lead(self, topic_partition: TopicPartition) -> bool:
+        """Whether the newest metadata have the node as leader of a partition, or in sync."""
+        newest = max((self, *self.cluster), key=lambda each: each._position or (-1, -1))
+        registration = newest._registration(topic_partition)
+        return registration is not None and self.node_id in {registration.leader, *registration.isr}
+
     def is_placed_in(self, log_directory: str, topic_partition: TopicPartition) -> bool:
         """Whether the metadata assign a partition to a log directory of the node, by its id."""
         assignment = self.assignment(topic_partition)
@@ -235,6 +244,34 @@ class Node:
             each.name == topic and each.configs.get("remote.storage.enable") == "true"
             for each in self._topics.values()
         )
+
+    def is_compacted(self, topic: str) -> bool:
+        """Whether the metadata say that a topic is compacted, of itself or as all of a broker."""
+        metadata = self._metadata
+        if metadata is None:
+            return False
+        asked = [
+            ("cleanup.policy", ConfigResourceType.TOPIC, topic),
+            ("log.cleanup.policy", ConfigResourceType.BROKER, str(self.node_id)),
+            ("log.cleanup.policy", ConfigResourceType.BROKER, ""),
+        ]
+        known = (
+            metadata.image.configs_of(ConfigResource(kind, owner)).get(name)
+            for name, kind, owner in asked
+        )
+        return "compact" in (next((each for each in known if each is not None), None) or "")
+
+    def offsets_elsewhere(
+        self, name: str, topic_partition: TopicPartition, directory: str
+    ) -> dict[str, int]:
+        """Return what a checkpoint says of a partition in the node's other directories, by path."""
+        found = {}
+        for path in (join(each, name) for each in self.disks.metas if each != directory):
+            with suppress(CorruptCheckpointError, LogDirectoryError):
+                offset = known_offset_checkpoint(path).get(topic_partition)
+                if offset is not None:
+                    found[path] = offset
+        return found
 
     def is_assigned(self, topic_partition: TopicPartition) -> bool | None:
         """Return whether the metadata assign a partition to the node; None if that is not known."""

@@ -116,6 +116,8 @@ def problems_of_metadata(
         unknown = None if level is None else _level_reason(level, kafka_version)
         if unknown is not None:
             yield NodeProblem("unusable_metadata", directory, unknown)
+    except UnreadableFileError as error:
+        yield NodeProblem("unusable_metadata", str(error.path or directory), error.reason)
     except LogStorageError as error:
         yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
 

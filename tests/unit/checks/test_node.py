@@ -132,7 +132,7 @@ def test_a_partition_that_the_topic_does_not_have(logs: Path) -> None:
 def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> None:
     shutil.rmtree(logs / METADATA)
     assert found(logs) == []
-    assert "The cluster's metadata are not here" in pylog.doctor(logs).verdict.reasons[-1]
+    assert "the cluster's metadata are not here" in pylog.doctor(logs).verdict.reasons[-1]
     (logs / METADATA).mkdir()
     assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}")]
 

@@ -86,6 +86,8 @@ def test_a_damaged_batch_is_an_error_with_bytes_and_offsets(directory: Path) -> 
         "end_position": 2 * SIZE,
         "next_offset": 5,
         "end_offset": 10,
+        "from_time": None,
+        "to_time": None,
     }
 
 

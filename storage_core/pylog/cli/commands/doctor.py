@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Finding,
         LogDirectoryReport,
         PartitionReport,
+        RepairedPartition,
         RepairSummary,
     )
 
@@ -63,6 +64,12 @@ if TYPE_CHECKING:
     "--kafka-version",
     metavar="VERSION",
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
+)
+@click.option(
+    "--as-user",
+    metavar="USER",
+    help="Name or id of the user that a broker runs as. Default: the owner of most of what lies in "
+    "the log directory.",
 )
 @click.option(
     "--repair-to",
@@ -127,7 +134,7 @@ def doctor(
         if repair_to is None:
             report = pylog.doctor(*paths, **of_library)
         else:
-            del of_library["kafka_version"]
+            del of_library["kafka_version"], of_library["as_user"]
             summary = pylog.repair_copy(paths[0], repair_to, **of_library)
             report = summary.source
     if html is not None:
@@ -185,6 +192,25 @@ def _how_to_copy(paths: Sequence[str]) -> str:
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
+def _copy_sentences(partition: RepairedPartition, *, is_kraft: bool) -> Iterator[str]:
+    """Yield what the copy of a partition lacks."""
+    if partition.left_out_bytes:
+        all_bytes = partition.left_out_bytes + partition.copied_bytes
+        left_out = f"{partition.left_out_bytes} of {all_bytes} bytes"
+        yield f"{left_out} were left out; ends at {partition.end_offset}"
+    for start, end, name in partition.kept:
+        yield f"offsets {start} to {end} are those of {name}; another segment holds them, too"
+    lost = ", ".join(f"{start} to {end}" for start, end in partition.missing[:_SHOWN_PLACES])
+    more = len(partition.missing) - _SHOWN_PLACES
+    if lost:
+        rest = f" and {more} more ranges" if more > 0 else ""
+        yield f"offsets {lost}{rest} were in the log, and are not here"
+    if partition.doubt is not None:
+        yield partition.doubt
+    if is_kraft and partition.topic_id is None:
+        yield "its topic id is not known: a broker sets it aside as -stray"
+
+
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     copied, all_of_them = len(summary.partitions), len(summary.partitions) + len(summary.left_out)
     partitions = counted(all_of_them, "partition")
@@ -193,18 +219,7 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     yield Paragraph("", "")
     yield Paragraph(f"{summary.directory}  ", f"a copy of what is intact: {text}", BOLD)
     for each in summary.partitions:
-        if each.left_out_bytes:
-            left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
-            text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
-            yield Paragraph("  ", text)
-        lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
-        more = len(each.missing) - _SHOWN_PLACES
-        if lost:
-            rest = f" and {more} more ranges" if more > 0 else ""
-            text = f"{each.topic_partition}: offsets {lost}{rest} were in the log, and are not here"
-            yield Paragraph("  ", text)
-        if summary.is_kraft and each.topic_id is None:
-            text = "its topic id is not known: a broker sets it aside as -stray"
+        for text in _copy_sentences(each, is_kraft=summary.is_kraft):
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
     for each in summary.partitions:
         if each.source.endswith(("-stray", "-delete", "-future")):
@@ -213,9 +228,9 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
                 "it aside as -stray"
             )
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
-    nothing = "nothing is left to copy; offsets"
+    nothing = "nothing is left to copy; according to checkpoints, it had offsets"
     yield from (
-        Paragraph("  ", f"{absent}: {nothing} {start} to {end} were in the log")
+        Paragraph("  ", f"{absent}: {nothing} {start} to {end}")
         for absent, (start, end) in summary.absent.items()
     )
     for topic_partition in summary.left_out:
@@ -324,8 +339,11 @@ def _about(found: Sequence[_Found], base: str | None, *, is_verbose: bool) -> It
     if shown < len(found):
         yield Paragraph("    ", f"and {len(found) - shown} more, which --verbose lists")
     kind = found[0].finding
-    if kind.broker_action != _NOTHING:
-        yield Paragraph("    broker  ", kind.broker_action)
+    actions = Counter(finding.broker_action for _, finding in found)
+    for action, times in actions.most_common():
+        if action != _NOTHING or len(actions) > 1:
+            often = f"{times} of {len(found)}: " if len(actions) > 1 else ""
+            yield Paragraph("    broker  ", f"{often}{action}")
     if kind.advice != _NO_NEED:
         yield Paragraph("    advice  ", kind.advice)
 
@@ -404,13 +422,20 @@ def _severities(report: DoctorReport) -> Iterator[str]:
 
 
 def _start_of(directory: LogDirectoryReport) -> str:
+    named = (
+        ("cluster", directory.cluster_id),
+        ("node", directory.node_id),
+        ("directory id", directory.directory_id),
+    )
+    identity = ", ".join(f"{name} {value}" for name, value in named if value is not None)
+    place = f"{directory.path} ({identity})" if identity else directory.path
     if directory.is_clean:
-        return f"{directory.path} was shut down cleanly"
+        return f"{place} was shut down cleanly"
     if directory.is_of_a_controller:
-        return f"{directory.path} is a controller's: it scans its log at each start"
+        return f"{place} is a controller's: it scans its log at each start"
     return (
-        f"{directory.path} was not shut down cleanly, or is in use: a broker scans its logs from "
-        "their recovery points on"
+        f"{place} was not shut down cleanly, or is in use: a broker scans its logs from their "
+        "recovery points on"
     )
 
 
@@ -422,6 +447,8 @@ _NAMES = {
     "files": None,
     "cuts_intact": None,
     "broken_swap": None,
+    "recovered": None,
+    "first_undecided_offset": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,
