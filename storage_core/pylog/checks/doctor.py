@@ -121,6 +121,7 @@ class Examined(NamedTuple):
     partitions: list[PartitionCheck]
     # Partitions of which nothing is left, and the offsets ``[start, end)`` that they had.
     absent: dict[TopicPartition, tuple[int, int]]
+    not_live: list[LogView]  # directories that are not live, beside live ones
 
 
 def examine(  # noqa: PLR0913 - what `doctor` has
@@ -169,7 +170,8 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         for each in examination.checks
     ]
     report = DoctorReport(reports, directories)
-    return Examined(report, checked, _absent(report, choice))
+    beside = [each.view for each in not_live]
+    return Examined(report, checked, _absent(report, choice), beside)
 
 
 def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple[int, int]]:

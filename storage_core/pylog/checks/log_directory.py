@@ -314,7 +314,7 @@ def findings_between(
             for each in node.disks.problems():
                 yield path, _of_node(each)
     if directories:
-        yield from future_findings(not_live, views, nodes)
+        yield from future_findings([*views, *not_live], nodes)
         yield from never_seen({each.path: each.is_clean for each in directories}, nodes)
     yield from _between_partitions(views, not_live, metas, nodes)
 

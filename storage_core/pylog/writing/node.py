@@ -35,7 +35,7 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.checkpoint_file import known_offset_checkpoint
-from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.file_names import FUTURE_DIR_SUFFIX, META_PROPERTIES, PARTITION_METADATA
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
@@ -297,6 +297,8 @@ class Node:
         """Yield what is wrong with a partition for this node, apart from its log."""
         if topic_partition == CLUSTER_METADATA:
             yield from self._problems_of_metadata(directory)
+        elif self.disks.is_missing_properties(parent_of(directory)):
+            return  # it does not come as far as that
         elif self.disks.is_offline(parent_of(directory)):
             assignment = self.assignment(topic_partition)
             if assignment is None or not assignment.others:
@@ -353,6 +355,8 @@ class Node:
         assignment = self.assignment(topic_partition)
         if assignment is None or assignment.others or assignment.directory_id is None:
             return
+        if directory.endswith(FUTURE_DIR_SUFFIX):
+            return  # what becomes of it is found beside
         if assignment.place is Place.GONE:
             reason = (
                 "the cluster's metadata assign it to the log directory with the id "

@@ -117,6 +117,12 @@ class NodeDisks:
         """Whether a new disk is in the place of the one with the log of the metadata."""
         return not self.metadata_logs and len(self.metas) > 1 and _is_new(self.first)
 
+    def is_missing_properties(self, log_directory: str) -> bool:
+        """Whether a log directory of a known node has no ``meta.properties``."""
+        is_illegible = self.metas.get(log_directory, ...) is None
+        is_known = any(meta is not None for meta in self.metas.values())
+        return is_illegible and is_known and META_PROPERTIES not in names_in(log_directory)
+
     def is_offline(self, log_directory: str) -> bool:
         """Whether a node starts without a log directory, since its ``meta.properties`` is damaged.
 

@@ -182,6 +182,8 @@ def _problems_of_snapshots(
         is_whole = has_footer(newest)
     except CorruptRecordError as error:
         reason = f"the newest snapshot of the metadata is damaged: {error.reason}"
+        if not view.local_log_start_offset and newest.end_offset <= view.log_end_offset:
+            reason = f"{reason}. The log has all that it says: move the file away"
         yield "unusable_metadata", newest.path, reason
         return
     usable_snapshots(view)

@@ -221,10 +221,13 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     for each in summary.partitions:
         for text in _copy_sentences(each, is_kraft=summary.is_kraft):
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
-    for source in summary.source.partitions:
-        if source.path.endswith(("-stray", "-delete", "-future")):
-            text = "made a live partition; a cluster that knows another topic id of that name sets "
-            yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
+    for each in summary.partitions:
+        if each.source.endswith(("-stray", "-delete", "-future")):
+            text = (
+                f"made of {each.source}; a cluster that knows another topic id of that name sets "
+                "it aside as -stray"
+            )
+            yield Paragraph("  ", f"{each.topic_partition}: {text}")
     nothing = "nothing is left to copy; according to checkpoints, it had offsets"
     yield from (
         Paragraph("  ", f"{absent}: {nothing} {start} to {end}")
