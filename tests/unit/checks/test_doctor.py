@@ -595,8 +595,9 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
     first = {"empty": base, "half": base, "damaged": base + 5}[what]
     assert (lost.next_offset, lost.end_offset) == (first, base + 10)
     offsets = f"offsets {first} to {base + 10}"
-    loses = f"A broker that starts on this loses records of orders-0 {offsets}"
-    assert report.verdict.reasons[0].startswith(f"{loses}: a broker puts ")
+    loses = f"A broker that starts on this loses records of orders-0 {offsets} ("
+    assert report.verdict.reasons[0].startswith(loses)
+    assert f": a broker puts {swap.name} in the place of " in report.verdict.reasons[0]
 
 
 def test_a_compaction_that_a_crash_ended_loses_nothing(directory: Path) -> None:
