@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
+from pylog.checks.permissions import UNREADABLE, denial, restricted
 from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
@@ -28,14 +29,20 @@ from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
     find_partition_directory_name,
     find_segment_file_name,
 )
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
+from pylog.files.owned_directories import file_names
+from pylog.files.quorum_state import QUORUM_STATE
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from pylog.checks.swaps import BrokenSwap
+    from pylog.files.file_user import FileUser
     from pylog.model import OffsetPosition, TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
@@ -162,6 +170,7 @@ class BrokerStart(NamedTuple):
         return text
 
 
+_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
@@ -170,51 +179,61 @@ def broker_start(
     end_offset: int,
     ends: Sequence[OffsetPosition] = (),
     damaged: Container[str] = (),
+    user: FileUser | None = None,
+    *,
+    keeps_records: bool = False,
 ) -> BrokerStart | None:
-    """Start a log as a broker would, without changing it.
+    """Start a log as a broker would that runs as a user, without changing it.
 
     ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
-    ``damaged`` the paths of ``.log`` files with damage.
+    ``damaged`` the paths of ``.log`` files with damage. ``keeps_records`` tells that the topic is
+    surely not compacted.
 
-    None for one in an object store, and for one whose files are deleted meanwhile: a broker works
-    on it.
+    None for one in an object store, for one whose files are deleted meanwhile, since a broker works
+    on it, and for one that this process may not read.
     """
     if is_remote(view.directory.path):
         return None
     try:
-        start, logs = _start(view, end_offset)
+        start, logs = _start(view, end_offset, user)
         if start.refusal is not None:
-            return start
+            return None if start.refusal.code == UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
         replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
-        start = start._replace(broken_swap=broken_swap(segments, sorted(replaced), damaged))
+        broken = broken_swap(segments, sorted(replaced), damaged, keeps_records=keeps_records)
+        start = start._replace(broken_swap=broken)
         logs = {name: size for name, size in logs.items() if name not in replaced}
         return _with_losses(start, view.directory.path, logs, segments)
     except (FileNotFoundError, SegmentVanishedError):
         return None
 
 
-def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]:
+def _start(
+    view: LogView, end_offset: int, user: FileUser | None
+) -> tuple[BrokerStart, dict[str, int]]:
     """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
-    with Overlay(is_quiet=True) as overlay:
-        path = overlay.path(view.directory.path)
-        overlay.follow_links(path)
-        before = _sizes(path)
-        if find_partition_directory_name(name_of(path)) is None:
-            named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
-            overlay.replace(path, named)
-            path = named
-        loading = _loading(view, path, overlay)
+    is_clean = _is_clean(view)
+    user = restricted(view.directory.path, user)
+    with Overlay(is_quiet=True, user=user) as overlay:
         try:
+            path = overlay.path(view.directory.path)
+            overlay.follow_links(path)
+            before = _sizes(path)
+            if find_partition_directory_name(name_of(path)) is None:
+                named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
+                overlay.replace(path, named)
+                path = named
+            loading = _loading(view, path, overlay, is_clean=is_clean)
             log = load_log(loading)
+            log.close_handlers()
+            after = _sizes(path)
+            if user is not None:
+                _go_on(view, path, overlay, after)
         except SegmentVanishedError:
             raise
-        except LogStorageError as error:
+        except (LogStorageError, PermissionError) as error:
             refusal = _refusal(view.directory.path, error)
-            is_clean = loading.had_clean_shutdown
             return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal), {}
-        log.close_handlers()
-        after = _sizes(path)
     start = BrokerStart(
         loading.had_clean_shutdown,
         len(set(loading.recovered_segments)),
@@ -228,11 +247,32 @@ def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]
     return start, _logs(before)
 
 
-def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
-    log_directory = view.directory.log_directory
+def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
+    """Do what a broker does with a log within minutes of its start.
+
+    It writes the epoch of each new leader, and opens indexes to write to them, also those of old
+    segments, when somebody reads there, or when it looks for what retention removes.
+
+    Source: LeaderEpochFileCache.assign, AbstractIndex, FileQuorumStateStore (Kafka 4.4).
+    """
+    for name in files:
+        if name.endswith(_INDEXES):
+            overlay.open(join(path, name)).close()
+    if not view.directory.state:
+        overlay.write_atomically(join(path, LEADER_EPOCH_CHECKPOINT), b"")
+    if view.topic_partition == CLUSTER_METADATA:
+        overlay.write_atomically(join(path, QUORUM_STATE), b"")
+
+
+def _is_clean(view: LogView) -> bool:
     # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
     is_metadata = view.topic_partition == CLUSTER_METADATA
-    is_clean = has_clean_shutdown(log_directory) and not is_metadata
+    return has_clean_shutdown(view.directory.log_directory) and not is_metadata
+
+
+def _loading(view: LogView, path: str, overlay: Overlay, *, is_clean: bool) -> LogLoading:
+    log_directory = view.directory.log_directory
+    is_metadata = view.topic_partition == CLUSTER_METADATA
 
     def offset(name: str) -> int:
         return 0 if is_metadata else _offset(log_directory, name, view.topic_partition)
@@ -250,18 +290,24 @@ def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
     )
 
 
-def deletion_refusal(view: LogView) -> Finding | None:
+def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | None:
     """Return why a directory that is being deleted ends a broker; None if it does not."""
     if is_remote(view.directory.path):
         return None
-    with suppress(FileNotFoundError, SegmentVanishedError), Overlay(is_quiet=True) as overlay:
-        path = overlay.path(view.directory.path)
-        overlay.follow_links(path)
+    user = restricted(view.directory.path, user)
+    with (
+        suppress(FileNotFoundError, SegmentVanishedError),
+        Overlay(is_quiet=True, user=user) as overlay,
+    ):
         try:
-            load_deleted(_loading(view, path, overlay))
+            path = overlay.path(view.directory.path)
+            overlay.follow_links(path)
+            load_deleted(_loading(view, path, overlay, is_clean=_is_clean(view)))
+            for name in file_names(path):
+                overlay.remove(join(path, name))
         except SegmentVanishedError:
             raise
-        except LogStorageError as error:
+        except (LogStorageError, PermissionError) as error:
             return _refusal(view.directory.path, error)
     return None
 
@@ -299,12 +345,15 @@ def _with_losses(
     )
 
 
-def _refusal(directory: str, error: LogStorageError) -> Finding:
+def _refusal(directory: str, error: LogStorageError | PermissionError) -> Finding:
     path = os.fspath(getattr(error, "path", None) or directory)
     # An overlay knows the real path alone, and the user has given another one.
     real = os.path.realpath(directory)
     if path == real or path.startswith(f"{real}/"):
         path = directory + path[len(real) :]
+    denied = denial(path, error)
+    if denied is not None:
+        return denied
     reason = getattr(error, "reason", str(error))
     position = getattr(error, "position", None)
     return Finding(Severity.ERROR, "start_refused", path, reason, position)

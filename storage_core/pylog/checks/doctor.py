@@ -10,6 +10,7 @@ from pylog.checks.examination import Examination
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
 from pylog.files.file_names import find_partition_directory_name
+from pylog.files.file_user import FileUser
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import name_of, printable_location
@@ -33,7 +34,7 @@ _MOST_THREADS = 16
 
 
 @names_nearest_keyword
-def doctor(
+def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     *paths: str | os.PathLike[str],
     topics: Iterable[str] | None = None,
     partitions: Iterable[int] | None = None,
@@ -41,6 +42,7 @@ def doctor(
     progress: Callable[[int, int], None] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     kafka_version: str | None = None,
+    as_user: str | int | None = None,
 ) -> DoctorReport:
     """Read all of some partitions and return whatever is wrong with them, and worth knowing.
 
@@ -70,6 +72,9 @@ def doctor(
         A batch that has more, decompressed, is a finding.
     kafka_version
         Of the broker that is to start on the directories, "3.9" to "4.4"; the newest if None.
+    as_user
+        Name or id of the user that a broker runs as; if None, the owner of most of what lies in a
+        log directory. What he may not do is a finding, whatever this process may do.
 
     Returns
     -------
@@ -85,7 +90,8 @@ def doctor(
     SegmentVanishedError
         A broker deletes or compacts a log faster than it can be looked at.
     ValueError
-        ``threads`` is below 1, or ``kafka_version`` is none of these.
+        ``threads`` is below 1, ``kafka_version`` is none of these, or this host knows no user of
+        that name.
 
     Examples
     --------
@@ -104,6 +110,7 @@ def doctor(
         kafka_version=(
             LATEST_KAFKA_VERSION if kafka_version is None else KafkaVersion.parse(kafka_version)
         ),
+        as_user=None if as_user is None else FileUser.named(str(as_user)),
     ).report
 
 
@@ -114,6 +121,7 @@ class Examined(NamedTuple):
     partitions: list[PartitionCheck]
     # Partitions of which nothing is left, and the offsets ``[start, end)`` that they had.
     absent: dict[TopicPartition, tuple[int, int]]
+    not_live: list[LogView]  # directories that are not live, beside live ones
 
 
 def examine(  # noqa: PLR0913 - what `doctor` has
@@ -125,9 +133,10 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     progress: Callable[[int, int], None] | None,
     max_decompressed_bytes: int,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+    as_user: FileUser | None = None,
 ) -> Examined:
     """Do what `doctor` does; see there."""
-    examination = Examination(paths, kafka_version)
+    examination = Examination(paths, kafka_version, as_user)
     choice = _choose(topics, partitions, examination.views)
     views = [each for each in examination.views if choice.has(each.topic_partition)]
     not_live = [each for each in examination.not_live if choice.has(each.view.topic_partition)]
@@ -161,7 +170,8 @@ def examine(  # noqa: PLR0913 - what `doctor` has
         for each in examination.checks
     ]
     report = DoctorReport(reports, directories)
-    return Examined(report, checked, _absent(report, choice))
+    beside = [each.view for each in not_live]
+    return Examined(report, checked, _absent(report, choice), beside)
 
 
 def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple[int, int]]:

@@ -20,6 +20,7 @@ from pylog.checks.log_directory import (
     node_findings,
 )
 from pylog.checks.partition import PartitionCheck, check_partition, not_live_directories
+from pylog.checks.permissions import BrokerUsers
 from pylog.checks.replicas import replica_findings
 from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
@@ -32,11 +33,12 @@ from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
     from pylog.checks.partition import NotLiveDirectory
+    from pylog.files.file_user import FileUser
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
@@ -51,6 +53,8 @@ class Examination:
         Log directories, or directories of partitions.
     kafka_version
         Of the broker that is to start on them.
+    as_user
+        Whom it runs as; None for the owner of most of what lies in a log directory.
 
     Attributes
     ----------
@@ -66,25 +70,12 @@ class Examination:
         self,
         paths: Iterable[str | os.PathLike[str]],
         kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+        as_user: FileUser | None = None,
     ) -> None:
         views: dict[str | tuple[int, int], LogView] = {}
         others: dict[str | tuple[int, int], PartitionDirectory] = {}
         checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-        directories: list[LogDirectory] = []
-        log_directories: list[str] = []
-        without_partitions: list[str] = []
-        paths = list(paths)
-        for path in paths:
-            try:
-                directories += _log_directories(path)
-            except LogDirectoryError:
-                new = parse_location(os.fspath(path))
-                if not is_new_disk(new, is_alone=len(paths) == 1):
-                    raise
-                without_partitions.append(new)
-                log_directories.append(new)
-            else:
-                log_directories += log_directories_of(directories[-1])
+        directories, log_directories, new_disks = _directories(list(paths))
         for directory in directories:
             for view in directory:
                 views.setdefault(directory_identity(view.directory.path), view)
@@ -94,19 +85,23 @@ class Examination:
             [*log_directories, *(view.directory.log_directory for view in views.values())],
             kafka_version,
         )
+        self._users = BrokerUsers(as_user)
         held = held_partitions((view.directory for view in views.values()), self._nodes)
         loaded = held | held_partitions(others.values(), self._nodes)
         for directory in directories:
-            for check in check_log_directories(directory, self._nodes, loaded):
+            for check in check_log_directories(directory, self._nodes, loaded, self._users):
                 checks.setdefault(directory_identity(check.path), check)
-        for new in without_partitions:
+        for new in new_disks:
             check = check_log_directory(new, self._nodes[new], [], loaded)
             checks.setdefault(directory_identity(new), check)
         self.views = sorted(
             views.values(), key=lambda view: (view.directory.log_directory, view.topic_partition)
         )
         self.not_live = not_live_directories(
-            (each for identity, each in others.items() if identity not in views), self._nodes, held
+            (each for identity, each in others.items() if identity not in views),
+            self._nodes,
+            held,
+            self._users,
         )
         self.checks = list(checks.values())
         self._metas = {each.path: each.meta for each in self.checks}
@@ -124,6 +119,7 @@ class Examination:
         check = check_partition(
             view,
             node=self._nodes[view.directory.log_directory],
+            user=self._users.of(view.directory.log_directory),
             max_decompressed_bytes=max_decompressed_bytes,
             on_bytes=on_bytes,
         )
@@ -186,6 +182,28 @@ def _end_of(view: LogView) -> PartitionCheck | None:
     except LogStorageError:
         return None
     return PartitionCheck(view, [], [], end_offset=end_offset)
+
+
+def _directories(
+    paths: Sequence[str | os.PathLike[str]],
+) -> tuple[list[LogDirectory], list[str], list[str]]:
+    """Return what lies under paths, all log directories in order, and those without a partition."""
+    directories: list[LogDirectory] = []
+    log_directories: list[str] = []
+    new_disks: list[str] = []
+    for path in paths:
+        try:
+            found = _log_directories(path)
+        except LogDirectoryError:
+            new = parse_location(os.fspath(path))
+            if not is_new_disk(new, is_alone=len(paths) == 1):
+                raise
+            new_disks.append(new)
+            log_directories.append(new)
+        else:
+            directories += found
+            log_directories += log_directories_of(found[0])
+    return directories, log_directories, new_disks
 
 
 def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:

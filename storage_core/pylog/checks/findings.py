@@ -413,11 +413,20 @@ FINDING_CODES = {
     ),
     "unreadable": FindingCode(
         "A directory, a .log file or a disk cannot be read, so it may have more damage.",
-        "it takes the log directory offline",
-        "check the permissions (your user may have fewer rights than the broker's), the links, and "
-        "the disk",
+        "not known where only this process may not read it; otherwise it takes the log directory "
+        "offline",
+        "run pylog as a user who may read it, and check the links and the disk",
         severities=(Severity.ERROR,),
         effect=Effect.UNKNOWN,
+    ),
+    "forbidden": FindingCode(
+        "The broker's user may not do with a file or directory what a broker does with it at its "
+        "start, or within minutes of it.",
+        _REFUSES,
+        "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
+        "broker runs as another one than the owner of most files",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.REFUSES,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",
@@ -696,9 +705,9 @@ FINDING_CODES = {
     "unserved_partition": FindingCode(
         "The cluster's metadata assign the partition to the id of a log directory that none of the "
         "node's has: directory.id in meta.properties is missing or has changed, or the partition "
-        "comes from a disk that is gone.",
-        "it starts, and tells the controller where the partition is; it leads the partition after "
-        "its next start only",
+        "comes from a disk that is gone. Or meta.properties cannot be read.",
+        "it starts, and the partition has no leader. It tells the controller where the partition "
+        "is, and leads it after its next start; not from a log directory that is offline",
         "write the message's id into meta.properties of this log directory as directory.id, if it "
         "was its own; or start the broker, stop it, and start it again",
         severities=(Severity.ERROR,),
@@ -850,6 +859,14 @@ FINDING_CODES = {
         "log directories do not have.",
         _REFUSES,
         "write it again, as in the broker's other log directories",
+        severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
+    ),
+    "meta_properties_of_another": FindingCode(
+        "meta.properties names another node or cluster than the one that the cluster's metadata "
+        "have the log directory of.",
+        "it does not start, or the controllers refuse it",
+        "write the right node.id and cluster.id; or give the broker its own log directory",
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),

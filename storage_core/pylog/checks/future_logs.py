@@ -24,7 +24,7 @@ from pylog.locations import printable_location
 from pylog.writing.node_disks import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
@@ -35,16 +35,16 @@ _CODE = "future_directory"
 
 
 def future_findings(
-    futures: Iterable[LogView], live: Iterable[LogView], nodes: Mapping[str, Node]
+    views: Sequence[LogView], nodes: Mapping[str, Node]
 ) -> Iterator[tuple[str, Finding]]:
     """Yield what becomes of each ``-future`` directory, by log directory."""
     live_of: dict[tuple[Node, TopicPartition], list[LogView]] = {}
-    for view in live:
+    for view in views:
         place = view.directory
         node = nodes[place.log_directory]
         if not place.state and not node.is_set_aside(view.topic_partition, place.path):
             live_of.setdefault((node, view.topic_partition), []).append(view)
-    for view in futures:
+    for view in views:
         if view.directory.state == FUTURE_DIR_SUFFIX:
             log_directory = view.directory.log_directory
             node = nodes[log_directory]
@@ -87,7 +87,7 @@ def _beside_live(view: LogView, node: Node, *, is_here: bool) -> Finding:
         f"{reason}; the cluster's metadata do not assign it to this log directory yet. A "
         "broker that starts tells them so, and its next start ends"
     )
-    return found._replace(message=reason, own_effect=Effect.UNSERVED)
+    return found._replace(message=reason, own_effect=Effect.UNKNOWN)
 
 
 def _promoted(view: LogView, live: list[LogView], what: str) -> Finding:
@@ -144,6 +144,11 @@ def _unknown(view: LogView, live: list[LogView], what: str) -> Finding:
 
 def _loss(code: str, path: str, message: str, lost: tuple[int, int]) -> Finding:
     return Finding(Severity.ERROR, code, path, message, next_offset=lost[0], end_offset=lost[1])
+
+
+def extends(view: LogView, other: LogView) -> bool:
+    """Whether a log begins with all that another one has, and has more."""
+    return view.log_end_offset > other.log_end_offset and _lost(view, other) is None
 
 
 def _lost(kept: LogView, dropped: LogView) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from pylog.checks.absent_partitions import (
 from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
+from pylog.checks.permissions import with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -46,12 +47,13 @@ from pylog.locations import join, printable_location
 from pylog.reading.discovery import directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.writing.node import STRAY_PARTITION, nodes_of
-from pylog.writing.node_disks import RESERVED_IDS
+from pylog.writing.node_disks import HIGHEST_VERSION, RESERVED_IDS
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.permissions import BrokerUsers
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
@@ -105,16 +107,21 @@ def held_partitions(
 
 
 def check_log_directories(
-    directory: LogDirectory, nodes: Mapping[str, Node], held: Container[Held]
+    directory: LogDirectory,
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    return [
-        check_log_directory(
-            path, nodes[path], [each for each in known if each.log_directory == path], held
-        )
-        for path in log_directories_of(directory)
-    ]
+    checks = []
+    for path in log_directories_of(directory):
+        here = [each for each in known if each.log_directory == path]
+        check = check_log_directory(path, nodes[path], here, held)
+        denied = users.directory_finding(path)
+        findings = [*([denied] if denied else []), *check.findings]
+        checks.append(check._replace(findings=with_own_limits(findings)))
+    return checks
 
 
 def check_log_directory(
@@ -157,7 +164,8 @@ def check_log_directory(
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
-    lacks_metadata = node.is_kraft and not node.has_metadata_log
+    has_metadata = node.has_metadata_log or node.disks.has_lost_metadata
+    lacks_metadata = node.is_kraft and not has_metadata
     return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)
 
 
@@ -176,6 +184,9 @@ def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None
     if meta.is_empty:
         message = "the file names neither a node nor a cluster"
         return None, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, message)]
+    if meta.version > HIGHEST_VERSION:
+        reason = f"version {meta.version} is unknown to Kafka {node.kafka_version}"
+        return None, [_damaged_meta_properties(meta_path, reason, path, node)]
     reason = _refused_meta_properties(meta) if node.is_kraft else None
     if reason is None:
         return meta, []
@@ -184,7 +195,7 @@ def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None
 
 def _damaged_meta_properties(meta_path: str, reason: str, path: str, node: Node) -> Finding:
     found = Finding(Severity.ERROR, "damaged_meta_properties", meta_path, reason)
-    if not node.has_metadata_log or path in node.disks.metadata_logs:
+    if not node.disks.is_offline(path):
         return found
     action = "it takes this log directory offline, and starts without it"
     return found._replace(own_effect=Effect.UNSERVED, own_action=action)
@@ -274,7 +285,8 @@ def _node_findings(
         if place.state not in LOADED:
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
-            yield view, _of_node(each)
+            [finding] = with_own_limits([_of_node(each)])
+            yield view, finding
 
 
 def _of_node(problem: NodeProblem) -> Finding:
@@ -296,12 +308,13 @@ def findings_between(
     yield from _same_directory_ids(metas)
     yield from _several_clusters(metas)
     yield from _twice(nodes)
+    yield from _of_other_nodes(nodes)
     for path, node in nodes.items():
         if path == node.disks.first and node.is_kraft:
             for each in node.disks.problems():
                 yield path, _of_node(each)
     if directories:
-        yield from future_findings(not_live, views, nodes)
+        yield from future_findings([*views, *not_live], nodes)
         yield from never_seen({each.path: each.is_clean for each in directories}, nodes)
     yield from _between_partitions(views, not_live, metas, nodes)
 
@@ -315,6 +328,30 @@ def _twice(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
             message = f"this is the log directory {printable_location(other)}, under another name"
             where = join(path, META_PROPERTIES)
             yield other, Finding(Severity.ERROR, "meta_properties_disagree", where, message)
+
+
+def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
+    """Yield log directories that the metadata have as those of another node.
+
+    Source: MetaPropertiesEnsemble.verify, ClusterControlManager.registerBroker (Kafka 4.3).
+    """
+    owners: dict[uuid.UUID | None, tuple[str | None, int | None]] = {
+        directory_id: (node.cluster_id, node_id)
+        for node in nodes.values()
+        for node_id, ids in node.registrations.items()
+        for directory_id in ids
+    }
+    for path, node in nodes.items():
+        meta = node.disks.metas[path]
+        said = node.cluster_id, node.node_id
+        owner = owners.get(None if meta is None else meta.directory_id, said)
+        if owner != said:
+            message = (
+                f"the file says node {said[1]} of cluster {said[0]}, and the cluster's metadata "
+                f"have this log directory as one of node {owner[1]} of cluster {owner[0]}"
+            )
+            where = join(path, META_PROPERTIES)
+            yield path, Finding(Severity.ERROR, "meta_properties_of_another", where, message)
 
 
 def _between_partitions(

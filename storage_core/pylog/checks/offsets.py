@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import LogDirectoryError, SegmentVanishedError
@@ -135,7 +135,7 @@ class OffsetAccount:
         lasts, counts = headers.last_offsets, headers.record_counts
         before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
         is_hidden = counts < 0
-        firsts = np.where(is_hidden, before, headers.offsets)
+        firsts = np.where(is_hidden, before, np.maximum(before, headers.offsets))
         wrapped = {place: each for place, each in wrapped.items() if not is_lost[place]}
         if wrapped:
             places = list(wrapped)
@@ -157,7 +157,7 @@ class OffsetAccount:
                 )
             )
         spans = lasts - firsts + 1
-        held = np.where(is_hidden, spans, counts)
+        held = np.where(is_hidden, spans, np.minimum(counts, spans))
         self._hidden += int(spans[is_lost & ~walk.is_refused].sum())
         spans, held = (np.where(is_lost, 0, each) for each in (spans, held))
         control = int(held[headers.is_control].sum())
@@ -252,7 +252,7 @@ def _covered(damaged: Sequence[DamagedRange], end_offset: int) -> int:
     """Return how many offsets are in any of these ranges; none goes on after the log's end."""
     count = before = 0
     for start, known in sorted(
-        (each.next_offset, each.end_offset or end_offset) for each in damaged
+        (each.next_offset, each.end_offset or end_offset) for each in damaged if not each.is_kept
     ):
         end = min(known, end_offset)
         count += max(0, end - max(start, before))
@@ -274,4 +274,5 @@ def _missing(gap: OffsetGap) -> Finding:
     else:
         severity, code = Severity.WARNING, "offset_gap"
         message = f"{offsets} before this batch, and the log shows no sign of compaction"
-    return Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    found = Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    return found._replace(own_effect=Effect.GONE)

@@ -38,6 +38,7 @@ from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
+from pylog.checks.permissions import FORBIDDEN, with_own_limits
 from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.rescue import rescue
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 
     from pylog.checks.batches import SegmentWalk
     from pylog.checks.log_directory import Held
+    from pylog.checks.permissions import BrokerUsers
+    from pylog.files.file_user import FileUser
     from pylog.reading.discovery import PartitionDirectory
     from pylog.record.batch_scan import Window
     from pylog.writing.node import Node
@@ -104,6 +107,7 @@ def check_partition(
     view: LogView,
     *,
     node: Node | None = None,
+    user: FileUser | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     window_bytes: int = DEFAULT_WINDOW_BYTES,
@@ -112,20 +116,49 @@ def check_partition(
 
     A broker may go on working on it. Where a log has changed meanwhile and something seems wrong,
     it is looked at once more, and what is not wrong then has only been on its way.
+
+    ``user`` is whom a broker runs as; None for one who may do anything.
     """
+    check = _check_settled(
+        view,
+        partial(_check, node=node, user=user),
+        partial(
+            LogWalk,
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_bytes=on_bytes,
+            window_bytes=window_bytes,
+        ),
+    )
+    if any(each.code == UNREADABLE for each in check.findings):
+        denied = _denied(check.view, user)
+        if denied is not None:
+            check = check._replace(findings=[denied, *check.findings])
+    return check._replace(findings=with_own_limits(check.findings))
+
+
+def _denied(view: LogView, user: FileUser | None) -> Finding | None:
+    """Return what a broker's user may not do with a log that this process may not read."""
+    if user is None:
+        return None
+    with suppress(LogStorageError):
+        start = broker_start(view, 0, user=user)
+        refusal = None if start is None else start.refusal
+        return refusal if refusal is not None and refusal.code == FORBIDDEN else None
+    return None
+
+
+def _check_settled(
+    view: LogView,
+    check_once: Callable[[LogView, DamageReport, Callable[[LogView], LogWalk]], PartitionCheck],
+    make_walk: Callable[..., LogWalk],
+) -> PartitionCheck:
+    """Return what is wrong with a partition once it stays wrong."""
     before: set[tuple[str, str]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
         try:
-            walk = partial(
-                LogWalk,
-                damage=damage,
-                max_decompressed_bytes=max_decompressed_bytes,
-                on_bytes=on_bytes,
-                window_bytes=window_bytes,
-            )
-            check = _check(view, node, damage, walk)
+            check = check_once(view, damage, partial(make_walk, damage=damage))
         except SegmentVanishedError:
             if not looks_left:
                 raise
@@ -193,14 +226,16 @@ def _has_changed(view: LogView, now: LogView | None) -> bool:
 
 def _check(
     view: LogView,
-    node: Node | None,
     damage: DamageReport,
     make_walk: Callable[[LogView], LogWalk],
+    *,
+    node: Node | None,
+    user: FileUser | None,
 ) -> PartitionCheck:
     about_directory = list(directory_findings(view, node))
     # What is wrong with files does not depend on whether readers are given what is in them.
     view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
-    return _Check(view, make_walk(view), node).run(about_directory)
+    return _Check(view, make_walk(view), node).run(about_directory, user)
 
 
 class _Check:
@@ -226,7 +261,7 @@ class _Check:
             view,
             self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
-            is_compacted=node is not None and node.is_compacted(view.topic),
+            is_compacted=node is not None and bool(node.is_compacted(view.topic)),
         )
         self._times = LostTimes(view)
         # A node closes neither the log of the metadata, nor what it is about to delete.
@@ -247,7 +282,16 @@ class _Check:
             ).values()
         return max(known, default=None)
 
-    def run(self, about_directory: list[Finding]) -> PartitionCheck:
+    def _keeps_records(self) -> bool:
+        """Whether it is known that no cleaner removes records of the log."""
+        node = self._node
+        return (
+            node is not None
+            and node.is_compacted(self._view.topic) is False
+            and self._cleaner_offset() is None
+        )
+
+    def run(self, about_directory: list[Finding], user: FileUser | None) -> PartitionCheck:
         view, damage = self._view, self._walk.damage
         about_segments: list[Finding] = []
         end_offset = view.local_log_start_offset
@@ -262,7 +306,14 @@ class _Check:
         is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
         start = None
         if not is_unreadable:
-            start = broker_start(view, end_offset, self._ends, {each.path for each in damaged})
+            start = broker_start(
+                view,
+                end_offset,
+                self._ends,
+                {each.path for each in damaged},
+                user,
+                keeps_records=self._keeps_records(),
+            )
         last = end_offset
         if start is not None and start.cut_path is None:
             # A batch that cannot be decoded has its offsets all the same.
@@ -426,6 +477,7 @@ class NotLiveDirectory:
     view: LogView
     has_live: bool
     becomes_live: bool = False
+    user: FileUser | None = None
 
     @property
     def is_only_loaded(self) -> bool:
@@ -455,14 +507,17 @@ class NotLiveDirectory:
         path = self.view.directory.path
         try:
             if self.view.directory.state == DELETE_DIR_SUFFIX:
-                refusal = deletion_refusal(self.view)
+                refusal = deletion_refusal(self.view, self.user)
                 found = [] if refusal is None else [refusal]
             elif self.is_only_loaded:
-                start = broker_start(self.view, 0)
+                start = broker_start(self.view, 0, user=self.user)
                 found = [] if start is None or start.refusal is None else [start.refusal]
             else:
                 found = check_partition(
-                    self.view, max_decompressed_bytes=max_decompressed_bytes, on_bytes=on_bytes
+                    self.view,
+                    user=self.user,
+                    max_decompressed_bytes=max_decompressed_bytes,
+                    on_bytes=on_bytes,
                 ).findings
         except LogStorageError:
             return []
@@ -479,7 +534,10 @@ class NotLiveDirectory:
 
 
 def not_live_directories(
-    directories: Iterable[PartitionDirectory], nodes: Mapping[str, Node], held: Container[Held]
+    directories: Iterable[PartitionDirectory],
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[NotLiveDirectory]:
     """Return what is looked at of directories that are not live."""
     found = []
@@ -489,5 +547,6 @@ def not_live_directories(
             each.log_directory, each.topic_partition
         )
         has_live = (node, each.topic_partition) in held
-        found.append(NotLiveDirectory(view, has_live, becomes_live))
+        user = users.of(each.log_directory)
+        found.append(NotLiveDirectory(view, has_live, becomes_live, user))
     return found

@@ -9,8 +9,12 @@ Nothing is ever repaired in place. The new directory is made in four steps:
 2. The directory is opened as its owner (`pylog.log.log_manager`), as after a crash: every segment
    is scanned, and indexes, snapshots and leader epochs are made from the batches.
 3. It is closed in order, which writes the checkpoints and the marker.
-4. The log of the cluster's metadata is copied as it is, if it is sound and this node is the only
-   controller. Elsewhere the other controllers have it, and give it to the node.
+4. What is intact of the log of the cluster's metadata is copied as it is, if that is the whole log
+   and this node is the only controller (`pylog.checks.metadata_copy`). Elsewhere the other
+   controllers have it, and give it to the node.
+
+A ``-future`` directory is copied as the partition if there is no live one, or if it is longer and
+begins with all that the live one has.
 
 A crash in it leaves a directory without the marker, which a broker recovers; it is refused as a
 target, since it is not empty any more.
@@ -21,6 +25,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -29,7 +34,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Severity
+from pylog.checks.future_logs import extends
+from pylog.checks.metadata_copy import copy_metadata
+from pylog.checks.partition import check_partition
 from pylog.checks.report import RepairedPartition, RepairSummary
 from pylog.checks.rescue import doubt, kept_of_overlaps, lacking, rescue
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
@@ -38,12 +45,15 @@ from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_che
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
+    FUTURE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
     file_name_prefix,
+    find_segment_file_name,
 )
 from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
@@ -53,9 +63,17 @@ from pylog.files.ledger import copy_ledger
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
-from pylog.files.storage import list_directory, open_file
-from pylog.locations import is_remote, join, parse_location
+from pylog.files.storage import open_file
+from pylog.locations import (
+    is_remote,
+    join,
+    name_of,
+    parent_of,
+    parse_location,
+    printable_location,
+)
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 from pylog.writing.node import nodes_of
@@ -66,6 +84,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pylog.checks.doctor import Examined
+    from pylog.checks.findings import Finding
     from pylog.checks.partition import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
@@ -99,8 +118,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     Every sound batch is kept, also those after damage, and those that stand where they do not
     belong: what is lost leaves a gap in the offsets, which consumers pass over. A transaction of
     which damage has cost a part may then be given as committed without that part, or stay open
-    where its marker is lost. ``__cluster_metadata`` is copied where it is sound and the node is the
-    only controller.
+    where its marker is lost. ``__cluster_metadata`` is copied where all of it is intact and the
+    node is the only controller; a ``-future`` directory where it is all that is left of the
+    partition, or has all of the live one and more.
 
     Parameters
     ----------
@@ -150,10 +170,11 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     )
     nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
-    _ensure_readable(source.partitions)
+    chosen = _with_futures(source, max_decompressed_bytes)
+    _ensure_readable(source.report.findings)
     copies = [
         _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
-        for each in source.partitions
+        for each in chosen
         if each.view.topic_partition != CLUSTER_METADATA
     ]
     _ensure_each_once(copies)
@@ -167,12 +188,11 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
             _copy_log_directory_files(io, log_directory, copies, target)
         with own_log_directory(target) as manager:
             repaired = [_repaired(copy, manager, target) for copy in copies]
-        left_out = []
-        for each in metadata:
-            if _is_of_only_controller(each, nodes):
-                _copy_whole(io, each.view.directory.path, join(target, str(CLUSTER_METADATA)))
-            else:
-                left_out.append(each.view.topic_partition)
+        left_out = [
+            each.view.topic_partition
+            for each in metadata
+            if not copy_metadata(each, target, partial(_copy_file, io))
+        ]
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {target} is not finished: remove it, and start no broker on it"
         error.add_note(text)
@@ -220,6 +240,19 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
+def _with_futures(source: Examined, max_decompressed_bytes: int) -> list[PartitionCheck]:
+    """Return the partitions to copy, from ``-future`` directories where those have more."""
+    chosen = list(source.partitions)
+    for view in source.not_live:
+        if view.directory.state != FUTURE_DIR_SUFFIX:
+            continue
+        live = [each for each in chosen if each.view.topic_partition == view.topic_partition]
+        if all(extends(view, each.view) for each in live):
+            check = check_partition(view, max_decompressed_bytes=max_decompressed_bytes)
+            chosen = [each for each in chosen if each not in live] + [check]
+    return chosen
+
+
 def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
     """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
     siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
@@ -231,23 +264,13 @@ def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uui
     return next((each for each in ids if each is not None), None)
 
 
-def _is_of_only_controller(check: PartitionCheck, nodes: Mapping[str, Node]) -> bool:
-    """Whether a log of the metadata is sound, and no other controller has it."""
-    is_sound = all(each.severity is not Severity.ERROR for each in check.findings)
-    return is_sound and nodes[check.view.directory.log_directory].is_only_voter
-
-
-def _copy_whole(io: DurableIO, source: str, target: str) -> None:
-    io.make_directory(target)
-    for entry in list_directory(source):
-        if not entry.is_dir():
-            with (
-                open_file(entry.path) as file,
-                io.open(join(target, entry.name), create=True) as to,
-            ):
-                _copy_bytes(file, 0, file.size(), to, 0)
-                to.sync()
-    io.sync_directory(target)
+def _copy_file(io: DurableIO, source: str, target: str) -> None:
+    directory = parent_of(target)
+    io.make_directory(directory, exist_ok=True)
+    with open_file(source) as file, io.open(target, create=True) as to:
+        _copy_bytes(file, 0, file.size(), to, 0)
+        to.sync()
+    io.sync_directory(directory)
 
 
 def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
@@ -257,6 +280,8 @@ def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
             with segment.open_log() as source:
                 for each in run:
                     _copy_bytes(source, each.start, each.end, file, at)
+                    if each.base_offset is not None:
+                        file.write_at(at, each.base_offset.to_bytes(OFFSET_LENGTH, "big"))
                     at += each.end - each.start
         file.sync()
 
@@ -338,16 +363,20 @@ def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
             raise LogDirectoryError(reason, view.directory.path)
 
 
-def _ensure_readable(checks: Iterable[PartitionCheck]) -> None:
-    """Refuse to leave out what may well be sound: it only could not be opened."""
-    for check in checks:
-        for each in check.findings:
-            if each.code == UNREADABLE:
-                reason = (
-                    f"{each.message}; what is in it may be sound, and a repaired copy would lack "
-                    "it: make it readable, or choose the other partitions alone"
-                )
-                raise LogDirectoryError(reason, each.path)
+def _ensure_readable(findings: Iterable[Finding]) -> None:
+    """Refuse to leave out what may well be sound: it only could not be opened.
+
+    Indexes and snapshots are made again.
+    """
+    for each in findings:
+        name = find_segment_file_name(name_of(each.path))
+        is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
+        if each.code == UNREADABLE and not is_made_again:
+            reason = (
+                f"{each.message}; what is in it may be sound, and a repaired copy would lack "
+                "it: make it readable, or choose the other partitions alone"
+            )
+            raise LogDirectoryError(reason, each.path)
 
 
 def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:
@@ -375,4 +404,5 @@ def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> Repaire
         None if copy.topic_id is None else format_uuid(copy.topic_id),
         kept_of_overlaps(copy.check.view),
         doubt(copy.check),
+        source=printable_location(copy.check.view.directory.path),
     )

@@ -254,6 +254,8 @@ class RepairedPartition:
         Offsets ``[start, end)`` that two segments held, and the file whose records were copied.
     doubt
         What one side file alone says of the log's end, against the others; None if none does.
+    source
+        The directory that it was copied from; without the secrets of a URI.
     """
 
     topic_partition: TopicPartition
@@ -265,6 +267,7 @@ class RepairedPartition:
     topic_id: str | None
     kept: list[tuple[int, int, str]]
     doubt: str | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ The checksum does not cover the base offset. So such a batch is taken only
   marker before it: consumers skip a record below the offset that they ask for;
 * within what is known to have been in the log;
 * if it is not alone between two sound batches that leave just the room for it: then its offset is
-  what is wrong.
+  what is wrong, and the copy has it with the right one.
 
 Where segments overlap, the copy has what a consumer gets that reads from the start.
 """
@@ -63,6 +63,7 @@ class Piece(NamedTuple):
     segment: LogSegmentView
     start: int
     end: int
+    base_offset: int | None = None  # that its batch gets, if it says another one
 
 
 class SegmentCopy(NamedTuple):
@@ -95,6 +96,7 @@ class _Batch(NamedTuple):
     segment: int
     start: int
     end: int
+    is_moved: bool = False  # it says other offsets
 
 
 def rescue(check: PartitionCheck) -> Rescue:
@@ -167,7 +169,7 @@ def _consumed(
 
 
 def kept_of_overlaps(view: LogView) -> list[tuple[int, int, str]]:
-    """Return offsets ``[start, end)`` that two segments hold, and the file that a copy is made of."""
+    """Return offsets ``[start, end)`` that two segments hold, and the file that is copied."""
     consumed = [place for place, _ in view.consumed_segments(view.local_log_start_offset)]
     return [
         (following, limit, name_of(view.segments[place].file_path()))
@@ -222,6 +224,9 @@ def _misplaced(check: PartitionCheck, segment: LogSegmentView, index: int) -> It
         if len(found) == 1 and found[0].end == damaged.end_position:
             room = (damaged.end_offset or 0) - damaged.next_offset
             if found[0].last_offset - found[0].first_offset + 1 == room:
+                if damaged.is_kept:
+                    first, last = damaged.next_offset, damaged.next_offset + room - 1
+                    yield found[0]._replace(first_offset=first, last_offset=last, is_moved=True)
                 continue
         yield from found
 
@@ -316,8 +321,11 @@ def _merged(sources: list[LogSegmentView], batches: list[_Batch]) -> list[Segmen
     for batch in batches:
         pieces = copies[max(0, bisect_right(bases, batch.first_offset) - 1)].pieces
         segment = sources[batch.segment]
-        if pieces and pieces[-1].segment is segment and pieces[-1].end == batch.start:
-            pieces[-1] = pieces[-1]._replace(end=batch.end)
+        last = pieces[-1] if pieces else None
+        if batch.is_moved:
+            pieces.append(Piece(segment, batch.start, batch.end, batch.first_offset))
+        elif last and last.segment is segment and last[2:] == (batch.start, None):
+            pieces[-1] = last._replace(end=batch.end)
         else:
             pieces.append(Piece(segment, batch.start, batch.end))
     return [each for each in copies if each.pieces or each is copies[-1]]

@@ -40,7 +40,7 @@ from pylog.staged_commit.roll_forward import RollForward
 if TYPE_CHECKING:
     import os
     import uuid
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from pylog.files.checkpoint_file import IsOnlyReplica
@@ -204,6 +204,9 @@ class LogManager:
     before_changes
         Called at the start with the logs that will be left closed, and why, before anything is
         changed. What it raises ends the start.
+    opens_logs
+        Whether all logs are open between start and shutdown. Otherwise none is, and `visit` opens
+        one after the other: for thousands of logs, of which each is looked at once.
 
     Attributes
     ----------
@@ -236,6 +239,7 @@ class LogManager:
         is_only_replica: IsOnlyReplica = lambda _: False,
         recovery_mode: RecoveryMode = RecoveryMode.KEEP_INTACT,
         before_changes: Callable[[ClosedLogs], object] = lambda _: None,
+        opens_logs: bool = True,
     ) -> None:
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self.context = LogContext() if context is None else context
@@ -257,6 +261,7 @@ class LogManager:
         )
         self._runs_retention = runs_retention
         self._before_changes = before_changes
+        self._opens_logs = opens_logs
         self._creation_or_deletion_lock = threading.RLock()
         self._is_open = False
 
@@ -289,7 +294,11 @@ class LogManager:
             for directory in self._directories:
                 directory.begin()
             for directory in self._directories:
-                self._logs.load_all(directory)
+                if self._opens_logs or read_manifest(directory.path) is not None:
+                    self._logs.load_all(directory)
+                else:
+                    directory.cleaner_checkpoint.hold_back()
+                    self._logs.rest_all(directory)
         except BaseException:
             # A marker that was there still is, unless loading had begun.
             self._let_go(opened)
@@ -302,8 +311,20 @@ class LogManager:
         except BaseException:
             self.abandon()
             raise
-        self._maintenance.schedule(runs_retention=self._runs_retention)
+        if self._opens_logs:
+            self._maintenance.schedule(runs_retention=self._runs_retention)
         return self
+
+    def visit(self, is_chosen: Callable[[TopicPartition], bool]) -> Iterator[UnifiedLog]:
+        """Yield the logs that are chosen, of a manager that does not open its logs.
+
+        Each is open until the next one is asked for, and closed in order then.
+        """
+        for directory in self._directories:
+            for log in self._logs.current_in(directory.path):  # those that a commit was pending for
+                if is_chosen(log.topic_partition):
+                    yield log
+            yield from self._logs.visit(directory, is_chosen)
 
     def _ensure_commit_can_complete(self, directory: OwnedLogDirectory) -> None:
         """Raise if a commit is under way to a log that stays closed."""

@@ -37,9 +37,13 @@ def consumed_part(view: LogView, index: int, window: Window) -> Window:
     All of it unless segments overlap. A batch that begins in an earlier segment has the rest of
     its offsets, and as many records as that leaves room for.
     """
-    first, headers = view.first_consumed(index), window.headers
-    if first <= view.segments[index].base_offset:
-        return window
+    first = view.first_consumed(index)
+    return window if first <= view.segments[index].base_offset else _from_offset(window, first)
+
+
+def _from_offset(window: Window, first: int) -> Window:
+    """Return the batches that have an offset from one on, and count only these."""
+    headers = window.headers
     columns = headers.columns[:, headers.last_offsets >= first].copy()
     part = BatchHeaders(columns)
     begins_before = part.is_v2 & (part.offsets < first)
@@ -61,7 +65,8 @@ class HeaderWindow(NamedTuple):
 def header_windows(view: LogView, *, checks_counts: bool = True) -> Iterator[HeaderWindow]:
     """Yield the whole batches of a log, in file order, in windows of at least one.
 
-    Where segments overlap, those that a reader from the log's start gets. Without ``checks_counts`` also those that count more records than they can have.
+    Where segments overlap, those that a reader from the log's start gets. Without ``checks_counts``
+    also those that count more records than they can have.
     """
     for index, segment in enumerate(view.segments):
         for window in SegmentHeaders(view, index, checks_counts=checks_counts):
@@ -106,10 +111,14 @@ class SegmentHeaders:
                 verifies_checksums=self._verifies_checksums,
                 checks_counts=self._checks_counts,
             )
+            lowest = windows.next_offset
             for window in windows:
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position
-                yield window
+                # A batch may repeat offsets where damage is skipped.
+                repeats = bool(window.headers.is_v2[0]) and window.headers.offsets[0] < lowest
+                yield _from_offset(window, lowest) if repeats else window
+                lowest = windows.next_offset
             self.next_offset = windows.next_offset  # also after a batch that was left out
 
 

@@ -311,22 +311,7 @@ def read_committed_metadata(
     if len(voters) == 1:
         committed_end_offset = end_offset
         reading.forget_changes()
-    if reading.image.unknown_types:
-        types = ", ".join(map(str, sorted(reading.image.unknown_types)))
-        _LOGGER.warning(
-            "%s: records of types that are not known here are left out: %s",
-            *(printable_location(view.directory.path), types),
-        )
-    if reading.image.unknown_topic_ids:
-        ids = ", ".join(sorted(map(format_uuid, reading.image.unknown_topic_ids)))
-        reason = f"records name topics that no record has introduced (ids {ids}): a part is missing"
-        raise InvalidRecordError(reason, view.directory.path)
-    if reading.image.unknown_brokers:
-        ids = ", ".join(map(str, sorted(reading.image.unknown_brokers)))
-        reason = (
-            f"records name brokers that no record has registered (ids {ids}): a part is missing"
-        )
-        raise InvalidRecordError(reason, view.directory.path)
+    _ensure_complete(reading.image, view.directory.path)
     return CommittedMetadata(
         view.directory.path,
         reading.image,
@@ -336,6 +321,26 @@ def read_committed_metadata(
         frozenset(reading.image.moved),
         voters,
     )
+
+
+def _ensure_complete(image: MetadataImage, path: str) -> None:
+    """Warn of types that are not known; raise where a part is missing."""
+    if image.unknown_types:
+        types = ", ".join(map(str, sorted(image.unknown_types)))
+        _LOGGER.warning(
+            "%s: records of types that are not known here are left out: %s",
+            *(printable_location(path), types),
+        )
+    if image.unknown_topic_ids:
+        ids = ", ".join(sorted(map(format_uuid, image.unknown_topic_ids)))
+        reason = f"records name topics that no record has introduced (ids {ids}): a part is missing"
+        raise InvalidRecordError(reason, path)
+    if image.unknown_brokers:
+        ids = ", ".join(map(str, sorted(image.unknown_brokers)))
+        reason = (
+            f"records name brokers that no record has registered (ids {ids}): a part is missing"
+        )
+        raise InvalidRecordError(reason, path)
 
 
 def _up_to_damage(batches: Iterator[MetadataBatch]) -> Iterator[MetadataBatch]:

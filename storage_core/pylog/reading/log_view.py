@@ -18,7 +18,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -38,7 +38,7 @@ from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
-from pylog.log_file.batch_walk import HIGHEST_OFFSET, WholeBatches
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeBatches
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import LogStartOffsets, PendingCommit
 from pylog.reading.html_table import segments_html
@@ -46,7 +46,7 @@ from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.segments import list_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
@@ -76,6 +76,20 @@ class ConsumedSegment(NamedTuple):
 
     place: int
     start_offset: int
+
+
+_Value = TypeVar("_Value")
+_MOST_LOOKS = 20
+
+
+def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
+    """Return what ``read`` does of a log; of a new look at it where files change meanwhile."""
+    for _ in range(_MOST_LOOKS):
+        try:
+            return read(view)
+        except SegmentVanishedError:
+            view = view.refreshed(view.damage)
+    return read(view)
 
 
 class RemoteOffsets(NamedTuple):
@@ -478,6 +492,13 @@ class LogView:
             end = self.segments[index].find_overlap_end(following)
             self._limits[index] = following if end is None else end
         return self._limits[index]
+
+    def is_overlong(self, index: int) -> bool:
+        """Whether a segment has more offsets than one can hold; see `LogSegmentView`."""
+        segment, limit = self.segments[index], self.limit_offset(index)
+        if limit is None:
+            limit = self.next_offset if self.end.defect is None else 0
+        return limit - segment.base_offset > OFFSETS_IN_SEGMENT and segment.is_overlong()
 
     def consumed_segments(self, start_offset: int) -> Iterator[ConsumedSegment]:
         """Yield the segments that a consumer reads which begins at an offset.

@@ -14,11 +14,12 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.locations import printable_location
 from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
 from pylog.reading.discovery import PendingCommit
+from pylog.reading.log_view import read_steadily
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask, SegmentSlice
@@ -135,13 +136,7 @@ def _plan_what_can_be_read(view: LogView, wanted: ScanRequest, ranges: Ranges) -
 
 
 def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
-    """Plan one partition, with a new look at its directory where files change meanwhile."""
-    for _ in range(_MOST_LOOKS):
-        try:
-            return plan_partition(view, wanted, ranges)
-        except SegmentVanishedError:
-            view = view.refreshed(view.damage)
-    return plan_partition(view, wanted, ranges)
+    return read_steadily(view, lambda now: plan_partition(now, wanted, ranges))
 
 
 def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
@@ -149,6 +144,7 @@ def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[S
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     known = ranges.get(view.directory.path)
     start, end = range_before = _resolved_range(view, wanted) if known is None else known
+    is_from_earliest = spec_for(wanted.start, view.topic_partition, EARLIEST) == EARLIEST
     origin = start  # where the read begins decides which of two overlapping segments it gets
     if wanted.where is not None:
         start, end = wanted.where.clip(start, end)
@@ -171,6 +167,7 @@ def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[S
             wanted.fail_on_data_loss,
             wanted.where,
             committed,
+            earliest_offset=range_before[0] if is_from_earliest else None,
         )
         for origin, first, last in parts
         for low, high in offset_ranges(first, last, wanted.max_records_per_partition)

@@ -310,20 +310,37 @@ class _Look(NamedTuple):
 
 def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
     """Return the offsets ``[from, to)`` of the task gone from ``start`` on, or None."""
-    if view.log_start_offset > start:
+    if view.log_start_offset > start and start != task.earliest_offset:
         return start, min(view.log_start_offset, task.end_offset)
     if view.log_end_offset < task.end_offset:
         return view.log_end_offset, task.end_offset
-    planned = {each.path: each.file_id for each in task.slices}
+    planned = {
+        base_offset: (file_id, stamp)
+        for each in task.slices
+        if each.defect is None
+        for base_offset, file_id, stamp in [
+            *([] if each.file_before is None else [each.file_before]),
+            (each.segment_base_offset, each.file_id, each.stamp),
+        ]
+    }
     now = {segment.file_path(): segment for segment in view.segments}
     for segment_slice in task.slices:
         if (segment_slice.next_base_offset or task.end_offset) <= start:
             continue
         segment = now.get(segment_slice.path)
-        if segment is not None and not _has_shrunk(segment, segment_slice):
+        # No broker shortens an old file. Compaction leaves the replaced ones for a while, and the
+        # new file may have the inode number of one that is gone.
+        has_shrunk = (
+            segment is not None
+            and not view.leftover_file_count
+            and _has_shrunk(segment, segment_slice)
+        )
+        if segment is not None and not has_shrunk:
             continue
+        if segment_slice.base_offset < view.log_start_offset:
+            continue  # retention is faster than a reader that began at the log's start
         index = view.find_segment(segment_slice.base_offset)
-        if index is None or not _has_taken_over(view, index, planned, segment_slice.base_offset):
+        if has_shrunk or index is None or not _has_taken_over(view.segments[index], planned):
             following = segment_slice.next_base_offset
             return (
                 max(start, segment_slice.base_offset),
@@ -333,19 +350,22 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
 
 
 def _has_shrunk(segment: LogSegmentView, segment_slice: SegmentSlice) -> bool:
-    """Whether the very file that was planned is shorter now: no broker does that to an old one."""
+    """Whether the very file that was planned is shorter now."""
     is_same = bool(segment_slice.file_id) and segment.file_id == segment_slice.file_id
     return is_same and segment.size_bytes < segment_slice.end_position
 
 
-def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: int) -> bool:
-    """Whether compaction may have put records from ``offset`` on into segment ``index``."""
-    segment = view.segments[index]
-    file_id = planned.get(segment.file_path())
-    if file_id is not None:
-        return segment.file_id != file_id
-    with segment.open_log() as source:
-        return segment.find_batch(source, offset, view.segment_end(index)) is not None
+def _has_taken_over(segment: LogSegmentView, planned: dict[int, tuple[int, int]]) -> bool:
+    """Whether a segment is not the file that was there when the task was planned.
+
+    Compaction puts what it keeps of several segments into one, which may have nothing from the
+    offset on that is looked for. Whoever removes a file by hand leaves the ones around it.
+    """
+    if segment.base_offset not in planned:
+        return True
+    file_id, stamp = planned[segment.base_offset]
+    has_changed = stamp != 0 and segment.stamp not in (0, stamp)
+    return segment.file_id != file_id or has_changed
 
 
 class ReadMemory:

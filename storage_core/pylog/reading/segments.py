@@ -18,7 +18,8 @@ Source: LogLoader, LocalLog.replaceSegments, LocalLog.read (Kafka 3.9, 4.4).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
@@ -27,6 +28,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files.byte_source import stamp_of
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -43,6 +45,7 @@ from pylog.files.index_entries import OffsetIndexEntries
 from pylog.files.storage import is_folder, list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
+    OFFSETS_IN_SEGMENT,
     PositionedHeader,
     ProvedPosition,
     ProvedPositions,
@@ -59,10 +62,13 @@ if TYPE_CHECKING:
     from pylog.files.storage import DirectoryEntry, FileStatus
 
 
-def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) -> ByteSource:
+def open_segment(
+    path: str, file_id: int, stamp: int, *, leaves_page_cache: bool = False
+) -> ByteSource:
     """Open a listed ``.log`` file; `SegmentVanishedError` if it is gone or has been replaced."""
     source = open_file(path, leaves_page_cache=leaves_page_cache)
-    if file_id and source.file_id() not in (file_id, 0):
+    is_other = file_id and source.file_id() not in (file_id, 0)
+    if is_other or (stamp and source.stamp() not in (stamp, 0)):
         source.close()
         reason = "file was replaced (by compaction, say) since the directory was listed"
         raise SegmentVanishedError(reason, path)
@@ -82,6 +88,7 @@ class LogSegmentView:
     defect: str | None = None
     uses_indexes: bool = True
     leaves_page_cache: bool = False
+    stamp: int = 0  # of a file that does not grow, since another segment follows; see `stamp_of`
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
@@ -105,7 +112,10 @@ class LogSegmentView:
     def open_log(self) -> ByteSource:
         """Open the ``.log`` file."""
         return open_segment(
-            self.file_path(), self.file_id, leaves_page_cache=self.leaves_page_cache
+            self.file_path(),
+            self.file_id,
+            self.stamp,
+            leaves_page_cache=self.leaves_page_cache,
         )
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
@@ -155,6 +165,13 @@ class LogSegmentView:
         """
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)
+
+    def is_overlong(self) -> bool:
+        """Whether batches lie above what a segment can hold, as cleaners before Kafka 1.1 left.
+
+        The offset of a single one is wrong.
+        """
+        return self.find_overlap_end(self.base_offset + OFFSETS_IN_SEGMENT) is not None
 
     def find_overlap_end(self, following: int) -> int | None:
         """Return the offset after the last batch if it is above ``following``; None otherwise.
@@ -277,7 +294,13 @@ class _Names:
                 self._directory, base, 0, suffixes, self._state, defect=status.reason
             )
         return LogSegmentView(
-            self._directory, base, status.st_size, suffixes, self._state, status.st_ino
+            self._directory,
+            base,
+            status.st_size,
+            suffixes,
+            self._state,
+            status.st_ino,
+            stamp=stamp_of(status) if isinstance(status, os.stat_result) else 0,
         )
 
 
@@ -326,6 +349,7 @@ def _list_once(directory: str) -> SegmentListing:
     replaced = _Replaced(replacing)
     kept = [each for each in live.segments() if each.base_offset not in replaced]
     listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
+    listing.segments[-1:] = [replace(last, stamp=0) for last in listing.segments[-1:]]
     if not listing.segments and any(map(is_kafka_0_7_log, listing.other_names)):
         reason = (
             "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "

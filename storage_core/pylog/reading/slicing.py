@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
     from pylog.record.record import Record
 else:
@@ -146,7 +147,14 @@ def slice_of(
         segment.leaves_page_cache,
         segment.defect,
         skipped_below,
+        segment.stamp,
+        _file_of(view.segments[index - 1]) if index else None,
+        view.is_overlong(index),
     )
+
+
+def _file_of(segment: LogSegmentView) -> tuple[int, int, int]:
+    return segment.base_offset, segment.file_id, segment.stamp
 
 
 def segment_slices(
@@ -450,6 +458,10 @@ class _Cutter:
             if not all(has_valid_checksum(source, each) for each in two):
                 return None
             if self._checks_records:
+                # A batch whose offset is wrong may be moved: it goes back behind what follows.
+                follows = batch.header.base_offset == before.header.next_offset
+                if not follows and not _is_borne_out(source, batch, rest.end_position):
+                    return None
                 for each in two:
                     _records(source, each)
             return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
@@ -503,6 +515,11 @@ def _two_by_walk(
             next(headers, None)
             break
     return None if before is None or last is None else (before, last)
+
+
+def _is_borne_out(source: ByteSource, batch: PositionedHeader, end: int) -> bool:
+    following = read_header(source, batch.end_position, end)
+    return following is not None and following.header.offset > batch.header.last_offset
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:

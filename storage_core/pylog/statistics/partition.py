@@ -332,7 +332,7 @@ class TopicCounts:
                 self._sum = None
 
 
-_ATTEMPTS = 3
+_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)

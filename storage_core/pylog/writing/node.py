@@ -35,16 +35,23 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.checkpoint_file import known_offset_checkpoint
-from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.file_names import FUTURE_DIR_SUFFIX, META_PROPERTIES, PARTITION_METADATA
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.internal_topics.versions import KafkaVersion
-from pylog.locations import join
+from pylog.locations import join, parent_of
 from pylog.model import TopicPartition
 from pylog.reading.internal_logs import CLUSTER_METADATA, latest_epoch, read_committed_metadata
 from pylog.text.words import counted
-from pylog.writing.node_disks import Assignment, NodeDisks, Place, is_of_a_broker, names_in
+from pylog.writing.node_disks import (
+    HIGHEST_VERSION,
+    Assignment,
+    NodeDisks,
+    Place,
+    is_of_a_broker,
+    names_in,
+)
 from pylog.writing.node_metadata import NodeProblem, metadata_view, problems_of_metadata
 
 if TYPE_CHECKING:
@@ -172,13 +179,11 @@ class Node:
 
     # ---- log directories
 
-    @cached_property
-    def registered(self) -> frozenset[uuid.UUID]:
-        """The ids of the log directories that the broker last had; empty where not known."""
+    @property
+    def registrations(self) -> dict[int, frozenset[uuid.UUID]]:
+        """By broker, the ids of the log directories that it last registered with."""
         metadata = self._metadata
-        if metadata is None or self.node_id is None:
-            return frozenset()
-        return metadata.image.log_directories.get(self.node_id, frozenset())
+        return {} if metadata is None else metadata.image.log_directories
 
     def assignment(self, topic_partition: TopicPartition) -> Assignment | None:
         """Return where the metadata place a partition on the node.
@@ -191,7 +196,9 @@ class Node:
         if registration is None or self.node_id not in registration.replicas:
             return None
         directory_id = registration.directory_of(self.node_id)
-        place, path = self.disks.place_of(directory_id, self.registered)
+        place, path = self.disks.place_of(
+            directory_id, self.registrations.get(self.node_id, frozenset())
+        )
         in_sync = {*registration.isr, *registration.eligible_leader_replicas}
         others = tuple(each for each in registration.replicas if each in in_sync - {self.node_id})
         is_certain = not self._is_undecided(topic_partition)
@@ -238,11 +245,14 @@ class Node:
             for each in self._topics.values()
         )
 
-    def is_compacted(self, topic: str) -> bool:
-        """Whether the metadata say that a topic is compacted, of itself or as all of a broker."""
+    def is_compacted(self, topic: str) -> bool | None:
+        """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
+
+        None where they are not known, or have no such topic.
+        """
         metadata = self._metadata
-        if metadata is None:
-            return False
+        if metadata is None or self.topic_id(topic) is None:
+            return None
         asked = [
             ("cleanup.policy", ConfigResourceType.TOPIC, topic),
             ("log.cleanup.policy", ConfigResourceType.BROKER, str(self.node_id)),
@@ -287,10 +297,17 @@ class Node:
         """Yield what is wrong with a partition for this node, apart from its log."""
         if topic_partition == CLUSTER_METADATA:
             yield from self._problems_of_metadata(directory)
+        elif self.disks.is_missing_properties(parent_of(directory)):
+            return  # it does not come as far as that
+        elif self.disks.is_offline(parent_of(directory)):
+            assignment = self.assignment(topic_partition)
+            if assignment is None or not assignment.others:
+                reason = f"{META_PROPERTIES} of its log directory cannot be read"
+                yield NodeProblem("unserved_partition", directory, reason)
         elif self.is_kraft:
-            reason = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
-            if reason is not None:
-                yield NodeProblem(STRAY_PARTITION, directory, *reason)
+            stray = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
+            if stray is not None:
+                yield NodeProblem(STRAY_PARTITION, directory, *stray)
             else:
                 yield from self._problems_of_place(topic_partition, directory)
 
@@ -302,6 +319,12 @@ class Node:
             return f"{PARTITION_METADATA} is missing, so its topic id is not known", True
         except (CorruptCheckpointError, UnreadableFileError):
             return None  # a broker does not come as far as that
+        if self.disks.has_lost_metadata:
+            reason = (
+                f"the log of the cluster's metadata is gone with the disk that {self.disks.first} "
+                "was: unless other controllers have it, no topic is known"
+            )
+            return reason, True
         if self._metadata is None:
             return None
         topic, number = topic_partition
@@ -332,6 +355,8 @@ class Node:
         assignment = self.assignment(topic_partition)
         if assignment is None or assignment.others or assignment.directory_id is None:
             return
+        if directory.endswith(FUTURE_DIR_SUFFIX):
+            return  # what becomes of it is found beside
         if assignment.place is Place.GONE:
             reason = (
                 "the cluster's metadata assign it to the log directory with the id "
@@ -379,7 +404,9 @@ class Node:
         placed = [each for _, each in self.assigned_partitions() if each.place is Place.NOT_KNOWN]
         if not placed or None in self.disks.metas.values():
             return None
-        ids = _listed(sorted({format_uuid(each.directory_id) for each in placed}))
+        ids = _listed(
+            sorted({format_uuid(each.directory_id) for each in placed if each.directory_id})
+        )
         return (
             f"the cluster's metadata assign {counted(len(placed), 'partition')} of node "
             f"{self.node_id} to log directories that were not given (ids {ids}). If one of them is "
@@ -442,9 +469,10 @@ def nodes_of(
 
 def _meta_of(log_directory: str) -> MetaProperties | None:
     try:
-        return read_meta_properties(join(log_directory, META_PROPERTIES))
+        meta = read_meta_properties(join(log_directory, META_PROPERTIES))
     except (CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
         return None  # which is a finding
+    return meta if meta.version <= HIGHEST_VERSION else None
 
 
 def _is_beside(log_directory: str) -> bool:

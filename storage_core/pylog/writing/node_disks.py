@@ -62,6 +62,8 @@ _OF_A_BROKER = {
 """What a broker writes into a log directory beside ``meta.properties``."""
 _NOT_PLACED = {uuid.UUID(int=0), uuid.UUID(int=1)}
 """Directory ids that say: whichever the broker chooses (Kafka: MIGRATING, UNASSIGNED)."""
+HIGHEST_VERSION = 1
+"""Of ``meta.properties`` that Kafka up to 4.4 knows; it takes a later one for damaged."""
 RESERVED_IDS = 100
 """How many directory ids, the lowest, are no log directory's."""
 
@@ -110,6 +112,26 @@ class NodeDisks:
             or _has_partitions(path)
         ]
 
+    @cached_property
+    def has_lost_metadata(self) -> bool:
+        """Whether a new disk is in the place of the one with the log of the metadata."""
+        return not self.metadata_logs and len(self.metas) > 1 and _is_new(self.first)
+
+    def is_missing_properties(self, log_directory: str) -> bool:
+        """Whether a log directory of a known node has no ``meta.properties``."""
+        is_illegible = self.metas.get(log_directory, ...) is None
+        is_known = any(meta is not None for meta in self.metas.values())
+        return is_illegible and is_known and META_PROPERTIES not in names_in(log_directory)
+
+    def is_offline(self, log_directory: str) -> bool:
+        """Whether a node starts without a log directory, since its ``meta.properties`` is damaged.
+
+        Where it is missing, or is that beside the log of the metadata, the node does not start.
+        """
+        is_illegible = self.metas.get(log_directory, ...) is None
+        is_needed = not self.metadata_logs or log_directory in self.metadata_logs
+        return is_illegible and not is_needed and META_PROPERTIES in names_in(log_directory)
+
     @property
     def first(self) -> str:
         """The one in which a node looks for the log of the metadata."""
@@ -141,7 +163,7 @@ class NodeDisks:
                 )
                 where = join(path, str(CLUSTER_METADATA))
                 yield NodeProblem("misplaced_metadata_log", where, reason)
-        if not self.metadata_logs and len(self.metas) > 1 and _is_new(self.first):
+        if self.has_lost_metadata:
             reason = (
                 "this log directory is new, and no other one has the log of the cluster's metadata"
             )

@@ -75,9 +75,18 @@ class NodeProblem(NamedTuple):
 def metadata_view(directory: str) -> LogView:
     """Return the log of the metadata; an empty one if no ``.log`` file is left, as for a node."""
     view = open_directory(directory)[CLUSTER_METADATA]
-    if not view.segments:  # a node deletes index files without a .log, and begins with an empty log
+    # A node deletes index files without a .log, and cuts off what is no batch.
+    if not view.segments or not _has_end(view):
         view.end = WholeBatches(0, None, None)
     return view
+
+
+def _has_end(view: LogView) -> bool:
+    try:
+        _ = view.log_end_offset
+    except CorruptRecordError:
+        return False
+    return True
 
 
 def problems_of_metadata(
@@ -107,6 +116,8 @@ def problems_of_metadata(
         unknown = None if level is None else _level_reason(level, kafka_version)
         if unknown is not None:
             yield NodeProblem("unusable_metadata", directory, unknown)
+    except UnreadableFileError as error:
+        yield NodeProblem("unusable_metadata", str(error.path or directory), error.reason)
     except LogStorageError as error:
         yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
 
@@ -171,6 +182,8 @@ def _problems_of_snapshots(
         is_whole = has_footer(newest)
     except CorruptRecordError as error:
         reason = f"the newest snapshot of the metadata is damaged: {error.reason}"
+        if not view.local_log_start_offset and newest.end_offset <= view.log_end_offset:
+            reason = f"{reason}. The log has all that it says: move the file away"
         yield "unusable_metadata", newest.path, reason
         return
     usable_snapshots(view)

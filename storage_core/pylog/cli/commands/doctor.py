@@ -66,6 +66,12 @@ if TYPE_CHECKING:
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
 @click.option(
+    "--as-user",
+    metavar="USER",
+    help="Name or id of the user that a broker runs as. Default: the owner of most of what lies in "
+    "the log directory.",
+)
+@click.option(
     "--repair-to",
     metavar="DIR",
     type=DIRECTORY,
@@ -128,7 +134,7 @@ def doctor(
         if repair_to is None:
             report = pylog.doctor(*paths, **of_library)
         else:
-            del of_library["kafka_version"]
+            del of_library["kafka_version"], of_library["as_user"]
             summary = pylog.repair_copy(paths[0], repair_to, **of_library)
             report = summary.source
     if html is not None:
@@ -215,10 +221,13 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     for each in summary.partitions:
         for text in _copy_sentences(each, is_kraft=summary.is_kraft):
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
-    for source in summary.source.partitions:
-        if source.path.endswith(("-stray", "-delete", "-future")):
-            text = "made a live partition; a cluster that knows another topic id of that name sets "
-            yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
+    for each in summary.partitions:
+        if each.source.endswith(("-stray", "-delete", "-future")):
+            text = (
+                f"made of {each.source}; a cluster that knows another topic id of that name sets "
+                "it aside as -stray"
+            )
+            yield Paragraph("  ", f"{each.topic_partition}: {text}")
     nothing = "nothing is left to copy; according to checkpoints, it had offsets"
     yield from (
         Paragraph("  ", f"{absent}: {nothing} {start} to {end}")
@@ -413,13 +422,20 @@ def _severities(report: DoctorReport) -> Iterator[str]:
 
 
 def _start_of(directory: LogDirectoryReport) -> str:
+    named = (
+        ("cluster", directory.cluster_id),
+        ("node", directory.node_id),
+        ("directory id", directory.directory_id),
+    )
+    identity = ", ".join(f"{name} {value}" for name, value in named if value is not None)
+    place = f"{directory.path} ({identity})" if identity else directory.path
     if directory.is_clean:
-        return f"{directory.path} was shut down cleanly"
+        return f"{place} was shut down cleanly"
     if directory.is_of_a_controller:
-        return f"{directory.path} is a controller's: it scans its log at each start"
+        return f"{place} is a controller's: it scans its log at each start"
     return (
-        f"{directory.path} was not shut down cleanly, or is in use: a broker scans its logs from "
-        "their recovery points on"
+        f"{place} was not shut down cleanly, or is in use: a broker scans its logs from their "
+        "recovery points on"
     )
 
 
