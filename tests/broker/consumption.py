@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,7 +139,8 @@ def _times(servers: str, partitions: list[tuple[str, int]], times: list[int]) ->
     client = _client(servers, "read_uncommitted")
     client.list_topics(timeout=20)
     admin = AdminClient({"bootstrap.servers": servers})
-    latest = {TopicPartition(*each): OffsetSpec.max_timestamp() for each in partitions}
+    of_latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+    latest = dict.fromkeys((TopicPartition(*each) for each in partitions), of_latest)
     for place, asked_for in admin.list_offsets(latest, request_timeout=30).items():
         try:
             offset = asked_for.result().offset
@@ -170,4 +172,4 @@ def _say(*line: object) -> None:
 
 if __name__ == "__main__":
     what, *arguments = json.load(sys.stdin)
-    {"consume": _consume, "times": _times}[what](*arguments)
+    (_consume if what == "consume" else _times)(*arguments)
