@@ -17,6 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from tests.support.raw_client import RawClient
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -82,6 +84,20 @@ def offsets_for_times(
     for topic, partition, at, offset in lines:
         found[topic, partition][at] = offset
     return found
+
+
+def epoch_ends(
+    broker: KafkaBroker, topic: str, partitions: Sequence[int], epoch: int
+) -> dict[tuple[str, int], int]:
+    """Return where a leader epoch has ended, as a consumer asks that goes on."""
+    asked = [
+        {"partition": each, "currentLeaderEpoch": -1, "leaderEpoch": epoch} for each in partitions
+    ]
+    request = {"replicaId": -1, "topics": [{"topic": topic, "partitions": asked}]}
+    with RawClient(broker.bootstrap_servers) as client:
+        [answer] = client.ask("OffsetForLeaderEpoch", 4, request)["topics"]
+    assert {each["errorCode"] for each in answer["partitions"]} == {0}
+    return {(topic, each["partition"]): each["endOffset"] for each in answer["partitions"]}
 
 
 def _ask(what: str, broker: KafkaBroker, *arguments: object) -> tuple[list[Any], bool]:
