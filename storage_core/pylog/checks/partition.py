@@ -39,7 +39,7 @@ from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
-from pylog.checks.producers import SequenceFindings, SnapshotFindings
+from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
@@ -415,19 +415,22 @@ class _Check:
         yield from self._transactions.findings(
             judges_entries=judges_entries, is_whole=self._account.is_whole
         )
-        if start is not None and start.leaves_log and end_offset is not None:
+        about_snapshots = list(self._snapshots.findings(end_offset))
+        is_disputed = any(each.code == WRONG_SNAPSHOT for each in about_snapshots)
+        if start is not None and start.refusal is None and end_offset is not None:
             undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
             if undecided.first is not None:
-                has_all = self._account.is_whole(undecided.first, end_offset)
-                is_cut = had_more(self._view, self._checkpoints, end_offset)
+                end = end_offset if start.leaves_log else start.log_end_offset
+                has_all = self._account.is_whole(undecided.first, end)
+                is_cut = start.loses_records or had_more(self._view, self._checkpoints, end_offset)
                 found = undecided.finding(
                     self._view.directory.path,
-                    end_offset,
-                    is_whole=is_whole and has_all and not is_cut,
+                    end,
+                    is_whole=is_whole and has_all and not is_cut and not is_disputed,
                 )
                 yield from () if found is None else (found,)
         yield from self._sequences.findings()
-        yield from self._snapshots.findings(end_offset)
+        yield from about_snapshots
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
         if self._node is not None:
             yield from log_start_findings(self._view, self._checkpoints, self._node)
