@@ -182,9 +182,7 @@ def _whole_end(
     limit = segment.base_offset + OFFSETS_IN_SEGMENT
     if batches.last is None or batches.last.header.last_offset < limit or segment.is_overlong():
         return batches
-    return find_whole_batches(
-        source, start, size, lowest_offset=lowest_offset, limit_offset=limit
-    )
+    return find_whole_batches(source, start, size, lowest_offset=lowest_offset, limit_offset=limit)
 
 
 def _sound_end(
