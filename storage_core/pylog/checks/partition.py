@@ -58,7 +58,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.headers import consumed_part
+from pylog.reading.headers import from_offset
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -391,7 +391,7 @@ class _Check:
         is_consumed = window.headers.last_offsets >= self._view.first_consumed(walk.index)
         if not is_consumed.any():
             return  # another segment has these offsets, too
-        window = consumed_part(self._view, walk.index, window)
+        window = from_offset(window, self._view.first_consumed(walk.index))
         walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
