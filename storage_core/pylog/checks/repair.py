@@ -191,7 +191,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         left_out = [
             each.view.topic_partition
             for each in metadata
-            if not copy_metadata(each, target, partial(_copy_file, io))
+            if not copy_metadata(
+                each, nodes[each.view.directory.log_directory], target, partial(_copy_file, io)
+            )
         ]
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {target} is not finished: remove it, and start no broker on it"

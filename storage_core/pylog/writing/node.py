@@ -321,8 +321,8 @@ class Node:
             return None  # a broker does not come as far as that
         if self.disks.has_lost_metadata:
             reason = (
-                f"the log of the cluster's metadata is gone with the disk that {self.disks.first} "
-                "was: unless other controllers have it, no topic is known"
+                "the log of the cluster's metadata is gone: unless other controllers have it, no "
+                "topic is known"
             )
             return reason, True
         if self._metadata is None:
