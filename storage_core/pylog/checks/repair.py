@@ -56,7 +56,7 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import list_directory, open_file
-from pylog.locations import is_remote, join, name_of, parse_location
+from pylog.locations import is_remote, join, name_of, parse_location, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
@@ -65,7 +65,7 @@ from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.checks.doctor import Examination
     from pylog.checks.findings import Finding
@@ -88,7 +88,7 @@ _EPOCH_CODES = frozenset({"leader_epoch_back", "leader_epoch_disagrees"})
 
 @names_nearest_keyword
 def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     to: str | os.PathLike[str],
     *,
     topics: Iterable[str] | None = None,
@@ -109,9 +109,10 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     ----------
     path
         A log directory, or a topic-partition directory. It is not changed, and no broker should be
-        working on it.
+        working on it. Or several of them: the log directories of a node.
     to
-        The log directory to be made: it does not exist, or is empty.
+        The log directory to be made: it does not exist, or is empty. Of several paths, the
+        directory in which one is made for each of them, under the name that it has there.
     topics, partitions
         As of `doctor`.
     threads, progress, max_decompressed_bytes
@@ -125,8 +126,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     Raises
     ------
     LogDirectoryError
-        ``to`` is not empty, or lies where no log directory can be; there is not enough space; or
-        the source cannot be read, be it a single ``.log`` file that cannot be opened.
+        ``to`` is not empty, or lies where no log directory can be; there is not enough space; two
+        of several log directories have the same name; or the source cannot be read, be it a single
+        ``.log`` file that cannot be opened.
     KafkaStorageError
         The copy could not be written; it is not finished then.
     SegmentVanishedError
@@ -138,13 +140,15 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     >>> [(str(each.topic_partition), each.missing) for each in summary.partitions]
     [('orders-0', [(15, 28)]), ('orders-1', [(42, 49)])]
     """
-    target = writable_log_directory(to)
-    if os.path.isdir(target) and os.listdir(target):  # noqa: PTH112, PTH208 - kept as text
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    place = writable_log_directory(to)
+    if os.path.isdir(place) and os.listdir(place):  # noqa: PTH112, PTH208 - kept as text
         reason = "directory is not empty: give a new one, or an empty one, for the repaired copy"
-        raise LogDirectoryError(reason, target)
-    _ensure_apart(target, os.fspath(path))
+        raise LogDirectoryError(reason, place)
+    for one in paths:
+        _ensure_apart(place, os.fspath(one))
     source = examine(
-        [path],
+        paths,
         topics=topics,
         partitions=partitions,
         threads=threads,
@@ -159,30 +163,36 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         for each in source.partitions
         if each.view.topic_partition != CLUSTER_METADATA
     ]
-    _ensure_each_once(copies)
-    _ensure_space(target, copies)
+    _ensure_each_once(copies, nodes)
+    _ensure_space(place, copies)
+    targets = _targets(place, nodes, is_one=len(paths) == 1)
     io = DurableIO()
-    io.make_directory(target, exist_ok=True)
+    io.make_directory(place, exist_ok=True)
+    repaired: list[RepairedPartition] = []
     try:
-        for copy in copies:
-            copy.write(io, target)
-        for log_directory in nodes:
-            _copy_log_directory_files(io, log_directory, copies, target)
-        with own_log_directory(target) as manager:
-            repaired = [_repaired(copy, manager, target) for copy in copies]
+        for target in dict.fromkeys(targets.values()):
+            here = [each for each in copies if targets[each.log_directory] == target]
+            repaired += _write_log_directory(
+                io, target, here, [each for each in targets if targets[each] == target]
+            )
         left_out = []
         for each in metadata:
             if _is_of_only_controller(each, nodes):
+                target = targets[each.view.directory.log_directory]
                 _copy_whole(io, each.view.directory.path, join(target, str(CLUSTER_METADATA)))
             else:
                 left_out.append(each.view.topic_partition)
     except BaseException as error:  # Ctrl-C among them
-        text = f"the copy in {target} is not finished: remove it, and start no broker on it"
+        text = f"the copy in {place} is not finished: remove it, and start no broker on it"
         error.add_note(text)
         raise
-    report = doctor(target, threads=threads, max_decompressed_bytes=max_decompressed_bytes)
+    report = doctor(
+        *dict.fromkeys(targets.values()),
+        threads=threads,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
     return RepairSummary(
-        target,
+        place,
         source.report,
         repaired,
         report,
@@ -197,6 +207,10 @@ class _PartitionCopy(NamedTuple):
     segments: list[SegmentCopy]
     in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
     topic_id: uuid.UUID | None
+
+    @property
+    def log_directory(self) -> str:
+        return self.check.view.directory.log_directory
 
     @property
     def size_bytes(self) -> int:
@@ -221,6 +235,36 @@ class _PartitionCopy(NamedTuple):
         if not any(each.code in _EPOCH_CODES for each in self.check.findings):
             _copy_epochs(io, view.directory.path, directory)
         io.sync_directory(directory)
+
+
+def _targets(place: str, log_directories: Iterable[str], *, is_one: bool) -> dict[str, str]:
+    """Return where the copy of each log directory lies: in a place, or below it by its name."""
+    targets: dict[str, str] = {}
+    for each in log_directories:
+        name = name_of(each.rstrip("/"))
+        target = place if is_one else join(place, name)
+        other = next((path for path in targets if targets[path] == target), None)
+        if other is not None and not is_one:
+            reason = (
+                f"{printable_location(each)} and {printable_location(other)} have the same name, "
+                f"{name}: copy each by itself, to a directory of its own"
+            )
+            raise LogDirectoryError(reason, place)
+        targets[each] = target
+    return targets
+
+
+def _write_log_directory(
+    io: DurableIO, target: str, copies: list[_PartitionCopy], sources: Iterable[str]
+) -> list[RepairedPartition]:
+    """Write a log directory of the copies of partitions, and close it in order."""
+    io.make_directory(target, exist_ok=True)
+    for copy in copies:
+        copy.write(io, target)
+    for log_directory in sources:
+        _copy_log_directory_files(io, log_directory, copies, target)
+    with own_log_directory(target) as manager:
+        return [_repaired(copy, manager, target) for copy in copies]
 
 
 def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> uuid.UUID | None:
@@ -327,12 +371,13 @@ def _ensure_apart(target: str, source: str) -> None:
         raise LogDirectoryError(reason, target)
 
 
-def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
-    """Refuse to choose between two directories of one partition (t-0 and t-00)."""
-    paths: dict[TopicPartition, str] = {}
+def _ensure_each_once(copies: Iterable[_PartitionCopy], nodes: Mapping[str, Node]) -> None:
+    """Refuse to choose between two directories of a node's partition (t-0 and t-00)."""
+    paths: dict[tuple[Node, TopicPartition], str] = {}
     for copy in copies:
         view = copy.check.view
-        other = paths.setdefault(view.topic_partition, view.directory.path)
+        which = nodes[copy.log_directory], view.topic_partition
+        other = paths.setdefault(which, view.directory.path)
         if other != view.directory.path:
             reason = (
                 f"partition {view.topic_partition} lies in {other}, too: repair one of the two "

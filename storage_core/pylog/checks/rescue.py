@@ -103,7 +103,10 @@ def rescue(check: PartitionCheck) -> Rescue:
         else []
         for index, segment in enumerate(segments)
     ]
-    gone = _gone(check, check.end_offset, evidence_end(check))
+    replaced = [
+        (each.base_offset, _held_end(check)) for each in segments if each.file_path() in foreign
+    ]
+    gone = _united([*_gone(check, check.end_offset, evidence_end(check)), *replaced])
     sources = [*segments, *_leftovers(check, gone)]
     misplaced = {
         batch

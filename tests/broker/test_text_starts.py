@@ -1,0 +1,115 @@
+"""Names and texts that Java reads in its own way: doctor says of each what a broker makes of it.
+
+As in `tests.broker.test_starts`, harms that do not end a broker share a start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.broker.conftest import BROKER_VERSIONS
+from tests.broker.test_starts import PARTITIONS, RECORDS, TOPIC, Node, is_refused
+from tests.support.text_harms import DIRECTORY_TEXT_HARMS, PARTITION_TEXT_HARMS
+
+if TYPE_CHECKING:
+    from tests.broker.test_starts import Started
+    from tests.support.harms import DirectoryHarm, Harm
+
+pytestmark = pytest.mark.broker
+
+_OF_THE_CONFIGURATION = (
+    # Which node the broker is configured to be is not on the disk.
+    "meta.properties with a node id of -1",
+    "meta.properties with the node id twice",
+    "meta.properties without a version",
+)
+_NOT_YET = "a folder in the place of 00000000000000000060.timeindex"
+"""A broker starts, and fails when somebody looks for a time, or for what retention removes."""
+
+
+@pytest.fixture(scope="module", params=BROKER_VERSIONS)
+def node(
+    request: pytest.FixtureRequest, kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory
+) -> Node:
+    return Node(tmp_path_factory.mktemp("node"), request.param)
+
+
+@pytest.mark.parametrize(
+    "is_clean",
+    [True, pytest.param(False, marks=pytest.mark.thorough)],
+    ids=["clean", "unclean"],
+)
+def test_names_and_texts_that_a_broker_survives(node: Node, *, is_clean: bool) -> None:
+    assert len(PARTITION_TEXT_HARMS) < PARTITIONS
+    with node.copy(is_clean=is_clean) as logs:
+        survived = [
+            (number, harm)
+            for number, harm in enumerate(PARTITION_TEXT_HARMS)
+            if not is_refused(node, logs, number, harm)
+        ]
+        report = node.doctor(logs)
+        assert report.refusals == []
+        started = node.start(logs)
+    assert started.is_up, started.log[-3000:]
+    starts = {str(each.topic_partition): each.start for each in report.partitions}
+    wrong = []
+    for number, (harm, _) in survived:
+        name = f"{TOPIC}-{number}"
+        start = starts[name]
+        assert start is not None
+        said = (start.log_start_offset, start.log_end_offset)
+        if started.offsets.get(name) != said:
+            wrong.append(f"{harm}: offsets {started.offsets.get(name)}, said: {said}")
+        if logs_of(started, name) != {each for each in start.files if each.endswith(".log")}:
+            wrong.append(f"{harm}: logs {logs_of(started, name)}, said: {sorted(start.files)}")
+        is_said = any(
+            each.topic_partition.partition == number and each.findings for each in report.partitions
+        )
+        if started.offsets.get(name) != (0, RECORDS) and not is_said:
+            wrong.append(f"{harm}: offsets {started.offsets.get(name)}, and nothing is said")
+    assert wrong == []
+    assert len(survived) > 60
+
+
+def logs_of(started: Started, name: str) -> set[str]:
+    """Return the names of the ``.log`` files that a broker has left; none has a negative offset."""
+    return {
+        each for each in started.files[name] if each.endswith(".log") and not each.startswith("-0")
+    }
+
+
+ALONE = [
+    each
+    for each in PARTITION_TEXT_HARMS
+    if each[0].startswith(("an empty file", "partition.metadata", "leader epochs"))
+]
+
+
+@pytest.mark.thorough(one_in=23)
+@pytest.mark.parametrize("harm", ALONE, ids=[name for name, _ in ALONE])
+def test_a_name_or_text_of_a_partition_alone(node: Node, harm: Harm) -> None:
+    with node.copy(is_clean=True) as logs:
+        node.harm(logs, PARTITION_TEXT_HARMS.index(harm), harm)
+        refusals = node.doctor(logs).refusals
+        started = node.start(logs)
+    assert started.is_up == (not refusals), (refusals, started.log[-3000:])
+
+
+DIRECTORIES = [each for each in DIRECTORY_TEXT_HARMS if each[0] not in _OF_THE_CONFIGURATION]
+
+
+@pytest.mark.thorough(one_in=29)
+@pytest.mark.parametrize("harm", DIRECTORIES, ids=[name for name, _ in DIRECTORIES])
+def test_a_text_of_a_log_directory(node: Node, harm: DirectoryHarm) -> None:
+    name, change = harm
+    with node.copy(is_clean=True) as logs:
+        change(logs)
+        report = node.doctor(logs)
+        if any(str(each.effect) == "unserved" for each in report.findings):
+            return  # and whoever asks for offsets waits
+        started = node.start(logs)
+    assert started.is_up == (not report.refusals), (report.refusals, started.log[-3000:])
+    if started.is_up:
+        assert started.offsets[f"{TOPIC}-0"] == (0, RECORDS), name
