@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka.errors import KafkaError
 
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
@@ -80,6 +82,10 @@ def stays_up(broker: KafkaBroker, *, is_to_end: bool) -> bool:
         broker.start()
     except BrokerFailedError:
         return False
+    if is_to_end:
+        with suppress(KafkaError), broker.consumer([("harm", 0)]) as consumer:
+            # What opens the time indexes, as retention does.
+            consumer.offsets_for_times(dict.fromkeys(consumer.assignment(), 1))
     deadline = time.monotonic() + _SECONDS
     while is_to_end and broker.is_running and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -286,8 +286,12 @@ class _Check:
             *self._about_log(None if self._is_last_unreadable() else last),
         ]
         refusal = None if start is None else start.refusal
-        is_refusal_said = refusal and any(
-            each.refuses_start and each.path == refusal.path for each in findings
+        is_refusal_said = any(
+            refusal is not None
+            and refusal.code != FORBIDDEN
+            and each.refuses_start
+            and each.path == refusal.path
+            for each in findings
         )
         if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import Finding
+    from tests.support.batches import Built
 
 BATCHES = [batch_v2(plain_records(base, 5)) for base in range(0, 30, 5)]
 OTHERS = [batch_v2(plain_records(base, 5, value_size=11)) for base in range(0, 60, 5)]
@@ -57,7 +58,7 @@ def copied_offsets(logs: Path) -> list[int]:
     ids=["of two segments", "of one", "in part", "behind the end"],
 )
 def test_a_file_of_other_records_is_a_loss(
-    logs: Path, base: int, content: list[pylog.results.Finding], first: int, end: int
+    logs: Path, base: int, content: list[Built], first: int, end: int
 ) -> None:
     path = put(logs, base, joined(content))
     report = pylog.doctor(logs)
@@ -78,7 +79,7 @@ def test_a_file_of_other_records_is_a_loss(
     ],
     ids=["all", "without batches", "without a record"],
 )
-def test_a_file_that_compaction_has_made_is_none(logs: Path, content: list[object]) -> None:
+def test_a_file_that_compaction_has_made_is_none(logs: Path, content: list[Built]) -> None:
     put(logs, 0, joined(content))
     assert lost(logs) == []
 
