@@ -29,13 +29,11 @@ from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
-    INDEX_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
-    TIME_INDEX_FILE_SUFFIX,
-    TXN_INDEX_FILE_SUFFIX,
+    SEGMENT_FILE_SUFFIXES,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -170,7 +168,6 @@ class BrokerStart(NamedTuple):
         return text
 
 
-_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
@@ -250,13 +247,14 @@ def _start(
 def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
     """Do what a broker does with a log within minutes of its start.
 
-    It writes the epoch of each new leader, and opens indexes to write to them, also those of old
-    segments, when somebody reads there, or when it looks for what retention removes.
+    It opens each segment to write to it, and its indexes when somebody reads there, or when it
+    looks for what retention removes. It writes the epoch of each new leader.
 
-    Source: LeaderEpochFileCache.assign, AbstractIndex, FileQuorumStateStore (Kafka 4.4).
+    Source: FileRecords.open, AbstractIndex, LeaderEpochFileCache.assign, FileQuorumStateStore
+    (Kafka 4.4).
     """
     for name in files:
-        if name.endswith(_INDEXES):
+        if name.endswith(SEGMENT_FILE_SUFFIXES):
             overlay.open(join(path, name)).close()
     if not view.directory.state:
         overlay.write_atomically(join(path, LEADER_EPOCH_CHECKPOINT), b"")
@@ -303,7 +301,9 @@ def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | N
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
             load_deleted(_loading(view, path, overlay, is_clean=_is_clean(view)))
-            for name in file_names(path):
+            for name in file_names(path) if user is not None else ():
+                if name.endswith(LOG_FILE_SUFFIX):
+                    overlay.open(join(path, name)).close()
                 overlay.remove(join(path, name))
         except SegmentVanishedError:
             raise

@@ -333,8 +333,12 @@ class _Check:
             loss = self._times.dated(start.loss())
             start = start._replace(loss_times=(loss.from_time, loss.to_time))
         refusal = None if start is None else start.refusal
-        is_refusal_said = refusal and any(
-            each.refuses_start and each.path == refusal.path for each in findings
+        is_refusal_said = any(
+            refusal is not None
+            and refusal.code != FORBIDDEN
+            and each.refuses_start
+            and each.path == refusal.path
+            for each in findings
         )
         if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)

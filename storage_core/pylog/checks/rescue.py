@@ -109,7 +109,10 @@ def rescue(check: PartitionCheck) -> Rescue:
         base, ranges = _consumed(check.view, index, ranges)
         bases.append(base)
         sound.append([] if segment.file_path() in foreign else ranges)
-    gone = _gone(check, check.end_offset, evidence_end(check))
+    replaced = [
+        (each.base_offset, _held_end(check)) for each in segments if each.file_path() in foreign
+    ]
+    gone = _united([*_gone(check, check.end_offset, evidence_end(check)), *replaced])
     sources = [*segments, *_leftovers(check, gone)]
     misplaced = {
         batch
