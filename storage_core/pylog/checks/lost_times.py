@@ -82,7 +82,8 @@ class LostTimes:
             return finding
         before = bisect_left(self._offsets, start) - 1
         after = len(self._offsets) if end is None else bisect_left(self._offsets, end)
-        return finding._replace(
-            from_time=self._last_times[before] if before >= 0 else None,
-            to_time=self._first_times[after] if after < len(self._offsets) else None,
-        )
+        to_time = self._first_times[after] if after < len(self._offsets) else None
+        if to_time is None and before + 1 < after:  # time indexes tell when the last was written
+            to_time = max(self._last_times[before + 1 : after]) + 1
+        from_time = self._last_times[before] if before >= 0 else None
+        return finding._replace(from_time=from_time, to_time=to_time)

@@ -55,7 +55,7 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
     assert done.status == 1
     assert done.lines[0].startswith(
         "A broker that starts on this loses records of orders-0 from offset 5 on "
-        "(after 1970-01-01T00:00:01.004Z): a broker cuts "
+        "(after 1970-01-01T00:00:01.004Z, before 1970-01-01T00:00:01.005Z): a broker cuts "
     )
     assert done.lines[1].startswith(
         "Records are gone, or cannot be read: orders-0 offsets 5 to 10 "
@@ -109,7 +109,7 @@ def test_as_json(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
     verdict = document["verdict"]
     assert verdict["wouldStart"] is True
     [cut] = verdict["losesRecords"]
-    assert {**cut, **lost, "from": 5, "to": None, "toTime": None} == cut
+    assert {**cut, **lost, "from": 5, "to": None, "toTime": 1005} == cut
     [gone] = verdict["lostAlready"]
     assert {**gone, **lost, "from": 5, "to": 10, "toTime": 1000} == gone
     assert [verdict[each] for each in ("consumers", "strayPartitions")] == [[], []]
@@ -350,3 +350,18 @@ def test_an_error_in_the_copy_counts(
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied")
     assert done.lines[-1] == "  left in the copy: missing_meta_properties"
     assert done.status == 1
+
+
+def test_each_action_of_a_broker_is_printed_that_differs(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    """Of two segments, the recovery point lets one be scanned after a crash."""
+    directory = write_partition(tmp_path, {0: BATCHES[:2], 10: BATCHES[2:]})
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 15\n")
+    for base in (0, 10):
+        (directory / f"{base:020d}.index").write_bytes(bytes.fromhex("0000000100000007"))
+    lines = pylog_run("doctor", tmp_path).lines
+    told = [line.removeprefix("    broker  ") for line in lines if line.startswith("    broker  ")]
+    used = "it does not build the file again: fetches that use it fail, or begin at later records"
+    built = "it scans the segment, and builds its indexes again"
+    assert sorted(told) == [f"1 of 2: {used}", f"1 of 2: {built}"]
