@@ -85,7 +85,7 @@ class BrokerStart(NamedTuple):
     recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
-    loss_times: tuple[int | None, int | None] = (None, None)  # around what it removes
+    losses: tuple[Finding, ...] = ()  # of what it loses records, with times
 
     @property
     def loses_records(self) -> bool:
@@ -102,19 +102,20 @@ class BrokerStart(NamedTuple):
         is_loaded = self.refusal is None and self.overlooked_path is None
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
-    def loss(self) -> Finding:
-        """Return that it loses records."""
-        path, position = self.overlooked_path or "", None
-        offset: int | None = self.log_end_offset
-        end: int | None = None
+    def found_losses(self) -> list[Finding]:
+        """Return of what it loses records, without times."""
+        losses = []
         if self.broken_swap is not None:
             path, _, offset, end, _ = self.broken_swap
-        elif self.cut_path is not None:
-            path, position = self.cut_path, self.cut_position
+            losses.append(_lost(path, self._swap_text(), None, offset, end))
+        if self.overlooked_path is not None:
+            text = self._end_text()
+            losses.append(_lost(self.overlooked_path, text, None, self.log_end_offset, None))
+        elif self.cut_path is not None and (self.broken_swap is None or self._ends_earlier):
             offset = self.cut_offset if self._ends_earlier else None
-        message = self.describe()
-        code, times = "lost_at_start", self.loss_times
-        return Finding(Severity.ERROR, code, path, message, position, None, offset, end, *times)
+            text = self._end_text()
+            losses.append(_lost(self.cut_path, text, self.cut_position, offset, None))
+        return losses
 
     @property
     def foreign_swaps(self) -> tuple[str, ...]:
@@ -132,17 +133,22 @@ class BrokerStart(NamedTuple):
             cut_path=None if cut is None else printable_location(cut),
             overlooked_path=None if overlooked is None else printable_location(overlooked),
             broken_swap=swap and swap._replace(path=printable_location(swap.path)),
+            losses=tuple(each._replace(path=printable_location(each.path)) for each in self.losses),
         )
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
+        return self._end_text() if self.broken_swap is None else self._swap_text()
+
+    def _swap_text(self) -> str:
+        name, reason = "", ""
         if self.broken_swap is not None:
-            return (
-                f"a broker puts {name_of(self.broken_swap.path)} in the place of what it was made "
-                f"from, and the file {self.broken_swap.reason}"
-            )
+            name, reason = name_of(self.broken_swap.path), self.broken_swap.reason
+        return f"a broker puts {name} in the place of what it was made from, and the file {reason}"
+
+    def _end_text(self) -> str:
         if self.overlooked_path is not None:
             return (
                 f"a broker starts on it, and takes offset {self.log_end_offset} for the end of the "
@@ -166,6 +172,12 @@ class BrokerStart(NamedTuple):
         elif self.cuts_intact:
             text += "; there are intact batches among them"
         return text
+
+
+def _lost(
+    path: str, message: str, position: int | None, offset: int | None, end: int | None
+) -> Finding:
+    return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
 
 
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()

@@ -330,8 +330,8 @@ class _Check:
         self._times.add_lost_segments()
         findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
         if start is not None and start.loses_records:
-            loss = self._times.dated(start.loss())
-            start = start._replace(loss_times=(loss.from_time, loss.to_time))
+            losses = map(self._times.dated, start.found_losses())
+            start = start._replace(losses=tuple(losses))
         refusal = None if start is None else start.refusal
         is_refusal_said = any(
             refusal is not None
@@ -344,7 +344,7 @@ class _Check:
             findings.insert(0, refusal)
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
-            findings.insert(0, start.loss())
+            findings = [*start.losses, *findings]
         check = PartitionCheck(
             view,
             findings,

@@ -450,7 +450,7 @@ _NAMES = {
     "broken_swap": None,
     "recovered": None,
     "first_undecided_offset": None,
-    "loss_times": None,
+    "losses": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,

@@ -343,7 +343,7 @@ def test_an_error_in_the_copy_counts(
     monkeypatch.setattr("pylog.checks.repair._copy_log_directory_files", lambda *_: None)
     monkeypatch.setattr(
         "pylog.checks.repair.copy_metadata",
-        lambda check, target, _: bool(
+        lambda check, _, target, __: bool(
             shutil.copytree(check.view.directory.path, Path(target) / "__cluster_metadata-0")
         ),
     )
