@@ -28,7 +28,7 @@ from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFil
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.storage import open_file
-from pylog.log_file.batch_walk import walk_headers
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, walk_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -343,7 +343,9 @@ class IndexFindings:
         self._offset_index.note_inside(which[~is_start])
         before = np.concatenate(([self._last_offset], headers.last_offsets))[place]
         harms = ~is_start | (before >= offsets)
-        self._offset_index.note_harm(which[harms], before[harms] + 1)
+        # Inside a batch a broker finds no other one, and goes on in the next segment.
+        ends = np.where(is_start, before + 1, HIGHEST_OFFSET)
+        self._offset_index.note_harm(which[harms], ends[harms])
 
     def _check_time_entries(self, headers: BatchHeaders, times: npt.NDArray[np.int64]) -> None:
         entries = self._time_index.columns
