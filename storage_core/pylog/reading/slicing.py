@@ -470,6 +470,8 @@ class _Cutter:
                     return None
                 for each in two:
                     _records(source, each)
+            if batch.header.last_offset >= rest.limit_offset:
+                return None  # its reader will report it
             return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
         except LogStorageError:
             return None  # its reader will report it
