@@ -1,4 +1,4 @@
-"""Whoever reads a log gives one answer: a scan, however it is cut, a server, the doctor, statistics.
+"""All readers of a log give one answer: a scan, however it is cut, a server, doctor, statistics.
 
 Compared two by two, on directories of real brokers, on what harms have left of a log, and on small
 logs that are made here. What is right is held elsewhere; here two answers must not differ.

@@ -143,7 +143,7 @@ def _consumed(
 
 
 def kept_of_overlaps(view: LogView) -> list[tuple[int, int, str]]:
-    """Return offsets ``[start, end)`` that two segments hold, and the file that a copy is made of."""
+    """Return offsets ``[start, end)`` that two segments hold, and which of the files is copied."""
     consumed = [place for place, _ in view.consumed_segments(view.local_log_start_offset)]
     return [
         (following, limit, name_of(view.segments[place].file_path()))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import SegmentVanishedError
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records
 from tests.support.log_files import segment_path, write_partition
 

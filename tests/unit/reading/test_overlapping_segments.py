@@ -1,4 +1,4 @@
-"""Segments that hold the same offsets: a reader gets what a consumer gets that begins where it does.
+"""Segments that hold the same offsets: a reader gets what a consumer gets that begins there.
 
 The expected rows are what librdkafka got of Kafka 4.4.0 on these logs, after a clean stop and after
 a crash alike. A value tells which segment its record is from.
@@ -44,7 +44,9 @@ LOGS = {
     "partly": {0: run(0, 0, 500), 300: run(300, 300, 800), 800: run(800, 800, 850)},
     "inside": {0: run(0, 0, 500), 100: run(100, 100, 200), 600: run(600, 600, 650)},
     "three deep": {
-        **{0: run(0, 0, 500), 100: run(100, 100, 600), 200: run(200, 200, 300)},
+        0: run(0, 0, 500),
+        100: run(100, 100, 600),
+        200: run(200, 200, 300),
         650: run(650, 650, 700),
     },
     "equal ends": {0: run(0, 0, 500), 300: run(300, 300, 500), 500: run(500, 500, 550)},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Finding,
         LogDirectoryReport,
         PartitionReport,
+        RepairedPartition,
         RepairSummary,
     )
 
@@ -185,6 +186,22 @@ def _how_to_copy(paths: Sequence[str]) -> str:
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
+def _copied_paragraphs(each: RepairedPartition) -> Iterator[Paragraph]:
+    if each.left_out_bytes:
+        left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
+        text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
+        yield Paragraph("  ", text)
+    for start, end, name in each.kept:
+        text = f"{each.topic_partition}: offsets {start} to {end} are those of {name}"
+        yield Paragraph("  ", f"{text}; another segment holds them, too")
+    lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
+    more = len(each.missing) - _SHOWN_PLACES
+    if lost:
+        rest = f" and {more} more ranges" if more > 0 else ""
+        text = f"{each.topic_partition}: offsets {lost}{rest} were in the log, and are not here"
+        yield Paragraph("  ", text)
+
+
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     copied, all_of_them = len(summary.partitions), len(summary.partitions) + len(summary.left_out)
     partitions = counted(all_of_them, "partition")
@@ -193,19 +210,7 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     yield Paragraph("", "")
     yield Paragraph(f"{summary.directory}  ", f"a copy of what is intact: {text}", BOLD)
     for each in summary.partitions:
-        if each.left_out_bytes:
-            left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
-            text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
-            yield Paragraph("  ", text)
-        for start, end, name in each.kept:
-            text = f"{each.topic_partition}: offsets {start} to {end} are those of {name}"
-            yield Paragraph("  ", f"{text}; another segment holds them, too")
-        lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
-        more = len(each.missing) - _SHOWN_PLACES
-        if lost:
-            rest = f" and {more} more ranges" if more > 0 else ""
-            text = f"{each.topic_partition}: offsets {lost}{rest} were in the log, and are not here"
-            yield Paragraph("  ", text)
+        yield from _copied_paragraphs(each)
         if summary.is_kraft and each.topic_id is None:
             text = "its topic id is not known: a broker sets it aside as -stray"
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
