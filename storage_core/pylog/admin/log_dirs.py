@@ -24,7 +24,7 @@ from pylog.locations import join, printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import directory_identity
-from pylog.reading.disk_use import disk_use
+from pylog.reading.disk_use import disk_uses
 from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import (
     compile_topic_pattern,
@@ -221,21 +221,20 @@ def list_partitions(
     """
     views: dict[str | tuple[int, int], LogView] = {}
     others: dict[str | tuple[int, int], PartitionDirectory] = {}
-    uses: dict[str | tuple[int, int], tuple[PartitionDirectory, DiskUse]] = {}
-    sizes: dict[str | tuple[int, int], int] = {}
+    directories: list[PartitionDirectory] = []
     for path in paths:
         directory = open_directory(path)
         for view in directory:
             views.setdefault(directory_identity(view.directory.path), view)
         for each in directory.others:
             others[directory_identity(each.path)] = each
-        for each in directory.directories:
-            where = each.path if each.is_named else each.log_directory
-            identity = directory_identity(where)
-            if identity not in uses:
-                use = disk_use(where, is_partition=each.is_named)
-                uses[identity] = each, use
-                sizes.update({directory_identity(at): n for at, n in use.directories.items()})
+        directories += directory.directories
+    uses = disk_uses(directories)
+    sizes = {
+        directory_identity(path): size_bytes
+        for use in uses.values()
+        for path, size_bytes in use.directories.items()
+    }
     known = {view.topic for view in views.values()}
     known |= {each.topic_partition.topic for each in others.values()}
     chosen = _chosen_topics(known, topics, pattern)
@@ -255,11 +254,7 @@ def list_partitions(
             for identity, each in others.items()
             if each.topic_partition.topic in chosen
         ],
-        [
-            _listed_log_directory(each.path if each.is_named else each.log_directory, use)
-            for each, use in uses.values()
-            if not each.is_named or directory_identity(each.log_directory) not in uses
-        ],
+        [_listed_log_directory(*each) for each in uses.items()],
     )
 
 

@@ -22,15 +22,16 @@ from pylog.files.file_names import (
 from pylog.files.quorum_state import QUORUM_STATE
 from pylog.files.storage import list_directory
 from pylog.locations import is_remote
+from pylog.reading.discovery import directory_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pylog.errors import LogStorageError
     from pylog.files.storage import DirectoryEntry
+    from pylog.reading.discovery import PartitionDirectory
 
-BESIDE = "beside"
-"""The kind of files that are beside the partitions."""
+_BESIDE = "beside"
 
 
 @dataclass(slots=True)
@@ -71,8 +72,25 @@ def disk_use(directory: str, *, is_partition: bool = False) -> DiskUse:
         if name is not None:
             _add_partition(use, entry.path)
         else:
-            use.kinds[BESIDE] += sum(size for _, size in _files(use, entry))
+            use.kinds[_BESIDE] += sum(size for _, size in _files(use, entry))
     return use
+
+
+def disk_uses(directories: Iterable[PartitionDirectory]) -> dict[str, DiskUse]:
+    """Return what is under each log directory that partition directories are in, by its path.
+
+    A partition directory that was named itself stands for itself, unless the one above it is there.
+    """
+    found: dict[str | tuple[int, int], tuple[str, DiskUse]] = {}
+    for each in sorted(directories, key=lambda each: each.is_named):
+        above = directory_identity(each.log_directory)
+        if each.is_named and above not in found:
+            identity = directory_identity(each.path)
+            if identity not in found:
+                found[identity] = each.path, disk_use(each.path, is_partition=True)
+        elif above not in found:
+            found[above] = each.log_directory, disk_use(each.log_directory)
+    return dict(found.values())
 
 
 def _add_partition(use: DiskUse, path: str) -> None:

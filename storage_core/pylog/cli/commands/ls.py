@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pylog
@@ -13,8 +12,10 @@ from pylog.cli.output import (
     aligned_columns,
     aligned_rows,
     can_show_blocks,
+    disk_text,
     document_of,
     known,
+    wrapped,
     write_json,
 )
 from pylog.cli.style import BOLD, RED, OutputTraits
@@ -153,18 +154,7 @@ def _closing_lines(listing: PartitionListing) -> Iterator[str]:
         )
     width = OutputTraits.of(sys.stdout).width
     for directory in listing.log_directories:
-        text = _log_directory_text(directory)
-        yield from (
-            [text]
-            if width is None
-            else textwrap.wrap(
-                text,
-                width,
-                subsequent_indent="  ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
+        yield from wrapped(_log_directory_text(directory), width)
     totals = listing.totals
     parts = [
         counted(totals.topics, "topic"),
@@ -193,10 +183,8 @@ def _log_directory_text(each: ListedLogDirectory) -> str:
         )
         if value is not None
     ]
-    kinds = ", ".join(f"{format_bytes(size)} {kind}" for kind, size in each.kinds.items() if size)
-    taken = f"{format_bytes(each.disk_bytes)} on disk" + (f" ({kinds})" if kinds else "")
     errors = [f"not counted: {error}" for error in each.errors]
-    text = f"{each.path}: {', '.join([*ids, taken])}"
+    text = f"{each.path}: {', '.join([*ids, disk_text(each.kinds)])}"
     return pylog.jobs.printable("; ".join([text, *errors]))
 
 

@@ -338,7 +338,9 @@ def test_a_name_that_is_too_long_for_the_terminal_goes_on_below_itself(
     topic = "a-long-name." * 20
     batch = batch_v2(plain_records(7, 1))
     write_partition(tmp_path, {7: [batch]}, name=f"{topic}-3")
-    heading, _, first, *others, _, _ = listed_at(80, tmp_path, kind=kind)
+    heading, _, first, *others = listed_at(80, tmp_path, kind=kind)
+    below = next(at for at, line in enumerate(others) if line.startswith(str(tmp_path)))
+    del others[below:]
     assert max(map(len, (heading, first, *others))) <= 80
     name, *numbers = first.split()
     assert numbers == ["3", "7", "8", "1", f"{len(batch.data)}B", "0"]
