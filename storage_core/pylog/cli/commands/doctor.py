@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     metavar="VERSION",
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
+@options.server_properties_for("for the order of its log.dirs. Default: that of the PATHs.")
 @click.option(
     "--as-user",
     metavar="USER",
@@ -89,6 +90,7 @@ def doctor(
     topics: tuple[str, ...],
     severity: str,
     verbose: bool,
+    server_properties: pylog.ServerProperties | None,
     repair_to: str | None,
     html: str | None,
     as_json: bool,
@@ -105,6 +107,9 @@ def doctor(
     An error means that records are lost or cannot be read, or that a broker does not start; a
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/doctor-codes.md lists all codes.
+
+    The PATHs of one node are taken for its log.dirs, in this order: the first one is that of the
+    cluster's metadata.
 
     First comes the verdict: whether a broker starts on this, which partitions lose records, and
     what to type. Then come errors, warnings and info, each kind once, with where it was found; of
@@ -123,6 +128,8 @@ def doctor(
     least = Severity(severity)
     if repair_to is not None and len(paths) > 1:
         raise click.UsageError("--repair-to takes one PATH: the copy is one log directory")
+    if server_properties is not None:
+        paths = tuple(server_properties.in_order(paths))
     if html is not None:
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None
