@@ -100,6 +100,7 @@ def _counts(totals: pylog.results.CompactionTotals) -> dict[str, int | bool]:
         "partitions": totals.partitions,
         "cleanedPartitions": totals.cleaned_partitions,
         "removedRecords": totals.records,
+        "invalidRecords": totals.invalid_records,
         "removedBytes": totals.removed_bytes,
         "sizeInBytes": totals.size_bytes,
         "isComplete": totals.is_complete,

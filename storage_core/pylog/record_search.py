@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.admin import coordinators, key_partitions
+    from pylog.admin import key_partitions
     from pylog.admin.key_partitions import KeyPartitions
     from pylog.model import OffsetSpecs, Timestamp
-    from pylog.reading import scan
+    from pylog.reading import coordinators, scan
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Time = int | Timestamp | dt.datetime
 else:
-    coordinators = LazyModule("pylog.admin.coordinators")
+    coordinators = LazyModule("pylog.reading.coordinators")
     key_partitions = LazyModule("pylog.admin.key_partitions")
     scan = LazyModule("pylog.reading.scan")
 

@@ -33,6 +33,7 @@ _LINES = "user-1\tfirst\nuser-2\tsecond\n"
 # What differs from run to run, and from one version of a codec's library to the next.
 _FIXED = {
     "now": 1795420800000,
+    "willExpire": False,
     "recompressedBytes": 6000,
     "estimatedBytes": 6000,
     "ratio": 0.55,

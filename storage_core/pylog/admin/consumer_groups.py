@@ -1,56 +1,41 @@
 """`groups`: consumer and share groups, their members, how far they have come, and their lag.
 
-Of each key in ``__consumer_offsets`` the last record counts, now or at an instant in the past.
-Records of a transaction count when its marker says commit, by then; in the place that they have in
-the log, as a coordinator takes them in. For what share groups have read see
+Which records count see `pylog.reading.group_records`, what share groups have read
 `pylog.admin.share_groups`.
-
-Source: CoordinatorLoaderImpl, OffsetMetadataManager (Kafka 4.3).
 """
 
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pylog.admin.coordinators import (
-    StaleState,
-    cluster_image,
-    partition_count,
-    partition_for,
-    who_answers,
-)
+from pylog.admin.group_logs import GroupLogs
 from pylog.admin.share_groups import (
-    DEAD_LETTER_TOPIC_CONFIG,
     SHARE_GROUP_STATE_TOPIC,
     SharePartition,
     ShareState,
     read_share_states,
     share_groups,
 )
+from pylog.checks.consumers import MissingPartitions, Placement, RefusedPartition
 from pylog.config.server_properties import ServerProperties
-from pylog.errors import (
-    InvalidRecordError,
-    LogStorageError,
-    SegmentVanishedError,
-    UnknownTopicOrPartitionError,
-)
-from pylog.files.partition_metadata import ZERO_UUID, format_uuid
-from pylog.internal_topics.consumer_offsets import group_records
-from pylog.internal_topics.group_state import SHARE, GroupState, group_states
-from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
+from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
+from pylog.files.partition_metadata import format_uuid
+from pylog.internal_topics.group_state import SHARE, GroupState
 from pylog.internal_topics.share_group_state import SharePartitionKey
 from pylog.model import IsolationLevel, TopicPartition
-from pylog.reading.damage import Attempts
+from pylog.reading.coordinators import (
+    StaleState,
+    cluster_image,
+    partition_count,
+    partition_for,
+)
+from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC, last_group_records, stored_groups
 from pylog.reading.html_table import html_table
-from pylog.reading.internal_logs import coordinator_records
 from pylog.reading.log_directory import open_directory
-from pylog.reading.offset_resolution import find_offset_for_timestamp
-from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import ensure_one_cluster
-from pylog.reading.transactions import find_last_stable_offset
+from pylog.scheduling.scheduler import SystemClock
 from pylog.scheduling.worker_threads import SharedProgress
 from pylog.text.names import names_nearest_keyword
 from pylog.text.words import counted
@@ -59,16 +44,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.internal_topics.coordinator_record import CoordinatorRecord
     from pylog.internal_topics.group_state import StoredOffset
-    from pylog.internal_topics.metadata_image import MetadataImage
-    from pylog.reading.internal_logs import StoredRecord
-    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 
-CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
-_MOST_LOOKS = 20
 _Found = TypeVar("_Found")
 
 
@@ -104,6 +83,14 @@ class CommittedOffset:
         Who is assigned the partition; None if nobody is.
     is_of_earlier_topic
         Whether it was committed for a topic of that name which has been deleted since.
+    will_reset, reset_reason
+        Whether a consumer that goes on there starts anew, by its ``auto.offset.reset``, and why:
+        the position is not in the log, or the partition is gone. None where that is not known, and
+        of a past instant.
+    will_expire
+        Whether a broker that starts now deletes it for its age, unless it is committed anew before:
+        at its first look, which is ``offsets.retention.check.interval.ms`` after the start. None
+        where it depends on whether members of the group come back before, and of a past instant.
     """
 
     topic: str
@@ -116,6 +103,9 @@ class CommittedOffset:
     log_end_offset: int | None
     member_id: str | None
     is_of_earlier_topic: bool = False
+    will_reset: bool | None = None
+    reset_reason: str | None = None
+    will_expire: bool | None = None
 
     @property
     def lag(self) -> int | None:
@@ -186,6 +176,11 @@ class GroupListing:
         ``__share_group_state``, and logs of the groups' topics.
     unreadable_share_records
         As ``unreadable_records``, of ``__share_group_state``; Kafka 4.0 wrote such, too.
+    refused
+        Partitions of ``__consumer_offsets`` that no coordinator loads: a group is of two kinds.
+    missing
+        Partitions of it that are not here; None if that is not known of any, or if all groups that
+        were asked for are here.
     """
 
     groups: list[ConsumerGroup]
@@ -195,6 +190,8 @@ class GroupListing:
     stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
     unreadable_share_records: int = 0
+    refused: tuple[RefusedPartition, ...] = ()
+    missing: MissingPartitions | None = None
 
     def _repr_html_(self) -> str:
         rows = [
@@ -208,12 +205,13 @@ class GroupListing:
 
 
 @names_nearest_keyword
-def groups(
+def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     *paths: str | os.PathLike[str],
     groups: Iterable[str] | None = None,
     at_ms: int | None = None,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     server_properties: ServerProperties | None = None,
+    now_ms: int | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> GroupListing:
@@ -234,7 +232,9 @@ def groups(
     server_properties
         Of a broker: how many partitions ``__consumer_offsets`` and ``__share_group_state`` have,
         where the cluster's metadata are not here. That number says which partition answers for a
-        group (`pylog.admin.coordinators`).
+        group (`pylog.reading.coordinators`). And how long committed offsets are kept.
+    now_ms
+        The time that the age of committed offsets is counted to; None for now.
     threads
         How many partitions of these topics are read side by side; None for what the environment
         variable ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
@@ -260,50 +260,52 @@ def groups(
     grp-member [('invoices-eu', 6), ('invoices-eu', 46)]
     """
     directory = open_directory(*paths)
-    ensure_one_cluster(view.directory for view in directory)
-    views = directory.topics.get(CONSUMER_OFFSETS_TOPIC, [])
-    share_views = directory.topics.get(SHARE_GROUP_STATE_TOPIC, [])
-    if not views and not share_views:
-        reason = (
-            f"no partition of {CONSUMER_OFFSETS_TOPIC} is here: committed offsets are in the log "
-            "directories of the brokers that have these"
-        )
-        raise UnknownTopicOrPartitionError(reason)
+    ensure_one_cluster(directory.directories)
     of_metadata: list[LogStorageError] = []
     image = cluster_image(directory, of_metadata)
+    views = directory.topics.get(CONSUMER_OFFSETS_TOPIC, [])
+    share_views = directory.topics.get(SHARE_GROUP_STATE_TOPIC, [])
+    configured = server_properties or ServerProperties()
+    if not views and not share_views:
+        count = partition_count(image, CONSUMER_OFFSETS_TOPIC, {}, None)
+        named = "" if count is None else f", of {count} that the cluster's metadata name"
+        reason = (
+            f"no partition of {CONSUMER_OFFSETS_TOPIC} is here{named}: committed offsets are in "
+            "the log directories of the brokers that have these"
+        )
+        raise UnknownTopicOrPartitionError(reason)
     shared = SharedProgress(sum(each.size_bytes for each in (*views, *share_views)), progress)
     found = _read_side_by_side(shared, last_group_records, views, at_ms, threads)
     share_found = _read_side_by_side(shared, read_share_states, share_views, at_ms, threads)
-    by_partition = {
-        view.partition: group_states(each.records) for view, each in zip(views, found, strict=True)
-    }
-    lost = group_states([record for each in found for record in each.unknown])
-    configured = server_properties or ServerProperties()
-    count = partition_count(
-        image, CONSUMER_OFFSETS_TOPIC, by_partition, configured.offsets_topic_partitions
-    )
-    answers, stale = who_answers(
-        CONSUMER_OFFSETS_TOPIC,
-        count,
-        by_partition,
-        lambda name, place: by_partition[place][name].latest_commit,
-    )
+    read = {view.partition: each for view, each in zip(views, found, strict=True)}
+    stored = stored_groups(read, image, configured.offsets_topic_partitions)
     shares = share_groups(
         dict(zip((view.partition for view in share_views), share_found, strict=True)),
         image,
         configured.share_state_topic_partitions,
     )
-    states = {name: by_partition[place][name] for name, place in answers.items()}
-    for group_id, state in lost.items():
+    states = dict(stored.states)
+    for group_id, state in stored.lost.items():
         states.setdefault(group_id, GroupState(group_id, state.kind))
     for group_id in shares.by_group:
-        is_here = count is not None and partition_for(group_id, count) in by_partition
+        is_here = (
+            stored.partition_count is not None
+            and partition_for(group_id, stored.partition_count) in read
+        )
         known = "Dead" if is_here else "Unknown"
         states.setdefault(group_id, GroupState(group_id, SHARE, known_state=known))
-    logs = _Logs(directory, image, at_ms, IsolationLevel.parse(isolation))
+    logs = GroupLogs(directory, image, at_ms, IsolationLevel.parse(isolation))
+    prospects = None
+    if at_ms is None:
+        prospects = _Prospects(
+            Placement(directory, image),
+            frozenset(place for each in found for place in each.undecided),
+            SystemClock().milliseconds() if now_ms is None else now_ms,
+            configured.offsets_retention_ms,
+        )
     wanted = None if groups is None else set(groups)
     described = [
-        _group(states[each], lost.get(each), shares.by_group.get(each, {}), logs)
+        _group(states[each], stored.lost.get(each), shares.by_group.get(each, {}), logs, prospects)
         for each in _chosen(states, wanted)
     ]
     return GroupListing(
@@ -313,7 +315,7 @@ def groups(
         sum(each.ignored for each in found),
         tuple(
             each
-            for each, group_id in [*((each, each.id) for each in stale), *shares.stale]
+            for each, group_id in [*((each, each.id) for each in stored.stale), *shares.stale]
             if wanted is None or group_id in wanted
         ),
         [
@@ -323,6 +325,14 @@ def groups(
             *logs.attempts.errors,
         ],
         sum(each.unreadable for each in share_found),
+        tuple(
+            RefusedPartition.of(number, each.mixed)
+            for number, each in read.items()
+            if each.mixed is not None
+        ),
+        MissingPartitions.of(stored.missing, stored.partition_count, Placement(directory, image))
+        if stored.missing and (wanted is None or not wanted <= stored.states.keys())
+        else None,
     )
 
 
@@ -358,7 +368,8 @@ def _group(
     state: GroupState,
     lost: GroupState | None,
     shares: Mapping[SharePartitionKey, ShareState],
-    logs: _Logs,
+    logs: GroupLogs,
+    prospects: _Prospects | None,
 ) -> ConsumerGroup:
     members = []
     owners: dict[TopicPartition, str] = {}
@@ -386,7 +397,8 @@ def _group(
         state.epoch,
         tuple(members),
         tuple(
-            _committed(each, stored.get(each), owners.get(each), logs) for each in sorted(places)
+            _committed(each, state, stored.get(each), owners.get(each), logs, prospects)
+            for each in sorted(places)
         ),
         tuple(
             sorted(
@@ -398,7 +410,7 @@ def _group(
     )
 
 
-def _shared(key: SharePartitionKey, state: ShareState | None, logs: _Logs) -> SharePartition:
+def _shared(key: SharePartitionKey, state: ShareState | None, logs: GroupLogs) -> SharePartition:
     topic = logs.name_of(key.topic_id)
     known = None if state is None else state.offset
     count = None if known is None else known.delivery_complete_count
@@ -414,20 +426,51 @@ def _shared(key: SharePartitionKey, state: ShareState | None, logs: _Logs) -> Sh
     )
 
 
-def _assigned(by_topic: dict[str | uuid.UUID, list[int]], logs: _Logs) -> Iterator[TopicPartition]:
+def _assigned(
+    by_topic: dict[str | uuid.UUID, list[int]], logs: GroupLogs
+) -> Iterator[TopicPartition]:
     for topic, numbers in by_topic.items():
         name = logs.name_of(topic) if isinstance(topic, uuid.UUID) else topic
         for number in numbers:
             yield TopicPartition(name, number)
 
 
+class _Prospects(NamedTuple):
+    """What says how committed offsets fare once a broker has started."""
+
+    placement: Placement
+    undecided: frozenset[tuple[str, str, int]]
+    now_ms: int
+    retention_ms: int
+
+    def expires(
+        self, state: GroupState, where: TopicPartition, stored: StoredOffset
+    ) -> bool | None:
+        """Whether a coordinator deletes an offset, as of `GroupState.expires`."""
+        if (state.group_id, *where) in self.undecided:
+            return False  # a transaction is about to replace it
+        return state.expires(where.topic, stored, self.now_ms, self.retention_ms)
+
+
 def _committed(
-    where: TopicPartition, stored: StoredOffset | None, member_id: str | None, logs: _Logs
+    where: TopicPartition,
+    state: GroupState,
+    stored: StoredOffset | None,
+    member_id: str | None,
+    logs: GroupLogs,
+    prospects: _Prospects | None,
 ) -> CommittedOffset:
     topic_id = None if stored is None else stored.topic_id
     start, end = logs.range_of(where, topic_id)
     if stored is None:
         return CommittedOffset(*where, None, None, None, None, start, end, member_id)
+    reset_reason = will_reset = will_expire = None
+    if prospects is not None:
+        log = logs.whole_range_of(where)
+        reset_reason = prospects.placement.why_reset(where, topic_id, stored.offset, log)
+        is_known = log is not None or stored.offset < 0
+        will_reset = True if reset_reason else False if is_known else None
+        will_expire = prospects.expires(state, where, stored)
     return CommittedOffset(
         *where,
         stored.offset,
@@ -438,166 +481,7 @@ def _committed(
         end,
         member_id,
         logs.is_another_topic(where, topic_id),
+        will_reset=will_reset,
+        reset_reason=reset_reason,
+        will_expire=will_expire,
     )
-
-
-class _Logs:
-    """The logs that groups read, each looked at once."""
-
-    def __init__(
-        self,
-        directory: LogDirectory,
-        image: MetadataImage,
-        at_ms: int | None,
-        isolation: IsolationLevel,
-    ) -> None:
-        self.attempts = Attempts()
-        self._directory = directory
-        self._image = image
-        self._at_ms = at_ms
-        self._is_committed = isolation is IsolationLevel.READ_COMMITTED
-        self._ranges: dict[TopicPartition, tuple[int | None, int | None]] = {}
-        self._names: dict[uuid.UUID, str] | None = None
-
-    def name_of(self, topic_id: uuid.UUID) -> str:
-        """Return the name of a topic; its id as text if neither logs nor metadata here have it."""
-        if self._names is None:
-            ids = {self._topic_id(each[0]): name for name, each in self._directory.topics.items()}
-            self._names = {each.topic_id: each.name for each in self._image.topics}
-            self._names |= {found: name for found, name in ids.items() if found is not None}
-        return self._names.get(topic_id, format_uuid(topic_id))
-
-    def dead_letter_topic(self, group_id: str) -> str | None:
-        """Return where a share group's undeliverable records go; None if nothing says it."""
-        configs = self._image.configs_of(ConfigResource(ConfigResourceType.GROUP, group_id))
-        return configs.get(DEAD_LETTER_TOPIC_CONFIG) or None
-
-    def range_of(
-        self, where: TopicPartition, topic_id: uuid.UUID | None
-    ) -> tuple[int | None, int | None]:
-        """Return start and end of a log; None where it is not here, or is another topic's."""
-        if where not in self._directory or self.is_another_topic(where, topic_id):
-            return None, None
-        view = self._directory[where]
-        if where not in self._ranges:
-            start = self.attempts.read(lambda: view.log_start_offset)
-            self._ranges[where] = start, self.attempts.read(lambda: self._end(view))
-        return self._ranges[where]
-
-    def is_another_topic(self, where: TopicPartition, topic_id: uuid.UUID | None) -> bool:
-        """Whether the topic that is here now has another id."""
-        if topic_id is None or topic_id == ZERO_UUID or where not in self._directory:
-            return False
-        return self._topic_id(self._directory[where]) not in (None, topic_id)
-
-    def _end(self, view: LogView) -> int:
-        end = find_last_stable_offset(view) if self._is_committed else view.log_end_offset
-        if self._at_ms is None:
-            return end
-        later = find_offset_for_timestamp(view, self._at_ms + 1)
-        return end if later is None else min(end, later.offset)
-
-    def _topic_id(self, view: LogView) -> uuid.UUID | None:
-        metadata = self.attempts.read(lambda: view.metadata)
-        return None if metadata is None else metadata.topic_id
-
-
-class LastRecords(NamedTuple):
-    """The last record of each key in a partition of ``__consumer_offsets``, without tombstones."""
-
-    records: list[CoordinatorRecord]  # in offset order
-    unknown: list[CoordinatorRecord]
-    unreadable: int
-    ignored: int
-    error: LogStorageError | None = None  # what ended the reading: damage
-
-
-def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
-    """Return what a coordinator would have believed of one partition, now or at an instant."""
-    decided = _Decisions(view, at_ms)
-    last: dict[bytes, StoredRecord] = {}
-    later: dict[bytes, StoredRecord] = {}
-    earlier_count = 0
-    earlier_end = 0
-    error = decided.error
-    try:
-        for stored in coordinator_records(view):
-            is_later = at_ms is not None and stored.timestamp > at_ms
-            if not later:
-                earlier_end = stored.offset + (not is_later)
-                earlier_count += not is_later
-            if stored.key is None or not decided.counts(stored):
-                continue
-            if is_later:
-                later.setdefault(stored.key, stored)
-            else:
-                last.pop(stored.key, None)  # so that records are in the order of their offsets
-                last[stored.key] = stored
-    except LogStorageError as damage:
-        error = damage  # what was read before it counts
-    gone = 0
-    if error is None:
-        start = view.log_start_offset
-        gone = max(earlier_end, start) - start - earlier_count - decided.markers_below(earlier_end)
-    has_gaps = gone > 0
-    unknown = [later[key] for key in later if key not in last] if has_gaps else []
-    records, unreadable, ignored = _decoded(last.values())
-    return LastRecords(records, _decoded(unknown)[0], unreadable, ignored, error)
-
-
-def _decoded(stored: Iterable[StoredRecord]) -> tuple[list[CoordinatorRecord], int, int]:
-    """Return records, how many are not understood, and how many Kafka has no longer."""
-    reader = group_records()
-    records = []
-    unreadable = ignored = 0
-    for each in stored:
-        if each.value is None:
-            continue
-        key = each.key or b""
-        try:
-            if reader.is_retired(reader.type_id(key)):
-                ignored += 1
-            else:
-                records.append(reader.read(key, each.value))
-        except InvalidRecordError:
-            unreadable += 1
-    return records, unreadable, ignored
-
-
-class _Decisions:
-    """Which transactions of a partition had been committed by an instant."""
-
-    def __init__(self, view: LogView, at_ms: int | None) -> None:
-        self._ends: dict[int, list[tuple[int, bool]]] = {}
-        for _ in range(_MOST_LOOKS):
-            self.error = self._read(view, at_ms)
-            if not isinstance(self.error, SegmentVanishedError):
-                break
-            view = view.refreshed()  # a broker has compacted it meanwhile
-
-    def _read(self, view: LogView, at_ms: int | None) -> LogStorageError | None:
-        """Take in all markers; return the error that ends the walk."""
-        self._ends.clear()
-        try:
-            for each in find_transactions(view):
-                if each.marker_offset is None:
-                    continue
-                is_by_then = at_ms is None or (each.marker_timestamp or 0) <= at_ms
-                is_committed = each.state == "committed" and is_by_then
-                ends = self._ends.setdefault(each.producer_id, [])
-                ends.append((each.marker_offset, is_committed))
-        except LogStorageError as error:
-            return error  # what was ended before it counts
-        return None
-
-    def counts(self, stored: StoredRecord) -> bool:
-        """Whether a record is of no transaction, or of one that has been committed."""
-        if stored.producer_id is None:
-            return True
-        ends = self._ends.get(stored.producer_id, [])
-        place = bisect_right(ends, (stored.offset, True))
-        return place < len(ends) and ends[place][1]
-
-    def markers_below(self, offset: int) -> int:
-        """Return how many markers there are below an offset."""
-        return sum(marker < offset for ends in self._ends.values() for marker, _ in ends)

@@ -23,8 +23,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.admin.coordinators import cluster_image, partitions_in
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.reading.coordinators import cluster_image, partitions_in
 from pylog.writing import KEY_PARTITIONER_NAMES
 from pylog.writing.partitioner import IntegerKeyPartitioner, partition_of_key
 

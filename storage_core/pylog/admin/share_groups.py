@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.admin.coordinators import StaleState, partition_count, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.share_group_state import (
     SHARE_SNAPSHOT,
@@ -21,6 +20,7 @@ from pylog.internal_topics.share_group_state import (
     share_group_offset,
     share_state_records,
 )
+from pylog.reading.coordinators import StaleState, partition_count, who_answers
 from pylog.reading.internal_logs import coordinator_records
 
 if TYPE_CHECKING:

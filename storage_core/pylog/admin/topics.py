@@ -25,6 +25,7 @@ from pylog.reading.log_directory import (
     no_topic_matches,
     open_directory,
 )
+from pylog.reading.replicas import ensure_one_cluster
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def topics(
         The cluster's metadata are damaged. A record that is not understood is no error of this
         function: it is left out, and among `TopicDescription.errors`.
     LogStorageError
-        A path cannot be read, or holds no log.
+        A path cannot be read, or holds no log, or the paths are of two clusters.
     ValueError
         Both topics and a pattern were given, or the pattern is not a regular expression.
 
@@ -186,6 +187,7 @@ def topics(
         raise ValueError(msg)
     attempts = Attempts()
     directories = [open_directory(path) for path in paths]
+    ensure_one_cluster(each for directory in directories for each in directory.directories)
     local = _LocalTopics(directories, attempts)
     logs = [each[CLUSTER_METADATA] for each in directories if CLUSTER_METADATA in each]
     if not logs:

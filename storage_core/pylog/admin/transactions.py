@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.admin.coordinators import StaleState, cluster_image, partition_count, who_answers
 from pylog.errors import InvalidRecordError, LogStorageError, SegmentVanishedError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
+from pylog.reading.coordinators import StaleState, cluster_image, partition_count, who_answers
 from pylog.reading.html_table import html_table, shown_time
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
 from pylog.reading.log_directory import open_directory
@@ -94,6 +94,28 @@ class ListedTransaction:
     waiting_bytes: int | None = None
 
 
+class SharedProducer(NamedTuple):
+    """A producer id that several transactional ids have now.
+
+    Attributes
+    ----------
+    producer_id
+        The producer id.
+    transactional_ids
+        Whose it is, sorted.
+    """
+
+    producer_id: int
+    transactional_ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"transactional ids {', '.join(self.transactional_ids)} have one producer id, "
+            f"{self.producer_id}: what one of them writes, commits or aborts is taken for the "
+            "others', too"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class TransactionListing:
     """What `pylog.admin.transactions.transactions` returns.
@@ -114,6 +136,8 @@ class TransactionListing:
         which are in several where nobody knows which one does.
     errors
         What could not be read; of such a partition only what is before the damage is known.
+    shared_producers
+        Producer ids that several transactional ids have, as coordinators never give them out.
     """
 
     transactions: list[ListedTransaction]
@@ -122,6 +146,7 @@ class TransactionListing:
     has_coordinators: bool = False
     stale: tuple[StaleState, ...] = ()
     errors: list[LogStorageError] = field(default_factory=list)
+    shared_producers: tuple[SharedProducer, ...] = ()
 
     def _repr_html_(self) -> str:
         rows = [
@@ -189,6 +214,14 @@ class Coordinators(NamedTuple):
             if each.covers(producer_id, topic, partition):
                 return each
         return max(known, key=lambda each: each.updated_ms, default=None)
+
+    @property
+    def shared(self) -> Iterator[SharedProducer]:
+        """Yield the producer ids that several transactional ids have now."""
+        for producer_id, known in sorted(self.by_producer.items()):
+            names = [each.transactional_id for each in known if each.producer_id == producer_id]
+            if len(names) > 1:
+                yield SharedProducer(producer_id, tuple(sorted(names)))
 
 
 def transactional_ids(
@@ -295,7 +328,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         Whether committed and aborted transactions are listed, and not only counted.
     server_properties
         Of a broker: how many partitions ``__transaction_state`` has, where the cluster's metadata
-        are not here (`pylog.admin.coordinators`).
+        are not here (`pylog.reading.coordinators`).
     threads
         How many partitions are read at once; None for what the environment variable
         ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
@@ -317,7 +350,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     orders 1 45 open
     """
     directory = open_directory(*paths)
-    ensure_one_cluster(view.directory for view in directory)
+    ensure_one_cluster(directory.directories)
     now = SystemClock().milliseconds() if now_ms is None else now_ms
     errors: list[LogStorageError] = []
     configured = None
@@ -374,6 +407,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         TRANSACTION_STATE_TOPIC in directory,
         tuple(coordinators.stale),
         errors,
+        tuple(coordinators.shared),
     )
 
 

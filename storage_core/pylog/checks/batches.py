@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.findings import Effect, Finding, Severity, about_batch
+from pylog.checks.swaps import end_of_batches
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -151,7 +152,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     """Yield an error for each range that cannot be read."""
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
-        code, message = DAMAGED, each.reason
+        code, message, end_offset = DAMAGED, each.reason, each.end_offset
         if each.is_kept:
             message += (
                 "; its neighbours prove its place, so that readers that skip damage give its "
@@ -166,6 +167,8 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             if offset is not None:
                 code = MISNAMED
                 name = view.segments[index].base_offset
+                if end_offset is not None:  # a consumer goes on after what it finds there
+                    end_offset = max(end_offset, end_of_batches(each.path))
                 message = (
                     f"the first batch, which is sound, has offset {offset}, and the file's name "
                     f"says {name}"
@@ -178,7 +181,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             each.position,
             each.end_position,
             each.next_offset,
-            each.end_offset,
+            end_offset,
         )
 
 
@@ -209,7 +212,23 @@ def overlap_findings(view: LogView, ends: Sequence[OffsetPosition]) -> Iterator[
             start, stop = later.base_offset, min(ends[index].offset, end.offset)
             if start >= ends[index].offset:
                 break
-            if start >= stop:
+            if end.offset == start and later is not view.segments[-1]:
+                stop = ends[index].offset
+                message = (
+                    f"{name_of(later.file_path())} has no batch, and lies amid its offsets: a "
+                    f"consumer that asks for one of {start} to {stop - 1} gets those of the file "
+                    "after that"
+                )
+                yield Finding(
+                    Severity.WARNING,
+                    "overlapping_segments",
+                    segment.file_path(),
+                    message,
+                    next_offset=start,
+                    end_offset=stop,
+                    own_effect=Effect.CONSUMERS,
+                )
+            if start >= stop or end.offset == start:
                 continue
             message = (
                 f"offsets {start} to {stop - 1} are in {name_of(later.file_path())}, too: a "

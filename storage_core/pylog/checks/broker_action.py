@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FETCHES = "fetches that use it fail, or begin at later records"
 _LOOK_UPS = "look-ups by time answer later offsets, or none; retention by time may be wrong, too"
 _COMMITTED = "consumers of committed records get aborted records, or miss committed ones"
+UNREACHABLE = "unreachable_batches"
 _ANSWERS = {
     "missing_index": _FETCHES,
     "damaged_index": _FETCHES,
@@ -42,7 +43,7 @@ _ERROR_HERE = (
 _BYTES = {
     "damaged_batches": _ERROR_HERE,
     "misnamed_segment": _ERROR_HERE,
-    "unreachable_batches": "fetches from these offsets fail",
+    UNREACHABLE: "fetches from these offsets fail",
     "segment_rest": "if 12 or more of them are zeros, consumers get an error here",
     "unreadable_appends": (
         "it appends after them, and these records cannot be read; if 12 or more of them are zeros, "
@@ -61,7 +62,9 @@ def with_actions(
     """Return findings about a partition with what its start does about each."""
     if start is None or start.refusal is not None:
         return list(findings)
-    return [_with_action(each, view, start) for each in findings]
+    told = [_with_action(each, view, start) for each in findings]
+    # Where the damage before them is cut off, these go with it.
+    return [each for each in told if each.code != UNREACHABLE or each.own_effect is not None]
 
 
 def _with_action(finding: Finding, view: LogView, start: BrokerStart) -> Finding:

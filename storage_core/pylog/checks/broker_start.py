@@ -29,13 +29,11 @@ from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
-    INDEX_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
-    TIME_INDEX_FILE_SUFFIX,
-    TXN_INDEX_FILE_SUFFIX,
+    SEGMENT_FILE_SUFFIXES,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -87,6 +85,7 @@ class BrokerStart(NamedTuple):
     recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
+    loss_times: tuple[int | None, int | None] = (None, None)  # around what it removes
 
     @property
     def loses_records(self) -> bool:
@@ -114,7 +113,8 @@ class BrokerStart(NamedTuple):
             path, position = self.cut_path, self.cut_position
             offset = self.cut_offset if self._ends_earlier else None
         message = self.describe()
-        return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+        code, times = "lost_at_start", self.loss_times
+        return Finding(Severity.ERROR, code, path, message, position, None, offset, end, *times)
 
     @property
     def foreign_swaps(self) -> tuple[str, ...]:
@@ -168,7 +168,6 @@ class BrokerStart(NamedTuple):
         return text
 
 
-_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
@@ -178,11 +177,14 @@ def broker_start(
     ends: Sequence[OffsetPosition] = (),
     damaged: Container[str] = (),
     user: FileUser | None = None,
+    *,
+    keeps_records: bool = False,
 ) -> BrokerStart | None:
     """Start a log as a broker would that runs as a user, without changing it.
 
     ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
-    ``damaged`` the paths of ``.log`` files with damage.
+    ``damaged`` the paths of ``.log`` files with damage. ``keeps_records`` tells that the topic is
+    surely not compacted.
 
     None for one in an object store, for one whose files are deleted meanwhile, since a broker works
     on it, and for one that this process may not read.
@@ -195,7 +197,8 @@ def broker_start(
             return None if start.refusal.code == UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
         replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
-        start = start._replace(broken_swap=broken_swap(segments, sorted(replaced), damaged))
+        broken = broken_swap(segments, sorted(replaced), damaged, keeps_records=keeps_records)
+        start = start._replace(broken_swap=broken)
         logs = {name: size for name, size in logs.items() if name not in replaced}
         return _with_losses(start, view.directory.path, logs, segments)
     except (FileNotFoundError, SegmentVanishedError):
@@ -244,13 +247,14 @@ def _start(
 def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
     """Do what a broker does with a log within minutes of its start.
 
-    It writes the epoch of each new leader, and opens indexes to write to them, also those of old
-    segments, when somebody reads there, or when it looks for what retention removes.
+    It opens each segment to write to it, and its indexes when somebody reads there, or when it
+    looks for what retention removes. It writes the epoch of each new leader.
 
-    Source: LeaderEpochFileCache.assign, AbstractIndex, FileQuorumStateStore (Kafka 4.4).
+    Source: FileRecords.open, AbstractIndex, LeaderEpochFileCache.assign, FileQuorumStateStore
+    (Kafka 4.4).
     """
     for name in files:
-        if name.endswith(_INDEXES):
+        if name.endswith(SEGMENT_FILE_SUFFIXES):
             overlay.open(join(path, name)).close()
     if not view.directory.state:
         overlay.write_atomically(join(path, LEADER_EPOCH_CHECKPOINT), b"")
@@ -297,7 +301,9 @@ def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | N
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
             load_deleted(_loading(view, path, overlay, is_clean=_is_clean(view)))
-            for name in file_names(path):
+            for name in file_names(path) if user is not None else ():
+                if name.endswith(LOG_FILE_SUFFIX):
+                    overlay.open(join(path, name)).close()
                 overlay.remove(join(path, name))
         except SegmentVanishedError:
             raise

@@ -457,8 +457,7 @@ FINDING_CODES = {
     "unreachable_batches": FindingCode(
         "Intact batches follow damage, and the offset index has no entry for them: a broker looks "
         "for them from an entry before the damage on, and gets stuck there.",
-        "after a clean shutdown nothing, and fetches from these offsets fail; otherwise, from the "
-        "recovery point on, it cuts the segment off at the damage",
+        "it starts, and fetches from these offsets fail",
         _OTHER_REPLICA,
         severities=(Severity.WARNING,),
     ),

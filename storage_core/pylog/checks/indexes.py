@@ -465,16 +465,16 @@ class _Entries:
     def _with_harm(
         self, found: Finding, harming: npt.NDArray[np.int64], held: tuple[int, int]
     ) -> Finding:
-        """Return it with the offsets from the first entry that harms to the one after the last."""
+        """Return it with the offsets from the first entry that harms on.
+
+        Up to the segment's end: a consumer goes on after the batch that an entry leads to.
+        """
         if self.columns is None or not harming.size:
             return found
-        after = int(harming[-1]) + 1
-        start = min(max(int(self.columns.offsets[harming[0]]), held[0]), held[1])
-        end = held[1] if after == self.columns.offsets.size else int(self.columns.offsets[after])
-        end = min(end, held[1])
-        if end <= start:  # no offset of the segment is looked for by them
+        start = max(int(self.columns.offsets[harming[0]]), held[0])
+        if held[1] <= start:  # no offset of the segment is looked for by them
             return found
-        return found._replace(next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS)
+        return found._replace(next_offset=start, end_offset=held[1], own_effect=Effect.CONSUMERS)
 
 
 def _leads_over(path: str, damaged: DamagedRange) -> bool:

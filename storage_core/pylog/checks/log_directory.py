@@ -160,7 +160,7 @@ def check_log_directory(
     findings += absent_partitions(path, node, absent, is_clean=is_clean)
     logs = {each.path for each in known}
     others = [each for each in entries if each.path not in logs]
-    findings += _empty_partitions(path, others, is_clean=is_clean)
+    findings += _empty_partitions(path, node, others, is_clean=is_clean)
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
@@ -216,7 +216,7 @@ def _refused_meta_properties(meta: MetaProperties) -> str | None:
 
 
 def _empty_partitions(
-    path: str, entries: Iterable[DirectoryEntry], *, is_clean: bool
+    path: str, node: Node, entries: Iterable[DirectoryEntry], *, is_clean: bool
 ) -> Iterator[Finding]:
     """Yield a finding for each directory that has the name of a partition and holds none."""
     named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
@@ -239,6 +239,7 @@ def _empty_partitions(
             yield gone("empty_partition", entry.path, message, start, end)
         else:
             yield warning("empty_partition", entry.path, message)
+        yield from map(_of_node, node.problems(found.topic_partition, entry.path))
 
 
 def _has_log(path: str) -> bool:

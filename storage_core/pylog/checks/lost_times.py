@@ -14,10 +14,9 @@ import numpy as np
 from pylog.checks.indexes import read_time_index
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX, file_name_prefix
 from pylog.locations import join
+from pylog.reading.headers import first_timestamps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy.typing as npt
 
     from pylog.checks.findings import Finding
@@ -36,7 +35,8 @@ class LostTimes:
         self._next_offset = view.local_log_start_offset
         self._gaps = 0
         self._offsets: list[int] = []
-        self._times: list[int] = []
+        self._first_times: list[int] = []  # of the first record of each
+        self._last_times: list[int] = []
 
     def add(self, window: Window, is_lost: npt.NDArray[np.bool_]) -> None:
         """Take in the batches of a window but those that are lost."""
@@ -57,32 +57,33 @@ class LostTimes:
         kept = np.union1d(np.concatenate((ends, ends - 1)), [0, timed.size - 1])
         kept = timed[kept[(kept >= 0) & (kept < timed.size)]]
         self._offsets += headers.last_offsets[kept].tolist()
-        self._times += headers.max_timestamps[kept].tolist()
+        self._first_times += first_timestamps(headers)[kept].tolist()
+        self._last_times += headers.max_timestamps[kept].tolist()
 
-    def with_times(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return findings with the times of their offsets, once all windows have been added."""
-        self._add_lost_segments()
-        return [self._with_times(each) for each in findings]
-
-    def _add_lost_segments(self) -> None:
-        """Take in what time indexes say whose ``.log`` is missing."""
+    def add_lost_segments(self) -> None:
+        """Take in what time indexes say whose ``.log`` is missing, after all windows."""
         for base in self._view.listing.base_offsets_without_log:
             name = file_name_prefix(base) + TIME_INDEX_FILE_SUFFIX
             columns = read_time_index(join(self._view.directory.path, name), base)
             if columns.defect is None:
                 self._offsets += columns.offsets.tolist()
-                self._times += columns.values.tolist()
+                self._first_times += columns.values.tolist()
+                self._last_times += columns.values.tolist()
         order = sorted(range(len(self._offsets)), key=self._offsets.__getitem__)
-        self._offsets = [self._offsets[each] for each in order]
-        self._times = [self._times[each] for each in order]
+        self._offsets, self._first_times, self._last_times = (
+            [column[each] for each in order]
+            for column in (self._offsets, self._first_times, self._last_times)
+        )
 
-    def _with_times(self, finding: Finding) -> Finding:
+    def dated(self, finding: Finding) -> Finding:
+        """Return a finding with the times around its offsets, once everything has been added."""
         start, end = finding.next_offset, finding.end_offset
         if start is None or end == start or finding.effect is None:
             return finding
         before = bisect_left(self._offsets, start) - 1
         after = len(self._offsets) if end is None else bisect_left(self._offsets, end)
-        return finding._replace(
-            from_time=self._times[before] if before >= 0 else None,
-            to_time=self._times[after] if after < len(self._times) else None,
-        )
+        to_time = self._first_times[after] if after < len(self._offsets) else None
+        if to_time is None and before + 1 < after:  # time indexes tell when the last was written
+            to_time = max(self._last_times[before + 1 : after]) + 1
+        from_time = self._last_times[before] if before >= 0 else None
+        return finding._replace(from_time=from_time, to_time=to_time)

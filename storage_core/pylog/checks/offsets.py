@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import LogDirectoryError, SegmentVanishedError
@@ -274,4 +274,5 @@ def _missing(gap: OffsetGap) -> Finding:
     else:
         severity, code = Severity.WARNING, "offset_gap"
         message = f"{offsets} before this batch, and the log shows no sign of compaction"
-    return Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    found = Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    return found._replace(own_effect=Effect.GONE)

@@ -39,7 +39,7 @@ from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
-from pylog.checks.producers import SequenceFindings, SnapshotFindings
+from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
 from pylog.checks.report import OffsetTotals
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
@@ -58,7 +58,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.headers import consumed_part
+from pylog.reading.headers import from_offset
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -261,7 +261,7 @@ class _Check:
             view,
             self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
-            is_compacted=node is not None and node.is_compacted(view.topic),
+            is_compacted=node is not None and bool(node.is_compacted(view.topic)),
         )
         self._times = LostTimes(view)
         # A node closes neither the log of the metadata, nor what it is about to delete.
@@ -282,6 +282,15 @@ class _Check:
             ).values()
         return max(known, default=None)
 
+    def _keeps_records(self) -> bool:
+        """Whether it is known that no cleaner removes records of the log."""
+        node = self._node
+        return (
+            node is not None
+            and node.is_compacted(self._view.topic) is False
+            and self._cleaner_offset() is None
+        )
+
     def run(self, about_directory: list[Finding], user: FileUser | None) -> PartitionCheck:
         view, damage = self._view, self._walk.damage
         about_segments: list[Finding] = []
@@ -298,7 +307,12 @@ class _Check:
         start = None
         if not is_unreadable:
             start = broker_start(
-                view, end_offset, self._ends, {each.path for each in damaged}, user
+                view,
+                end_offset,
+                self._ends,
+                {each.path for each in damaged},
+                user,
+                keeps_records=self._keeps_records(),
             )
         last = end_offset
         if start is not None and start.cut_path is None:
@@ -313,10 +327,18 @@ class _Check:
             *about_segments,
             *self._about_log(None if self._is_last_unreadable() else last, start),
         ]
-        findings = self._times.with_times(with_actions(findings, view, start))
+        self._times.add_lost_segments()
+        findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
+        if start is not None and start.loses_records:
+            loss = self._times.dated(start.loss())
+            start = start._replace(loss_times=(loss.from_time, loss.to_time))
         refusal = None if start is None else start.refusal
-        is_refusal_said = refusal and any(
-            each.refuses_start and each.path == refusal.path for each in findings
+        is_refusal_said = any(
+            refusal is not None
+            and refusal.code != FORBIDDEN
+            and each.refuses_start
+            and each.path == refusal.path
+            for each in findings
         )
         if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)
@@ -373,7 +395,7 @@ class _Check:
         is_consumed = window.headers.last_offsets >= self._view.first_consumed(walk.index)
         if not is_consumed.any():
             return  # another segment has these offsets, too
-        window = consumed_part(self._view, walk.index, window)
+        window = from_offset(window, self._view.first_consumed(walk.index))
         walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
@@ -397,19 +419,22 @@ class _Check:
         yield from self._transactions.findings(
             judges_entries=judges_entries, is_whole=self._account.is_whole
         )
-        if start is not None and start.leaves_log and end_offset is not None:
+        about_snapshots = list(self._snapshots.findings(end_offset))
+        is_disputed = any(each.code == WRONG_SNAPSHOT for each in about_snapshots)
+        if start is not None and start.refusal is None and end_offset is not None:
             undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
             if undecided.first is not None:
-                has_all = self._account.is_whole(undecided.first, end_offset)
-                is_cut = had_more(self._view, self._checkpoints, end_offset)
+                end = end_offset if start.leaves_log else start.log_end_offset
+                has_all = self._account.is_whole(undecided.first, end)
+                is_cut = start.loses_records or had_more(self._view, self._checkpoints, end_offset)
                 found = undecided.finding(
                     self._view.directory.path,
-                    end_offset,
-                    is_whole=is_whole and has_all and not is_cut,
+                    end,
+                    is_whole=is_whole and has_all and not is_cut and not is_disputed,
                 )
                 yield from () if found is None else (found,)
         yield from self._sequences.findings()
-        yield from self._snapshots.findings(end_offset)
+        yield from about_snapshots
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
         if self._node is not None:
             yield from log_start_findings(self._view, self._checkpoints, self._node)

@@ -109,7 +109,10 @@ def rescue(check: PartitionCheck) -> Rescue:
         base, ranges = _consumed(check.view, index, ranges)
         bases.append(base)
         sound.append([] if segment.file_path() in foreign else ranges)
-    gone = _gone(check, check.end_offset, evidence_end(check))
+    replaced = [
+        (each.base_offset, _held_end(check)) for each in segments if each.file_path() in foreign
+    ]
+    gone = _united([*_gone(check, check.end_offset, evidence_end(check)), *replaced])
     sources = [*segments, *_leftovers(check, gone)]
     misplaced = {
         batch
@@ -169,7 +172,7 @@ def _consumed(
 
 
 def kept_of_overlaps(view: LogView) -> list[tuple[int, int, str]]:
-    """Return offsets ``[start, end)`` that two segments hold, and the file that a copy is made of."""
+    """Return offsets ``[start, end)`` that two segments hold, and the file that is copied."""
     consumed = [place for place, _ in view.consumed_segments(view.local_log_start_offset)]
     return [
         (following, limit, name_of(view.segments[place].file_path()))

@@ -6,7 +6,8 @@ written is a whole file, forced to disk before it gets its name, and each of its
 those that it replaces. So a file is not to be trusted
 
 * that is empty, cut, or damaged;
-* that has another record at an offset than the segments in its range, or begins behind their end.
+* that has another record at an offset than the segments in its range, or begins behind their end;
+* that lacks the last of their records, and the topic is not compacted.
 
 Source: LogLoader.load, Cleaner.cleanInto (Kafka 4.4).
 """
@@ -52,11 +53,14 @@ def broken_swap(
     segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
     replaced: Sequence[str],
     damaged: Container[str],
+    *,
+    keeps_records: bool,
 ) -> BrokenSwap | None:
     """Return what is wrong with the ``.swap`` files among the segments of a log.
 
     Each segment comes with the end of its last intact batch. ``replaced`` are the names of
-    ``.log`` files that go, ascending.
+    ``.log`` files that go, ascending; ``keeps_records`` tells that no cleaner removes records of
+    the log, so that none may be missing.
     """
     swaps = [(each, end) for each, end in segments if each.state]
     if not swaps:
@@ -66,11 +70,12 @@ def broken_swap(
     if not originals:
         return None
     paths = [join(directory, name) for name in originals]
-    last = max(map(_end_offset, paths))
+    last = max(map(end_of_batches, paths))
     found = None
     foreign = []
-    for segment, end in swaps:
+    for place, (segment, end) in enumerate(swaps):
         path = segment.file_path()
+        limit = swaps[place + 1][0].base_offset if place + 1 < len(swaps) else last
         is_whole = 0 < end.position == segment.size_bytes and path not in damaged
         offset = _first_foreign(path, paths, last) if end.position else None
         if offset is not None:
@@ -80,6 +85,9 @@ def broken_swap(
         elif not is_whole and replaced:
             rest = (end.offset, last) if end.offset < last else (None, None)
             found = found or BrokenSwap(path, "is empty, cut, or damaged", *rest)
+        elif keeps_records and replaced and end.offset < limit:
+            reason = "lacks the last records of those, though the topic is not compacted"
+            found = found or BrokenSwap(path, reason, end.offset, limit)
     return None if found is None else found._replace(foreign=tuple(foreign))
 
 
@@ -97,12 +105,12 @@ def _deleted(
             yield entry.name
 
 
-def _end_offset(path: str) -> int:
-    """Return the offset after the last batch of a file that can be found."""
+def end_of_batches(path: str) -> int:
+    """Return the offset after all batches of a ``.log`` file that can be found."""
     end_offset = 0
     with open_file(path) as source, suppress(CorruptRecordError):
         for batch in walk_headers(source, 0, source.size()):
-            end_offset = batch.header.next_offset
+            end_offset = max(end_offset, batch.header.next_offset)
     return end_offset
 
 

@@ -219,8 +219,10 @@ def _sentences(
     if not any(by_effect.values()) and not refusals:
         yield "A broker starts on this, and loses no record that can be read"
     if behind:
-        lacking, first = named(_unique(each.text for each in behind)), behind[0]
-        yield f"Replicas of other nodes have more of {lacking}: {first.path}: {first.reason}"
+        lacking = named(_unique(each.text for each in behind))
+        yield (
+            f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
+        )
 
 
 def _names(affected: Iterable[AffectedOffsets]) -> str:

@@ -215,7 +215,7 @@ class LogCleanerManager:
     def candidate(self, log: UnifiedLog, now_ms: int) -> Candidate:
         """Return what of a log could be cleaned; a wrong checkpoint is put right."""
         checkpoint = self._checkpoints[log.log_directory]
-        checkpointed = checkpoint.offsets().get(log.topic_partition)
+        checkpointed = checkpoint.find(log.topic_partition)
         offsets = _cleanable_offsets(log, checkpointed, now_ms, log.last_stable_offset)
         if offsets.resets_checkpoint:
             # The start of a log that is compacted and trimmed passes the checkpoint all the time.
@@ -243,7 +243,7 @@ class LogCleanerManager:
         if each.cleanable_bytes:
             return NotCleaned.DIRTY_RATIO
         log = each.log
-        checkpointed = self._checkpoints[log.log_directory].offsets().get(log.topic_partition)
+        checkpointed = self._checkpoints[log.log_directory].find(log.topic_partition)
         params = _cleanable_params(log, checkpointed, now_ms, log.last_stable_offset)
         return NotCleaned.of(log.segments, params, log.high_watermark)
 
@@ -251,7 +251,7 @@ class LogCleanerManager:
         """Return the offsets ``[start, end)`` that can be cleaned once they are replicated."""
         if log.high_watermark >= log.log_end_offset:
             return None
-        checkpointed = self._checkpoints[log.log_directory].offsets().get(log.topic_partition)
+        checkpointed = self._checkpoints[log.log_directory].find(log.topic_partition)
         undecided = log.producer_state.first_undecided_offset
         stable = log.log_end_offset if undecided is None else undecided
         now, later = (

@@ -195,6 +195,8 @@ class ServerProperties:
     offsets_topic_partitions, transaction_topic_partitions, share_state_topic_partitions
         How many partitions ``__consumer_offsets``, ``__transaction_state`` and
         ``__share_group_state`` are made with; None if the file does not say it.
+    offsets_retention_ms
+        How long committed offsets stay that nobody commits anew.
     named
         The properties of topics that the file says something about; all others of `log_config`
         have Kafka's defaults.
@@ -211,6 +213,7 @@ class ServerProperties:
     offsets_topic_partitions: int | None = None
     transaction_topic_partitions: int | None = None
     share_state_topic_partitions: int | None = None
+    offsets_retention_ms: int = 7 * 24 * _HOUR_MS
     named: frozenset[str] = frozenset()
     path: str | None = None
 
@@ -347,6 +350,9 @@ def _meanings() -> dict[str, list[_Meaning]]:
     meanings["metadata.log.dir"] = [_Meaning(ServerProperties, "metadata_log_dir", _Directory())]
     for name, field_name in _COUNTS.items():
         meanings[name] = [_Meaning(ServerProperties, field_name, integer(1))]
+    meanings["offsets.retention.minutes"] = [
+        _Meaning(ServerProperties, "offsets_retention_ms", integer(1), _MINUTE_MS)
+    ]
     return meanings
 
 

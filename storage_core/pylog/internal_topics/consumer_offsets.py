@@ -306,6 +306,7 @@ SHARE_GROUP_MEMBER_METADATA = 10
 SHARE_GROUP_METADATA = 11
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
 SHARE_GROUP_STATE_PARTITION_METADATA = 15
+CONSUMER_GROUP_REGULAR_EXPRESSION = 16
 STREAMS_GROUP_METADATA = 17
 STREAMS_GROUP_MEMBER_METADATA = 19
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
@@ -350,7 +351,9 @@ GROUP_RECORD_TYPES = {
         _type("ShareGroupCurrentMemberAssignment", KafkaVersion.V4_0),
     ),
     15: (_type("ShareGroupStatePartitionMetadata", KafkaVersion.V4_0),),
-    16: (_type("ConsumerGroupRegularExpression", KafkaVersion.V4_0),),
+    CONSUMER_GROUP_REGULAR_EXPRESSION: (
+        _type("ConsumerGroupRegularExpression", KafkaVersion.V4_0),
+    ),
     STREAMS_GROUP_METADATA: (_type("StreamsGroupMetadata", KafkaVersion.V4_1),),
     STREAMS_GROUP_MEMBER_METADATA: (_type("StreamsGroupMemberMetadata", KafkaVersion.V4_1),),
     STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: (

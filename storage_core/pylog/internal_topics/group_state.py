@@ -1,7 +1,8 @@
 """Groups as their coordinator's records leave them: members, state, committed offsets.
 
 Source: GroupMetadataManager, ClassicGroup, ConsumerGroup and
-StreamsGroup.maybeUpdateGroupState (Kafka 4.3).
+StreamsGroup.maybeUpdateGroupState (Kafka 4.3); offsetExpirationCondition and isSubscribedToTopic of
+these groups, OffsetExpirationConditionImpl (Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -30,17 +31,20 @@ class StoredOffset(NamedTuple):
     metadata: str
     commit_timestamp: int
     topic_id: uuid.UUID | None
+    expire_timestamp: int | None = None  # of version 1 alone
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> StoredOffset:
         """Return what the value of an offset's record says."""
         leader_epoch = value.get("leaderEpoch", -1)
+        expire_timestamp = value.get("expireTimestamp", -1)
         return cls(
             value["offset"],
             None if leader_epoch < 0 else leader_epoch,
             value["metadata"],
             value["commitTimestamp"],
             value.get("topicId"),
+            None if expire_timestamp == -1 else expire_timestamp,
         )
 
 
@@ -55,6 +59,8 @@ class MemberState:
     assigned: dict[str | uuid.UUID, list[int]] = field(default_factory=dict)
     epoch: int | None = None
     state: int = _STABLE_MEMBER
+    topics: frozenset[str] = frozenset()  # that it has subscribed to by name
+    pattern: str | None = None  # or by a regular expression that the broker resolves
 
 
 @dataclass(slots=True)
@@ -73,6 +79,10 @@ class GroupState:
     shared: dict[uuid.UUID, list[int]] = field(default_factory=dict)  # of a share group, by topic
     topology_epoch: int | None = None  # of a streams group
     validated_topology_epoch: int | None = None  # for which all topics exist
+    empty_since: int | None = None  # of a classic group: since when it is in its state
+    is_subscription_known: bool = True
+    matching: dict[str, frozenset[str]] = field(default_factory=dict)  # topics by pattern
+    topology_topics: frozenset[str] = frozenset()
 
     @property
     def latest_commit(self) -> int:
@@ -96,6 +106,42 @@ class GroupState:
             if member.state != _STABLE_MEMBER or member.epoch != self.assignment_epoch:
                 return "Reconciling"
         return "Stable"
+
+    def expires(
+        self, topic: str, stored: StoredOffset, now_ms: int, retention_ms: int
+    ) -> bool | None:
+        """Whether a coordinator that loads the group now deletes an offset for its age.
+
+        None if that depends on whether members come back: whoever sends no heartbeat is removed
+        before the offsets are looked at.
+        """
+        if self.kind != CLASSIC:
+            is_old = _is_old(stored, stored.commit_timestamp, now_ms, retention_ms)
+            return None if is_old and self.members and self._subscribes(topic) else is_old
+        if not self.members:
+            since = stored.commit_timestamp
+            if self.protocol_type and self.empty_since is not None:
+                since = self.empty_since
+            return _is_old(stored, since, now_ms, retention_ms)
+        is_spared = (
+            self.protocol_type != consumer_offsets.CONSUMER_PROTOCOL_TYPE
+            or not self.is_subscription_known
+            or self._subscribes(topic)
+        )
+        is_old = _is_old(stored, stored.commit_timestamp, now_ms, retention_ms)
+        return None if is_old and not is_spared else False
+
+    def _subscribes(self, topic: str) -> bool:
+        return topic in self.topology_topics or any(
+            topic in each.topics or topic in self.matching.get(each.pattern or "", ())
+            for each in self.members.values()
+        )
+
+
+def _is_old(stored: StoredOffset, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+    if stored.expire_timestamp is not None:
+        return now_ms >= stored.expire_timestamp
+    return now_ms - since_ms >= retention_ms
 
 
 def group_states(records: Iterable[CoordinatorRecord]) -> dict[str, GroupState]:
@@ -132,12 +178,18 @@ def _take_classic(group: GroupState, _key: dict[str, Any], value: dict[str, Any]
     group.protocol_type = value["protocolType"]
     group.protocol = value["protocol"]
     group.epoch = value["generation"]
+    since = value.get("currentStateTimestamp", -1)
+    group.empty_since = None if since == -1 else since
+    group.is_subscription_known = not value["members"] or value["protocol"] is not None
     for each in value["members"]:
         member = MemberState(
             each["memberId"], each.get("groupInstanceId"), each["clientId"], each["clientHost"]
         )
         if group.protocol_type == consumer_offsets.CONSUMER_PROTOCOL_TYPE:
             member.assigned.update(_assigned(each["assignment"]))
+            topics = _subscribed(each["subscription"])
+            group.is_subscription_known &= topics is not None
+            member.topics = topics or frozenset()
         group.members[member.member_id] = member
 
 
@@ -147,6 +199,13 @@ def _assigned(assignment: bytes) -> dict[str, list[int]]:
     except InvalidRecordError:
         return {}  # another protocol's: the broker does not look at it either
     return {each["topic"]: each["partitions"] for each in fields["assignedPartitions"]}
+
+
+def _subscribed(subscription: bytes) -> frozenset[str] | None:
+    try:
+        return frozenset(consumer_offsets.read_subscription(subscription)["topics"])
+    except InvalidRecordError:
+        return None  # nor does the broker know it
 
 
 def _take_epoch(kind: str) -> Any:  # noqa: ANN401 - see `_TAKERS`
@@ -164,6 +223,18 @@ def _take_streams(group: GroupState, key: dict[str, Any], value: dict[str, Any])
 
 def _take_topology(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
     group.topology_epoch = value["epoch"]
+    group.topology_topics = frozenset(
+        topic
+        for each in value["subtopologies"]
+        for topic in (
+            *each["sourceTopics"],
+            *(source["name"] for source in each["repartitionSourceTopics"]),
+        )
+    )
+
+
+def _take_pattern(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
+    group.matching[key["regularExpression"]] = frozenset(value["topics"])
 
 
 def _take_member(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
@@ -171,6 +242,8 @@ def _take_member(group: GroupState, key: dict[str, Any], value: dict[str, Any]) 
     member.instance_id = value.get("instanceId")
     member.client_id = value["clientId"]
     member.client_host = value["clientHost"]
+    member.topics = frozenset(value.get("subscribedTopicNames", ()))
+    member.pattern = value.get("subscribedTopicRegex")
 
 
 def _take_assignment_epoch(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
@@ -203,6 +276,7 @@ _TAKERS = {
     consumer_offsets.CONSUMER_GROUP_MEMBER_METADATA: _take_member,
     consumer_offsets.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _take_assignment_epoch,
     consumer_offsets.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
+    consumer_offsets.CONSUMER_GROUP_REGULAR_EXPRESSION: _take_pattern,
     consumer_offsets.SHARE_GROUP_METADATA: _take_epoch(SHARE),
     consumer_offsets.SHARE_GROUP_MEMBER_METADATA: _take_member,
     consumer_offsets.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
@@ -221,6 +295,7 @@ _KINDS = {
         consumer_offsets.CONSUMER_GROUP_MEMBER_METADATA,
         consumer_offsets.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
         consumer_offsets.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+        consumer_offsets.CONSUMER_GROUP_REGULAR_EXPRESSION,
     ),
     SHARE: (
         consumer_offsets.SHARE_GROUP_METADATA,

@@ -37,6 +37,7 @@ from pylog.errors import (
 )
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     PARTITION_METADATA,
@@ -223,6 +224,7 @@ class _LogLoader:
     def _tidy(self) -> None:
         if self._is_broker_start:
             self._ensure_loadable()
+            self._make_indexes_of_swap_files()
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
 
@@ -241,6 +243,24 @@ class _LogLoader:
             if name.endswith(_NAMED_BY_OFFSET) and find_offset_of(name) is None:
                 reason = "what is before the first dot of the file's name is not an offset"
                 raise UnexpectedFileError(reason, path)
+
+    def _make_indexes_of_swap_files(self) -> None:
+        """Make empty indexes of ``.log.swap`` files that lack them.
+
+        A broker does when it asks for the last offset in such a file, and does not recover the
+        segment afterwards: its indexes are there.
+
+        Source: LogLoader.load, LogSegment.readNextOffset (Kafka 4.4).
+        """
+        names = set(file_names(self._directory))
+        for name in sorted(names):
+            if not name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
+                continue
+            index = name.removesuffix(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX) + INDEX_FILE_SUFFIX
+            if index + SWAP_FILE_SUFFIX not in names:
+                path = os.path.join(self._directory, index + SWAP_FILE_SUFFIX)  # noqa: PTH118
+                with self._context.io.open(path, create=True):
+                    pass
 
     def try_recovery(self) -> None:
         with suppress(_TrialEndedError):

@@ -75,7 +75,11 @@ class LogsOfDirectories(Protocol):
         ...
 
     def closed_in(self, log_directory: str) -> Collection[TopicPartition]:
-        """Return the partitions there whose logs were left closed."""
+        """Return the partitions there whose logs are not open."""
+        ...
+
+    def are_recovered_in(self, log_directory: str) -> bool:
+        """Whether no log there was left as an unclean stop may have left it."""
         ...
 
 
@@ -113,6 +117,7 @@ class OwnedLogDirectory:
             ],
         )
         self._checkpoint_lock = threading.Lock()
+        self._settled: dict[str, dict[TopicPartition, int | None]] = {}
 
     def file(self, name: str) -> str:
         """Return the path of a file in the directory."""
@@ -155,7 +160,7 @@ class OwnedLogDirectory:
         try:
             return read_offset_checkpoint(self.file(name))
         except CorruptCheckpointError as error:
-            _LOGGER.warning("taking a checkpoint for empty: %s", error)
+            _LOGGER.log(self._io.warning_level, "taking a checkpoint for empty: %s", error)
             return {}
 
     def _ensure_partitions_are_ours(self) -> bool:
@@ -196,27 +201,22 @@ class OwnedLogDirectory:
         self.checkpoint_recovery_points()
 
     def _write_recovery_points(self) -> None:
-        self._write(RECOVERY_POINT_CHECKPOINT, self.recovery_points, lambda log: log.recovery_point)
+        self._write(RECOVERY_POINT_CHECKPOINT, self.recovery_points, _recovery_point_of)
 
     def _write_log_start_offsets(self) -> None:
-        def start_of(log: UnifiedLog) -> int | None:
-            start = log.log_start_offset
-            return start if start > log.segments[0].base_offset else None
-
-        self._write(LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets, start_of)
+        self._write(LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets, _start_of)
 
     def _write_high_watermarks(self) -> None:
         before = self.high_watermarks.checkpoint
+        self._write(HIGH_WATERMARK_CHECKPOINT, before, self._high_watermark_of)
 
-        def high_watermark_of(log: UnifiedLog) -> int | None:
-            if self._is_own or log.has_raised_high_watermark:
-                return log.high_watermark
-            # Differs from Kafka, which writes the offset that it started from: whoever has appended
-            # nothing does not say that others have more than they said.
-            entry = before.get(log.topic_partition)
-            return None if entry is None else min(entry, log.high_watermark)
-
-        self._write(HIGH_WATERMARK_CHECKPOINT, before, high_watermark_of)
+    def _high_watermark_of(self, log: UnifiedLog) -> int | None:
+        if self._is_own or log.has_raised_high_watermark:
+            return log.high_watermark
+        # Differs from Kafka, which writes the offset that it started from: whoever has appended
+        # nothing does not say that others have more than they said.
+        entry = self.high_watermarks.checkpoint.get(log.topic_partition)
+        return None if entry is None else min(entry, log.high_watermark)
 
     def _write(
         self,
@@ -226,17 +226,21 @@ class OwnedLogDirectory:
     ) -> None:
         """Write one checkpoint with an offset of each log, if it has one.
 
-        Logs that were left closed keep the entries that they had before. The logs are asked once no
-        other thread writes a checkpoint: of two that are written one after the other, the later one
-        has the later offsets.
+        Logs that are not open keep the entries that they had before, or since they were settled.
+        The logs are asked once no other thread writes a checkpoint: of two that are written one
+        after the other, the later one has the later offsets.
         """
         path = self.file(name)
         self._io.ensure_own_process(path)  # a fork may have copied a lock that is held
         with self._checkpoint_lock:
-            offsets = {each: before.get(each) for each in self._logs.closed_in(self.path)}
+            settled = self._settled.get(name, {})
+            offsets = {
+                each: settled.get(each, before.get(each))
+                for each in self._logs.closed_in(self.path)
+            }
             for log in self._logs.current_in(self.path):
                 offsets[log.topic_partition] = offset_of(log)
-            known = {each: offset for each, offset in offsets.items() if offset is not None}
+            known = {each: at for each, at in sorted(offsets.items()) if at is not None}
             write_offset_checkpoint(self._io, path, known)
 
     # ---- topics
@@ -251,6 +255,18 @@ class OwnedLogDirectory:
                 write_topic_configs(self._io, path, after)
 
     # ---- end
+
+    def settle(self, log: UnifiedLog) -> None:
+        """Flush and close one log, and note its entries of all checkpoints for the end."""
+        log.flush(includes_end=True)
+        log.close()
+        for name, offset_of in (
+            (RECOVERY_POINT_CHECKPOINT, _recovery_point_of),
+            (LOG_START_OFFSET_CHECKPOINT, _start_of),
+            (HIGH_WATERMARK_CHECKPOINT, self._high_watermark_of),
+        ):
+            self._settled.setdefault(name, {})[log.topic_partition] = offset_of(log)
+        log.close_handlers()
 
     def shut_down(
         self, logs: Sequence[UnifiedLog], broker_epoch: int | None, *, keeps_marker: bool = False
@@ -269,7 +285,8 @@ class OwnedLogDirectory:
             self._write_recovery_points()
             self._write_log_start_offsets()
             self._write_high_watermarks()
-            is_recovered = not self._logs.closed_in(self.path)
+            self.cleaner_checkpoint.write()
+            is_recovered = self._logs.are_recovered_in(self.path)
             is_clean = is_recovered or (keeps_marker and self.had_clean_shutdown)
         finally:
             for log in logs:
@@ -298,6 +315,15 @@ class OwnedLogDirectory:
             with suppress(KafkaStorageError):  # that it is there says that all went well
                 remove_clean_shutdown(self._io, marker)
             raise
+
+
+def _recovery_point_of(log: UnifiedLog) -> int:
+    return log.recovery_point
+
+
+def _start_of(log: UnifiedLog) -> int | None:
+    start = log.log_start_offset
+    return start if start > log.segments[0].base_offset else None
 
 
 def own_directories(

@@ -40,7 +40,7 @@ from pylog.log.log_loader import LogLoading, load_log, try_loading
 from pylog.log.log_truncation import RegisteredCleaner, TruncationGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pylog.config import LogManagerConfig
     from pylog.config.stored_topic_configs import TopicConfigs
@@ -81,12 +81,16 @@ class OwnedLogs:
         manager_config: LogManagerConfig,
         context: LogContext,
         recovery_mode: RecoveryMode,
+        is_seen: Callable[[TopicPartition], bool],
     ) -> None:
         self.cleaner = RegisteredCleaner()
         self.loadings: list[LogLoading] = []
         self.closed: dict[TopicPartition, LogStorageError] = {}
         self._recovery_mode = recovery_mode
+        self._is_seen = is_seen
+        self._names: set[TopicPartition] = set()
         self._closed_directories: dict[str, LogStorageError] = {}
+        self._resting: dict[str, bool] = {}
         self._configs = configs
         self._manager_config = manager_config
         self._context = context
@@ -105,12 +109,16 @@ class OwnedLogs:
 
     def nearest_to(self, topic_partition: TopicPartition) -> str:
         """Return what is there instead of a log, as the end of a sentence."""
-        logs = self.by_partition()
+        logs = sorted(self._names.union(self.by_partition()))
         partitions = [str(each.partition) for each in logs if each.topic == topic_partition.topic]
         if partitions:
             return f"; partitions found: {', '.join(partitions)}"
         near = nearest_topic(topic_partition.topic, {each.topic for each in logs})
         return "" if near is None else f"; did you mean topic {near!r}?"
+
+    def topics(self) -> set[str]:
+        """Return the topics of all partitions that were found, or made since."""
+        return {each.topic for each in self._names.union(self.by_partition())}
 
     def clear(self) -> None:
         """Remove all logs."""
@@ -139,12 +147,57 @@ class OwnedLogs:
         return [log for log in self.current_and_future() if log.log_directory == log_directory]
 
     def closed_in(self, log_directory: str) -> list[TopicPartition]:
-        """Return the partitions of a log directory whose logs were left closed, future ones too."""
+        """Return the partitions of a log directory whose logs are not open, future ones too."""
         return [
             parse_partition_directory_name(os.path.basename(path)).topic_partition  # noqa: PTH119
-            for path in self._closed_directories
+            for path in (*self._closed_directories, *self._resting)
             if os.path.dirname(path) == log_directory  # noqa: PTH120
         ]
+
+    def are_recovered_in(self, log_directory: str) -> bool:
+        """Whether no log of a log directory was left as an unclean stop may have left it."""
+        return all(
+            os.path.dirname(path) != log_directory or self._resting.get(path, False)  # noqa: PTH120
+            for path in (*self._closed_directories, *self._resting)
+        )
+
+    def rest_all(self, directory: OwnedLogDirectory) -> None:
+        """Leave the logs of a log directory closed, to `visit` them; delete what is to go."""
+        self._delete_marked(directory)
+        for path, name in partition_directories(directory.path):
+            if name.state not in NOT_LOADED and path not in self._closed_directories:
+                self._resting[path] = directory.had_clean_shutdown
+
+    def visit(
+        self, directory: OwnedLogDirectory, is_chosen: Callable[[TopicPartition], bool]
+    ) -> Iterator[UnifiedLog]:
+        """Yield the logs that are chosen, each open until the next one is asked for.
+
+        After an unclean stop the others are recovered in passing.
+        """
+        for path, is_recovered in list(self._resting.items()):
+            name = parse_partition_directory_name(os.path.basename(path))  # noqa: PTH119
+            is_wanted = not name.state and is_chosen(name.topic_partition)
+            if os.path.dirname(path) != directory.path or (is_recovered and not is_wanted):  # noqa: PTH120
+                continue
+            del self._resting[path]
+            loading = self._loading(directory, path, name.topic_partition)
+            log = self._load_or_note(name, loading, load_log)
+            if log is None:
+                continue
+            self._add(log, is_future=name.state == FUTURE_DIR_SUFFIX)
+            self._lower_cleaner_checkpoint(directory, log)
+            if is_wanted:
+                yield log
+            directory.settle(log)
+            with self._lock:
+                del (self._future if name.state else self._current)[log.topic_partition]
+            self._resting[path] = True
+
+    def _delete_marked(self, directory: OwnedLogDirectory) -> None:
+        for path, name in partition_directories(directory.path):
+            if name.state == DELETE_DIR_SUFFIX:
+                self._delete_later(path, self._configs.default.file_delete_delay_ms)
 
     def try_all(self, directory: OwnedLogDirectory) -> None:
         """Find the logs of a log directory that are to stay closed; nothing is changed."""
@@ -153,9 +206,7 @@ class OwnedLogs:
 
     def load_all(self, directory: OwnedLogDirectory) -> None:
         """Load the log of every partition directory of a log directory, in several threads."""
-        for path, name in partition_directories(directory.path):
-            if name.state == DELETE_DIR_SUFFIX:
-                self._delete_later(path, self._configs.default.file_delete_delay_ms)
+        self._delete_marked(directory)
         found = self._found_in(directory)
         self.loadings += [loading for _, loading in found]
         loaded = self._load_each(found, load_log)
@@ -168,18 +219,25 @@ class OwnedLogs:
                 log.close_handlers()
                 raise
         for log in self.current_in(directory.path):
-            # What is appended after the end that a crash left must not count as clean.
-            if directory.cleaner_checkpoint.offset(log.topic_partition) > log.log_end_offset:
-                directory.cleaner_checkpoint.lower(log.topic_partition, log.log_start_offset)
+            self._lower_cleaner_checkpoint(directory, log)
+
+    def _lower_cleaner_checkpoint(self, directory: OwnedLogDirectory, log: UnifiedLog) -> None:
+        # What is appended after the end that a crash left must not count as clean.
+        if directory.cleaner_checkpoint.offset(log.topic_partition) > log.log_end_offset:
+            directory.cleaner_checkpoint.lower(log.topic_partition, log.log_start_offset)
 
     def _found_in(
         self, directory: OwnedLogDirectory
     ) -> list[tuple[PartitionDirectoryName, LogLoading]]:
         """Return what is to be loaded, without the logs that stay closed."""
+        directories = partition_directories(directory.path)
+        self._names.update(name.topic_partition for _, name in directories if not name.state)
         return [
             (name, self._loading(directory, path, name.topic_partition))
-            for path, name in partition_directories(directory.path)
-            if name.state not in NOT_LOADED and path not in self._closed_directories
+            for path, name in directories
+            if name.state not in NOT_LOADED
+            and path not in self._closed_directories
+            and self._is_seen(name.topic_partition)
         ]
 
     def _load_each(
@@ -188,23 +246,26 @@ class OwnedLogs:
         load: Callable[[LogLoading], LoadedT],
     ) -> list[LoadedT | None]:
         """Return what ``load`` returns, None for a log that stays closed."""
-
-        def load_or_note(each: tuple[PartitionDirectoryName, LogLoading]) -> LoadedT | None:
-            name, loading = each
-            try:
-                return load(loading)
-            except _DAMAGED as error:
-                if self._recovery_mode is RecoveryMode.BROKER_START:
-                    raise
-                with self._lock:
-                    self._closed_directories[loading.directory] = error
-                    if name.state != FUTURE_DIR_SUFFIX:
-                        self.closed[name.topic_partition] = error
-                return None
-
         threads = self._manager_config.num_recovery_threads_per_data_dir
         with ThreadPoolExecutor(threads, "log-recovery") as pool:
-            return list(pool.map(load_or_note, found))
+            return list(pool.map(lambda each: self._load_or_note(each[0], each[1], load), found))
+
+    def _load_or_note(
+        self,
+        name: PartitionDirectoryName,
+        loading: LogLoading,
+        load: Callable[[LogLoading], LoadedT],
+    ) -> LoadedT | None:
+        try:
+            return load(loading)
+        except _DAMAGED as error:
+            if self._recovery_mode is RecoveryMode.BROKER_START:
+                raise
+            with self._lock:
+                self._closed_directories[loading.directory] = error
+                if name.state != FUTURE_DIR_SUFFIX:
+                    self.closed[name.topic_partition] = error
+            return None
 
     def _add(self, log: UnifiedLog, *, is_future: bool) -> None:
         with self._lock:
@@ -291,6 +352,7 @@ class OwnedLogs:
         with self._context.failures.watching(directory.path):
             with self._lock:
                 del self._current[log.topic_partition]
+                self._names.discard(log.topic_partition)
             with self.cleaner.paused(log.topic_partition):  # and it finds the log no more
                 log.close_handlers()
             renamed = directory.file(log_delete_directory_name(log.topic_partition, uuid.uuid4()))

@@ -177,7 +177,7 @@ class DamageReport:
 
     def add(self, damaged_range: DamagedRange) -> None:
         """Note a range that has been skipped."""
-        self.skip_count += 1
+        self.skip_count += not damaged_range.is_kept
         if damaged_range not in self.ranges and self._may_hold_wanted(damaged_range):
             self.ranges.append(damaged_range)
             if self._above is not None:

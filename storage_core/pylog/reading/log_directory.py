@@ -279,6 +279,11 @@ class LogDirectory:
         return views
 
     @property
+    def directories(self) -> list[PartitionDirectory]:
+        """Every partition directory, also those that are not live."""
+        return [*self._live.values(), *self.others]
+
+    @property
     def topics(self) -> dict[str, list[LogView]]:
         """The live partitions by topic."""
         by_topic: dict[str, list[LogView]] = {}

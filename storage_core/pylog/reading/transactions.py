@@ -24,6 +24,7 @@ TransactionIndex.collectAbortedTxns (Kafka 4.3); KIP-98.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
@@ -57,8 +58,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.producer_snapshot import ProducerStateEntry
-    from pylog.reading.scan_task import ScanTask
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.record.batch_scan import BatchHeaders, Window
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class OpenTransactions:
@@ -67,6 +71,8 @@ class OpenTransactions:
     def __init__(self, since: dict[int, int]) -> None:
         self._since = since
         self._undecidable: set[int] = set()
+        # Producer ids and first offsets of those that a marker ended which is in no file
+        self.ended_unseen: list[tuple[int, int]] = []
 
     def note_damage(self) -> None:
         """Note that batches are missing here."""
@@ -83,6 +89,15 @@ class OpenTransactions:
         self._undecidable.discard(producer_id)
         return since if is_aborted else None
 
+    def end_unseen(self, still_open: dict[int, int]) -> None:
+        """Note which transactions are open after a gap; the markers of the others were in it."""
+        for producer_id, since in list(self._since.items()):
+            if producer_id in self._undecidable or still_open.get(producer_id, -1) == since:
+                continue
+            self.ended_unseen.append((producer_id, self._since.pop(producer_id)))
+            if producer_id in still_open:
+                self._since[producer_id] = still_open[producer_id]
+
     def __bool__(self) -> bool:
         return bool(self._since)
 
@@ -90,6 +105,11 @@ class OpenTransactions:
     def first_offsets(self) -> dict[int, int]:
         """First offset by producer id, of all that are open."""
         return self._since
+
+    @property
+    def undecidable(self) -> dict[int, int]:
+        """First offset by producer id, of those whose marker damage may have taken."""
+        return {each: at for each, at in self._since.items() if each in self._undecidable}
 
     @property
     def decidable(self) -> list[int]:
@@ -109,22 +129,50 @@ def follow_transactions(
 ) -> Iterator[AbortedTransaction | None]:
     """Note what the batches of a range say of transactions; yield each that is aborted."""
     start, end = offsets
-    for scan, is_behind_damage in _windows(view, start, end):
+    gap = next_offset = -1
+    path = ""
+    for scan, segment_slice, is_behind_damage in _windows(view, start, end):
         if is_behind_damage:
             transactions.note_damage()
+        if segment_slice.path != path and path and segment_slice.base_offset > next_offset:
+            gap = next_offset
+            still_open = open_at(view, segment_slice.base_offset)
+            if still_open is not None:
+                transactions.end_unseen(still_open)
+        path, next_offset = segment_slice.path, int(scan.headers.last_offsets[-1]) + 1
         for producer_id, offset, kind in _transaction_events(scan, start, end):
             if kind is None:
                 if below is None or offset < below:
                     transactions.note_data(producer_id, offset)
             elif kind in END_TYPES:
                 since = transactions.end(producer_id, kind)
+                if since is not None and since < gap:
+                    first = _indexed_first_offset(view, path, producer_id, offset)
+                    if first > since:
+                        transactions.ended_unseen.append((producer_id, since))
+                        since = first
                 if since is not None:
                     yield AbortedTransaction(producer_id, since, offset)
         if below is not None:
             yield None
 
 
-def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[Window, bool]]:
+def _indexed_first_offset(view: LogView, path: str, producer_id: int, marker_offset: int) -> int:
+    """Return where the transaction begins that an ABORT ends, as its index says; -1 if not."""
+    if not view.directory.uses_indexes:
+        return -1
+    try:
+        entries = read_transaction_index(path.replace(LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX))
+    except (CorruptIndexError, SegmentVanishedError, UnreadableFileError):
+        return -1
+    ended = (producer_id, marker_offset)
+    found = (each.first_offset for each in entries if (each.producer_id, each.last_offset) == ended)
+    return next(found, -1)
+
+
+def _windows(
+    view: LogView, start_offset: int, end_offset: int
+) -> Iterator[tuple[Window, SegmentSlice, bool]]:
     """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``."""
     # Other threads skip damage meanwhile, which says nothing of these transactions.
     damage = None if view.damage is None else view.damage.for_one_walk()
@@ -136,7 +184,7 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
         with opened as source:
             for window in CheckedWindows(source, segment_slice, damage=damage):
                 now = 0 if damage is None else damage.skip_count
-                yield window, now > gaps
+                yield window, segment_slice, now > gaps
                 gaps = now
 
 
@@ -227,6 +275,20 @@ def find_producer_snapshot(view: LogView, offset: int) -> list[ProducerStateEntr
         return read_producer_snapshot(join(view.directory.path, name))
     except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
         return None
+
+
+def open_at(view: LogView, offset: int) -> dict[int, int] | None:
+    """Return producer id to first offset of what was open at an offset; None if nothing says it."""
+    if offset not in view.producer_snapshot_offsets:
+        return None
+    entries = find_producer_snapshot(view, offset)
+    if entries is None:
+        return None
+    return {
+        entry.producer_id: entry.current_txn_first_offset
+        for entry in entries
+        if entry.current_txn_first_offset != NO_OFFSET
+    }
 
 
 def _newest_snapshot(view: LogView, end_offset: int) -> tuple[dict[int, int], int]:
@@ -322,15 +384,24 @@ def _from_markers(view: LogView, first: int, end_offset: int) -> list[AbortedTra
 
     A range begins with the producer's first batch since its last marker; batches before the first
     segment looked at are not of interest. The walk ends when every transaction that began below
-    ``end_offset`` is decided. One that no marker ends counts as aborted: it has not been committed.
+    ``end_offset`` is decided. One that damage keeps from being decided counts as aborted. All that
+    is read is below the last stable offset: so one that no marker ends, and that no damage is near,
+    has been ended by a marker in a file that is gone. A consumer gets its records.
     """
     transactions = OpenTransactions({})
     start = view.segments[first].base_offset
     decided = list(_until_decided(view, transactions, start, end_offset))
-    undecided = transactions.first_offsets.items()
+    undecidable = transactions.undecidable
+    lost = [each for each in transactions.first_offsets.items() if each[0] not in undecidable]
+    for producer_id, since in [*transactions.ended_unseen, *lost]:
+        _LOGGER.warning(
+            "%s: the marker that ended the transaction of producer %d from offset %d on is in no "
+            "file; its records are given, as to a consumer",
+            *(view.topic_partition, producer_id, since),
+        )
     return [
         *decided,
-        *(AbortedTransaction(producer_id, since, end_offset) for producer_id, since in undecided),
+        *(AbortedTransaction(each, since, end_offset) for each, since in undecidable.items()),
     ]
 
 

@@ -89,10 +89,10 @@ class _SegmentWalk:
         except CorruptRecordError as error:
             undecided = min(self._open.first_offsets.values(), default=None)
             return SegmentTransactions(tuple(self._aborted), undecided, error)
-        # One that no marker ends has not been committed.
+        # What is below the last stable offset has been decided, but for what damage hides.
         open_ones = [
             AbortedTransaction(producer_id, since, max(end, since))
-            for producer_id, since in self._open.first_offsets.items()
+            for producer_id, since in self._open.undecidable.items()
         ]
         return SegmentTransactions((*self._aborted, *open_ones))
 

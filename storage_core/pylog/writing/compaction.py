@@ -15,10 +15,10 @@ from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.owned_directories import writable_log_directory
+from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.log.log_segment import LogContext
 from pylog.scheduling.scheduler import StoppedClock
-from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_closed
+from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_log
 from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
@@ -132,6 +132,8 @@ class CompactionTotals(NamedTuple):
         Of all ``.log`` files afterwards.
     is_complete
         Whether all are complete.
+    invalid_records
+        How many of the records had no key.
     """
 
     partitions: int
@@ -140,6 +142,7 @@ class CompactionTotals(NamedTuple):
     removed_bytes: int
     size_bytes: int
     is_complete: bool
+    invalid_records: int = 0
 
     @classmethod
     def of(cls, partitions: Iterable[PartitionCompaction]) -> CompactionTotals:
@@ -152,6 +155,7 @@ class CompactionTotals(NamedTuple):
             sum(each.removed_bytes for each in partitions),
             sum(each.size_bytes for each in partitions),
             all(each.is_complete for each in partitions),
+            sum(each.invalid_records for each in partitions),
         )
 
 
@@ -250,11 +254,11 @@ def closed_partitions(path: str, opened: ChosenLogs) -> list[PartitionCompaction
     return [
         PartitionCompaction(
             topic_partition=each,
-            size_bytes=size_of_closed(path, each),
+            size_bytes=size_of_log(path, each),
             is_complete=False,
             failure=str(error),
         )
-        for each, error in opened.closed.items()
+        for each, error in opened.find_closed().items()
     ]
 
 
@@ -269,6 +273,7 @@ class CompactionProgress:
         self.stopped_by: BaseException | None = None
         self.total_bytes = 0
         self._callback = callback
+        self._start_bytes = 0
         self._done_bytes = 0
         self._map_bytes = 0
 
@@ -280,18 +285,29 @@ class CompactionProgress:
         """Note that a round is done that read so many bytes."""
         self._done_bytes += size_bytes
 
+    def end_log(self, size_bytes: int) -> None:
+        """Note that a log is done that counted as so many bytes, however much was read."""
+        self._start_bytes += size_bytes
+        self._done_bytes = self._start_bytes
+        if self.stopped_by is None:
+            self._tell(self._done_bytes)
+
     def report(self, progress: CleanerProgress) -> None:
         """Say how far it is."""
-        if self._callback is None:
-            return
         done = self._done_bytes + progress.bytes_done
         if progress.phase == "copy":
             done += self._map_bytes
+        self._tell(done)
+        if self.stopped_by is not None:
+            raise CleaningAbortedError from self.stopped_by
+
+    def _tell(self, done: int) -> None:
+        if self._callback is None:
+            return
         try:
             self._callback(done, max(done, self.total_bytes))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - it is raised when the run has ended
             self.stopped_by = error
-            raise CleaningAbortedError from error
 
 
 class Compaction:
@@ -318,22 +334,14 @@ class Compaction:
         self._is_only_due = is_only_due
         self._is_dry_run = is_dry_run
 
-    def compact(self, logs: Sequence[UnifiedLog], *, rolls: bool) -> Iterator[PartitionCompaction]:
+    def compact(self, logs: Iterable[UnifiedLog], *, rolls: bool) -> Iterator[PartitionCompaction]:
         """Clean logs in their order; those that come after the progress was stopped are left."""
-        self._progress.total_bytes = sum(self._expected_bytes(log) for log in logs)
         for log in logs:
             if self._progress.stopped_by is not None:
                 return
+            size_bytes = log.size_bytes
             yield self._compact(log, rolls=rolls)
-
-    def _expected_bytes(self, log: UnifiedLog) -> int:
-        """Return what one round is going to read; 0 for an error, which cleaning raises."""
-        try:
-            candidate = self._manager.candidate(log, self._now_ms)
-        except Exception:  # noqa: BLE001 - it is met again when the log is cleaned
-            return 0
-        each = candidate.log_to_clean
-        return each.cleanable_bytes + each.total_bytes if each.cleanable_bytes else 0
+            self._progress.end_log(2 * size_bytes)
 
     def _compact(self, log: UnifiedLog, *, rolls: bool) -> PartitionCompaction:
         rounds: list[CleanerStats] = []
@@ -402,6 +410,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     Kafka: records without a value for ``delete.retention.ms`` after they were first cleaned,
     transactions' markers as long, the last batch of each producer, all that is younger than
     ``min.compaction.lag.ms``, what follows the last stable offset, and the active segment.
+    Records without a key go, whatever their age: they are counted as `invalid_records`.
     Offsets do not change. Nothing is removed for its age or for a log's size; that is
     `apply_retention`.
 
@@ -502,14 +511,19 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     ) as opened:
         compaction = Compaction(
             cleaner,
-            LogCleanerManager(lambda: opened.logs, opened.checkpoints, opened.failures),
+            LogCleanerManager(dict, opened.checkpoints, opened.failures),  # it chooses none
             reported,
             chosen.now_ms,
             is_only_due=once,
             is_dry_run=dry_run,
         )
-        done = closed_partitions(chosen.path, opened)
-        done += compaction.compact(list(opened.logs.values()), rolls=roll)
+        reported.total_bytes = 2 * sum(
+            size_of_log(chosen.path, name.topic_partition)
+            for _, name in partition_directories(chosen.path)
+            if not name.state and name.topic_partition.topic in chosen.configs
+        )
+        done = list(compaction.compact(opened.visit(), rolls=roll))
+        done += closed_partitions(chosen.path, opened)
         done.sort(key=lambda each: each.topic_partition)
     if reported.stopped_by is not None:
         raise reported.stopped_by

@@ -127,6 +127,7 @@ class CompactionJob:
                     high_watermark=self._high_watermark,
                     recover_as_broker=self._recover_as_broker,
                     is_dry_run=self._is_dry_run,
+                    opens_all=True,
                 )
             )
             self._plan(opened)
@@ -144,7 +145,8 @@ class CompactionJob:
                 remove_staged_segments(self.directory, self._chosen.context.io)
 
     def _plan(self, opened: ChosenLogs) -> None:
-        self._logs, self._closed = opened.logs, closed_partitions(self.directory, opened)
+        self._logs = {log.topic_partition: log for log in opened.visit()}
+        self._closed = closed_partitions(self.directory, opened)
         self._manager = LogCleanerManager(lambda: self._logs, opened.checkpoints, opened.failures)
         tasks = []
         for topic_partition, log in self._logs.items():

@@ -258,11 +258,14 @@ class Node:
             for each in self._topics.values()
         )
 
-    def is_compacted(self, topic: str) -> bool:
-        """Whether the metadata say that a topic is compacted, of itself or as all of a broker."""
+    def is_compacted(self, topic: str) -> bool | None:
+        """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
+
+        None where they are not known, or have no such topic.
+        """
         metadata = self._metadata
-        if metadata is None:
-            return False
+        if metadata is None or self.topic_id(topic) is None:
+            return None
         asked = [
             ("cleanup.policy", ConfigResourceType.TOPIC, topic),
             ("log.cleanup.policy", ConfigResourceType.BROKER, str(self.node_id)),

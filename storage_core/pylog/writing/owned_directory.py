@@ -64,6 +64,7 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     recover_as_broker: bool = False,
     works_on: Callable[[TopicPartition], bool] | None = None,
     before_changes: Callable[[ClosedLogs], object] = lambda _: None,
+    opens_logs: bool = True,
 ) -> LogManager:
     """Return the manager of one log directory; it owns the directory within its ``with`` block.
 
@@ -94,6 +95,8 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
         block raises why, and nothing has been changed.
     before_changes
         As for `LogManager`; not beside ``works_on``; see `pylog.log.log_manager.ensure_open`.
+    opens_logs
+        As for `LogManager`.
 
     Raises
     ------
@@ -129,6 +132,7 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
         ),
         recovery_mode=RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT,
         before_changes=before_changes,
+        opens_logs=opens_logs,
     )
 
 
@@ -181,16 +185,26 @@ def _ensure_some_open(
 
 
 class ChosenLogs(NamedTuple):
-    """The logs of some topics, and what their cleaner asks beside them."""
+    """The logs of some topics, and what their cleaner asks beside them.
 
-    logs: dict[TopicPartition, UnifiedLog]
-    closed: ClosedLogs
+    Attributes
+    ----------
+    visit
+        Yields the logs; each is open until the next one is asked for, where not all of them are.
+    find_closed
+        Returns those that stay closed, and why; all of them only after a visit.
+    checkpoints, failures
+        Up to where logs are clean, by log directory; which directories are offline.
+    """
+
+    visit: Callable[[], Iterator[UnifiedLog]]
+    find_closed: Callable[[], ClosedLogs]
     checkpoints: Mapping[str, CleanerCheckpoint]
     failures: LogDirFailureChannel
 
 
-def size_of_closed(log_directory: str, topic_partition: TopicPartition) -> int:
-    """Return the length of all ``.log`` files of a log that stays closed."""
+def size_of_log(log_directory: str, topic_partition: TopicPartition) -> int:
+    """Return the length of all ``.log`` files of a log that is not open."""
     directory = os.path.join(log_directory, str(topic_partition))  # noqa: PTH118 - kept as text
     with os.scandir(directory) as entries:
         return sum(each.stat().st_size for each in entries if each.name.endswith(LOG_FILE_SUFFIX))
@@ -221,10 +235,12 @@ def own_logs(  # noqa: PLR0913 - all that an owner is told
     high_watermark: str,
     recover_as_broker: bool,
     is_dry_run: bool = False,
+    opens_all: bool = False,
 ) -> Iterator[ChosenLogs]:
     """Own a log directory within the block, for work on the logs of some topics.
 
-    For a dry run on an overlay: what is done to the logs does not happen.
+    For a dry run on an overlay: what is done to the logs does not happen. With ``opens_all`` the
+    logs are open in the whole block.
     """
     if is_dry_run:
         with (
@@ -236,6 +252,7 @@ def own_logs(  # noqa: PLR0913 - all that an owner is told
                 there,
                 high_watermark=high_watermark,
                 recover_as_broker=recover_as_broker,
+                opens_all=opens_all,
             ) as owned,
         ):
             yield owned
@@ -261,18 +278,25 @@ def own_logs(  # noqa: PLR0913 - all that an owner is told
         high_watermark=high_watermark,
         recover_as_broker=recover_as_broker,
         before_changes=note,
+        opens_logs=opens_all,
     )
+
+    def find_closed() -> ClosedLogs:
+        closed.update((each, e) for each, e in manager.closed_logs.items() if each in chosen)
+        return dict(sorted(closed.items()))
+
+    def visit() -> Iterator[UnifiedLog]:
+        if opens_all:
+            return (log for each, log in manager.logs.items() if each in chosen)
+        return manager.visit(chosen.__contains__)
+
     with ExitStack() as stack:
         try:
             stack.enter_context(manager)
         except _NothingOpenError:
-            logs = {}
+            yield ChosenLogs(lambda: iter(()), find_closed, {}, context.failures)
         else:
-            logs = {each: log for each, log in manager.logs.items() if each in chosen}
-            closed.update({each: e for each, e in manager.closed_logs.items() if each in chosen})
-        yield ChosenLogs(
-            logs, dict(sorted(closed.items())), manager.cleaner_checkpoints, context.failures
-        )
+            yield ChosenLogs(visit, find_closed, manager.cleaner_checkpoints, context.failures)
 
 
 # Records that a cleanup leaves alone because they may not be replicated: above the high watermark.

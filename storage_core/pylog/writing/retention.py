@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.config.log_config import DELETE
 from pylog.errors import CorruptRecordError, InvalidRecordError, KafkaStorageError, LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.owned_directories import writable_log_directory
+from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.log.log_segment import LogContext
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.scheduler import SystemClock
-from pylog.writing.owned_directory import HeldBack, own_logs, size_of_closed
+from pylog.writing.owned_directory import HeldBack, own_logs, size_of_log
 from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
@@ -254,33 +254,34 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
         recover_as_broker=recover_as_broker,
         is_dry_run=dry_run,
     ) as owned:
-        done = [
+        total = sum(
+            size_of_log(path, name.topic_partition)
+            for _, name in partition_directories(path)
+            if not name.state and name.topic_partition.topic in configs
+        )
+        counts_in = open_directory(path) if dry_run else None
+        done = list(_applied(owned.visit(), now_ms, progress, total, counts_in=counts_in))
+        done += [
             PartitionRetention(
                 topic_partition=each,
-                size_bytes=size_of_closed(path, each),
+                size_bytes=size_of_log(path, each),
                 failure=str(error),
             )
-            for each, error in owned.closed.items()
+            for each, error in owned.find_closed().items()
         ]
-        done += _applied(
-            list(owned.logs.values()),
-            now_ms,
-            progress,
-            counts_in=open_directory(path) if dry_run else None,
-        )
         done.sort(key=lambda each: each.topic_partition)
     return RetentionSummary(tuple(done), now_ms, dry_run, known.entries)
 
 
 def _applied(
-    logs: list[UnifiedLog],
+    logs: Iterable[UnifiedLog],
     now_ms: int,
     progress: Progress | None,
+    total: int,
     *,
     counts_in: LogDirectory | None,
 ) -> Iterator[PartitionRetention]:
     """Remove; count the records that go in a directory in which they are left, if there is one."""
-    total = sum(log.size_bytes for log in logs)
     done = 0
     for log in logs:
         done += log.size_bytes

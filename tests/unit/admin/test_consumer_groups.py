@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.admin import consumer_groups
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.reading import group_records
 from pylog.reading.producer_transactions import find_transactions
 from tests.support.batches import (
     ABORT,
@@ -203,7 +203,7 @@ def test_transactions_of_a_partition_that_is_compacted_meanwhile_are_looked_for_
             swap.rename(path)
         return find_transactions(view)
 
-    monkeypatch.setattr(consumer_groups, "find_transactions", compacted_first)
+    monkeypatch.setattr(group_records, "find_transactions", compacted_first)
     listing = pylog.groups(tmp_path)
     assert listing.errors == []
     assert committed(listing) == {("g", "orders", 0): 20}

@@ -251,3 +251,19 @@ def test_topics_are_chosen_by_name_or_pattern(golden_root: GoldenRoot) -> None:
         names(pattern="^x")
     with pytest.raises(ValueError, match="not both"):
         names(topics=["orders"], pattern="o")
+
+
+def test_topics_of_two_clusters_are_refused_with_both_ids_and_paths(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_partition(tmp_path / name, {0: [batch_v2(plain_records(0, 1))]}, name=f"{name}-0")
+        (tmp_path / name / "meta.properties").write_text(
+            f"version=1\nnode.id=1\ncluster.id=cluster-{name}\n"
+        )
+    # A directory that is not live names its cluster, too.
+    (tmp_path / "two" / "two-0").rename(tmp_path / "two" / f"two-0.{'0' * 32}-delete")
+    with pytest.raises(LogDirectoryError) as caught:
+        pylog.topics(tmp_path / "one", tmp_path / "two")
+    assert str(caught.value) == (
+        f"{tmp_path / 'one'} is of cluster cluster-one, and {tmp_path / 'two'} of cluster "
+        "cluster-two; read one cluster at a time"
+    )

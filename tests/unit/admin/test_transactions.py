@@ -175,3 +175,18 @@ def test_whoever_is_interrupted_does_not_wait_for_other_partitions(
         assert time.monotonic() - start < 30
     finally:
         goes_on.set()
+
+
+def test_transactional_ids_with_one_producer_id_are_named(tmp_path: Path) -> None:
+    records = [
+        coordinated(0, "a", 1, 0, 0),
+        coordinated(1, "b", 1, 4, 0),
+        coordinated(2, "c", 1, 0, 0),
+        coordinated(3, "c", 2, 0, 0),  # it has another one by now
+        coordinated(4, "d", 3, 0, 0),
+        coordinated(5, "e", 3, 0, 0),
+        coordinated(6, "e", 3, 0, 0)._replace(value=None),
+    ]
+    write_partition(tmp_path, {0: [batch_v2(records)]}, name="__transaction_state-0")
+    [shared] = pylog.transactions(tmp_path).shared_producers
+    assert shared == (1, ("a", "b"))

@@ -9,6 +9,12 @@ import pytest
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, plain_records, wrapper
 from tests.support.log_files import write_partition
+from tests.support.metadata_log import (
+    TOPIC_ID_TEXT,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,3 +141,33 @@ def test_partitions_of_two_clusters_have_nothing_to_do_with_each_other(tmp_path:
     assert finding.path == str(second / "meta.properties")
     assert "cluster other-cluster-of-two" in finding.message
     assert "cluster Igo74ZAZCxWJ1lxdTzs-vQ" in finding.message
+
+
+class TestWhoLeads:
+    """A replica that is behind, may lead, and was stopped in order."""
+
+    @staticmethod
+    def severity(directory: Path, leader: int, *, is_clean: bool) -> str:
+        """Return what is said of the shorter replica, of node 1."""
+        first = write_broker(directory / "a", 1, COMMON[:1])
+        second = write_broker(directory / "b", 2, COMMON)
+        records = [topic_record("orders"), partition_record(0, leader, (leader,))]
+        for each in (first, second):
+            text = f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
+            (each / "orders-0" / "partition.metadata").write_text(text)
+            write_metadata_log(each, records, voters=(1, 2))
+        if is_clean:
+            (first / ".kafka_cleanshutdown").write_bytes(b"")
+        [finding] = [each for each in found(first, second) if each.code == "replica_behind"]
+        loses = pylog.doctor(first, second).verdict.loses_records
+        assert bool(loses) == (finding.severity == "warning")
+        return str(finding.severity)
+
+    @pytest.mark.parametrize(
+        ("leader", "is_clean", "severity"),
+        [(1, True, "warning"), (1, False, "info"), (2, True, "info")],
+    )
+    def test_it_lets_the_others_cut_off_what_they_have_more(
+        self, tmp_path: Path, leader: int, severity: str, *, is_clean: bool
+    ) -> None:
+        assert self.severity(tmp_path, leader, is_clean=is_clean) == severity

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog import kernel_compilation
-from pylog.admin.coordinators import StaleState
 from pylog.cli.main import run
+from pylog.reading.coordinators import StaleState
 from pylog.results import SharePartition
 from tests.structure.json_page import PAGE, json_page
 from tests.unit.native.sample_kernels import clear

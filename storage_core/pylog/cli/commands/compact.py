@@ -82,6 +82,9 @@ def compact(
     Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
     otherwise; a round has room for about 5 million keys then.
 
+    Records without a key are removed as well, whatever their age, as by a broker's cleaner. A topic
+    has such if it was not always compacted. They are counted apart.
+
     If nothing is cleaned, it says why, for each partition. A record whose checksum in a compressed
     message of format v0 or v1 is wrong stays, and gets a right one, as from a broker's cleaner. It
     is named, and the status is 1: nobody sees the damage any more.
@@ -134,7 +137,7 @@ def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
     yield from cleanup_lines(
         summary,
         _columns({each: of for each, of in summary.by_topic.items() if of.cleaned_partitions}),
-        [*_failures(summary), *_damage(summary), *_reasons(summary)],
+        [*_failures(summary), *_damage(summary), *_without_key(summary), *_reasons(summary)],
         _removed(summary),
         done="cleaned",
     )
@@ -156,6 +159,17 @@ def _damage(summary: CompactionSummary) -> Iterator[str]:
                 f"{each.topic_partition}: {records} with a wrong checksum {gets} a right one, as "
                 f"from a broker's cleaner, the first one at {each.damage}; compare with another "
                 "replica"
+            )
+
+
+def _without_key(summary: CompactionSummary) -> Iterator[str]:
+    """Yield how many records went though no later one replaced them."""
+    had = "have" if summary.is_dry_run else "had"
+    for topic, totals in summary.by_topic.items():
+        if totals.invalid_records:
+            yield (
+                f"{topic}: {totals.invalid_records} of these {counted(totals.records, 'record')} "
+                f"{had} no key: no later record replaces them, and a compacted topic keeps none"
             )
 
 

@@ -77,7 +77,8 @@ if TYPE_CHECKING:
     metavar="DIR",
     type=DIRECTORY,
     help="Write a copy of what is intact, on which a broker boots, to this directory, which does "
-    "not exist or is empty. Takes one PATH, on which no broker should be working.",
+    "not exist or is empty. No broker should be working on PATH. Of several, DIR gets a log "
+    "directory for each, of the same name; give all of a node together.",
 )
 @options.html("Write a page to FILE: the verdict, findings, offsets")
 @options.json_output(
@@ -126,8 +127,6 @@ def doctor(
     be written.
     """
     least = Severity(severity)
-    if repair_to is not None and len(paths) > 1:
-        raise click.UsageError("--repair-to takes one PATH: the copy is one log directory")
     if server_properties is not None:
         paths = tuple(server_properties.in_order(paths))
     if html is not None:
@@ -142,7 +141,9 @@ def doctor(
             report = pylog.doctor(*paths, **of_library)
         else:
             del of_library["kafka_version"], of_library["as_user"]
-            summary = pylog.repair_copy(paths[0], repair_to, **of_library)
+            summary = pylog.repair_copy(
+                paths if len(paths) > 1 else paths[0], repair_to, **of_library
+            )
             report = summary.source
     if html is not None:
         write_page(report.html(), html)
@@ -194,8 +195,8 @@ class Paragraph(NamedTuple):
 
 def _how_to_copy(paths: Sequence[str]) -> str:
     # A URI may have secrets in it.
-    is_local = len(paths) == 1 and "://" not in paths[0]
-    place = shlex.quote(paths[0]) if is_local else "PATH"
+    is_local = not any("://" in each for each in paths)
+    place = shlex.join(paths) if is_local else "PATH"
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
@@ -456,6 +457,7 @@ _NAMES = {
     "broken_swap": None,
     "recovered": None,
     "first_undecided_offset": None,
+    "loss_times": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,

@@ -11,6 +11,7 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
+from pylog.cli.cleanup import named
 from pylog.cli.options import command
 from pylog.cli.output import aligned_columns, document_of, known, tell, write_json
 from pylog.cli.style import OutputTraits
@@ -19,7 +20,7 @@ from pylog.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.results import CommittedOffset, ConsumerGroup, GroupListing, SharePartition
+    from pylog.results import ConsumerGroup, GroupListing, SharePartition
 
 
 _LEFT = {"GROUP", "TOPIC", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT", "INSTANCE-ID"}
@@ -92,14 +93,21 @@ def groups(
 
     The lag of a partition whose log is not under the PATHs is not known, nor is that of a topic
     that has been deleted and made again since. A topic that is known by its id alone is shown by
-    it, and has no lines in --csv.
+    it, and has no lines in --csv. Nor has a group with a line break in its id: Kafka's tool reads
+    the file line by line.
+
+    What a broker that starts now does not keep is named on stderr. A position will reset if it is
+    not in its log, or the partition is gone. An offset will expire if it is older than
+    offsets.retention.minutes (--server-properties; else 7 days): a broker looks for such ten
+    minutes after its start. Partitions of __consumer_offsets that are missing are named, too.
 
     With --at, records up to TIME count. Compaction keeps the last commit of each partition: where
     it has removed what had been committed by TIME, the offset is "?", and --csv leaves it out.
     Groups that have been deleted since then may be missing.
 
-    Exit status: 0 nothing wrong was seen, 1 a log could not be read, or records of groups are not
-    understood, 2 wrong usage or a path that cannot be read.
+    Exit status: 0 nothing wrong was seen, 1 a log could not be read, records of groups are not
+    understood, or a broker cannot load a partition of __consumer_offsets or has lost it, 2 wrong
+    usage or a path that cannot be read.
     """
     if sum((shows_members, as_csv, as_json)) > 1:
         raise click.UsageError("give one of --members, --csv and --json")
@@ -110,6 +118,7 @@ def groups(
             progress=bar.show if progress.is_seen() else None,
             **of_library,
         )
+    is_past = of_library["at_ms"] is not None
     if as_json:
         write_json(_document(listing))
     elif as_csv:
@@ -121,15 +130,18 @@ def groups(
         lines = _lines(
             listing,
             shows_members=shows_members,
-            is_past=of_library["at_ms"] is not None,
+            is_past=is_past,
             width=OutputTraits.of(sys.stdout).width,
         )
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
-    tell("note", *_notes(listing))
+    tell("note", *_notes(listing, is_past=is_past))
+    if as_csv:
+        tell("warning", *_not_in_csv(listing))
     tell("warning", *_left_out(listing))
     unreadable = listing.unreadable_records + listing.unreadable_share_records
-    is_sound = not listing.errors and not unreadable
+    is_gone = listing.missing is not None and listing.missing.gone
+    is_sound = not (listing.errors or unreadable or listing.refused or is_gone)
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
 
@@ -147,12 +159,23 @@ def _csv_lines(listing: GroupListing) -> Iterator[str]:
             if each.topic != each.topic_id  # no tool finds a topic by its id
         ]
         for topic, partition, offset in committed + shared:
-            if offset is not None and offset >= 0:
+            if offset is not None and offset >= 0 and not _has_line_break(group.group_id, topic):
                 row = io.StringIO()
                 # Fields with either character of a line's end are quoted.
                 writer = csv.writer(row, lineterminator="\r\n")
                 writer.writerow((group.group_id, topic, partition, offset))
                 yield row.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _has_line_break(*texts: str) -> bool:
+    """Whether a line of --csv would be two: Kafka's tool splits the file before it unquotes."""
+    return any(len(f"{each}.".splitlines()) > 1 for each in texts)
+
+
+def _not_in_csv(listing: GroupListing) -> Iterator[str]:
+    names = [each.group_id for each in listing.groups if _has_line_break(each.group_id)]
+    for each in names:
+        yield f"group {each} is not in --csv: its id has a line break, which splits a line of it"
 
 
 def _lines(
@@ -248,6 +271,9 @@ def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
 def _left_out(listing: GroupListing) -> Iterator[str]:
     """Yield what the listing lacks, and why."""
     yield from map(str, listing.errors)
+    yield from map(str, listing.refused)
+    if listing.missing is not None and listing.missing.gone:
+        yield str(listing.missing)
     for topic, count, writer, decoder in (
         ("__consumer_offsets", listing.unreadable_records, "a", "offsets"),
         ("__share_group_state", listing.unreadable_share_records, "4.0 or a", "share-group-state"),
@@ -260,19 +286,23 @@ def _left_out(listing: GroupListing) -> Iterator[str]:
             )
 
 
-def _notes(listing: GroupListing) -> Iterator[str]:
+def _notes(listing: GroupListing, *, is_past: bool) -> Iterator[str]:
     """Yield what was passed over and is not missing, and what the figures do not say."""
     yield from map(str, listing.stale)
+    if listing.missing is not None and not listing.missing.gone:
+        yield str(listing.missing)
     for group in listing.groups:
         for committed in group.offsets:
-            yield from _gone(group, committed, committed.offset)
-            if committed.is_of_earlier_topic:
+            if committed.reset_reason is not None:
+                place = f"{committed.topic}-{committed.partition}"
                 yield (
-                    f"{group.group_id} has an offset for {committed.topic}-{committed.partition} "
-                    "of an earlier topic of that name"
+                    f"will reset: {group.group_id} at {committed.offset} in {place}: "
+                    f"{committed.reset_reason}"
                 )
+        if not is_past:
+            yield from _expiring(group)
         for shared in group.share_partitions:
-            yield from _gone(group, shared, shared.start_offset)
+            yield from _gone(group, shared)
     count = listing.ignored_records
     if count:
         are, say, them = ("is", "says", "it") if count == 1 else ("are", "say", "them")
@@ -282,10 +312,26 @@ def _notes(listing: GroupListing) -> Iterator[str]:
         )
 
 
-def _gone(
-    group: ConsumerGroup, row: CommittedOffset | SharePartition, offset: int | None
-) -> Iterator[str]:
-    start = row.log_start_offset
+def _expiring(group: ConsumerGroup) -> Iterator[str]:
+    """Yield which offsets a broker deletes for their age, those of a group in a line or two."""
+    for fate, why in (
+        (True, "a broker deletes them soon after its start, unless they are committed anew before"),
+        (None, "whether a broker deletes them depends on which members come back after its start"),
+    ):
+        places = [
+            f"{each.topic}-{each.partition}"
+            for each in group.offsets
+            if each.will_expire is fate and each.offset is not None
+        ]
+        if places:
+            yield (
+                f"will expire: {group.group_id} in {named(places)}, by offsets.retention.minutes: "
+                f"{why}"
+            )
+
+
+def _gone(group: ConsumerGroup, row: SharePartition) -> Iterator[str]:
+    offset, start = row.start_offset, row.log_start_offset
     if offset is not None and start is not None and 0 <= offset < start:
         gone = f"offsets {offset} to {start - 1} are gone"
         if row.log_end_offset == start:

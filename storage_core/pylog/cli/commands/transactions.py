@@ -66,8 +66,10 @@ def transactions(
     Of a partition that is damaged, what is before the damage is listed. A terminal that is too
     narrow does without COORDINATOR, LAST, MARKER and other columns, as far as it must.
 
-    Exit status: 0 nothing wrong was seen, 1 damage was found, or a transaction is overdue, 2 wrong
-    usage or a path that cannot be read.
+    Two transactional ids with one producer id are a warning that names both.
+
+    Exit status: 0 nothing wrong was seen, 1 damage was found, a transaction is overdue, or a
+    producer id has two transactional ids, 2 wrong usage or a path that cannot be read.
     """
     with progress.ProgressBar("reading headers", None) as bar:
         listing = pylog.transactions(
@@ -79,8 +81,9 @@ def transactions(
     lines = _lines(listing, OutputTraits.of(sys.stdout).width)
     write_summary(_document(listing), lines, as_json=as_json)
     tell("note", *listing.stale)
-    tell("warning", *listing.errors)
-    is_sound = not listing.errors and not any(each.is_overdue for each in listing.transactions)
+    tell("warning", *listing.errors, *listing.shared_producers)
+    has_overdue = any(each.is_overdue for each in listing.transactions)
+    is_sound = not (listing.errors or listing.shared_producers or has_overdue)
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
 
@@ -157,4 +160,5 @@ def _document(listing: TransactionListing) -> dict[str, Any]:
         "hasCoordinators": listing.has_coordinators,
         "stale": document_of(listing.stale),
         "errors": document_of(listing.errors),
+        "sharedProducers": document_of(listing.shared_producers),
     }

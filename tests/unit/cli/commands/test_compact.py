@@ -389,3 +389,24 @@ def test_a_wrong_checksum_that_a_cleaning_makes_right_is_a_finding(
     assert partition["damagedRecords"] == 1
     assert partition["damage"] in line
     assert pylog_run("compact", tmp_path, *compacted).status == 0
+
+
+def test_records_without_a_key_are_counted_apart(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    pylog.create_topic(tmp_path, "users", 1)
+    keys = [None, b"a", b"", None, b"a", None]  # an empty key is one
+    rows = [{"key": key, "value": b"v", "timestamp": NOW_MS} for key in keys]
+    pylog.write_topic(tmp_path, "users", rows)
+    switched = ("--topic", "users", "--config", "cleanup.policy=compact", "--roll")
+    planned = pylog_run("compact", tmp_path, "--dry-run", *switched, "--json")
+    topic, total = (json.loads(planned.output)[name] for name in ("topics", "summary"))
+    assert (total["removedRecords"], total["invalidRecords"]) == (4, 3)
+    assert topic[0]["invalidRecords"] == 3
+    planned = pylog_run("compact", tmp_path, "--dry-run", *switched)
+    rest = "no key: no later record replaces them, and a compacted topic keeps none"
+    assert f"users: 3 of these 4 records have {rest}" in planned.lines
+    done = pylog_run("compact", tmp_path, *switched)
+    assert f"users: 3 of these 4 records had {rest}" in done.lines
+    again = pylog_run("compact", tmp_path, *switched)
+    assert "no key" not in again.output.decode()

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +15,6 @@ from tests.support.terminal import in_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.unit.cli.conftest import Outcome
 
@@ -53,10 +54,12 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
     done = pylog_run("doctor", damaged)
     assert done.status == 1
     assert done.lines[0].startswith(
-        "A broker that starts on this loses records of orders-0 from offset 5 on: a broker cuts "
+        "A broker that starts on this loses records of orders-0 from offset 5 on "
+        "(after 1970-01-01T00:00:01.004Z, before 1970-01-01T00:00:01.005Z): a broker cuts "
     )
     assert done.lines[1].startswith(
-        "Records are gone, or cannot be read: orders-0 offsets 5 to 10: "
+        "Records are gone, or cannot be read: orders-0 offsets 5 to 10 "
+        "(after 1970-01-01T00:00:01.004Z, before 1970-01-01T00:00:01.000Z): "
     )
     assert done.lines[2] == f"pylog doctor {damaged} --repair-to DIR copies all that is intact."
     lines = done.lines[3:]
@@ -65,7 +68,7 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
         f"    orders-0/00000000000000000000.log bytes {SIZE} to {SIZE + TOTAL - LEFT}, "
         "offsets 5 to 10: "
     )
-    assert lines[3].startswith("    broker  after a clean shutdown nothing")
+    assert lines[3] == f"    broker  it cuts the file off at byte {SIZE}"
     assert lines[4].startswith("    advice  read another replica")
     assert lines[5:8] == [
         "",
@@ -102,13 +105,13 @@ def test_as_json(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
     assert document["directories"] == [
         {"path": str(damaged), "cleanShutdown": False, "findings": [], **identity}
     ]
-    lost = {"topic": "orders", "partition": 0, "fromTime": None, "toTime": None}
+    lost = {"topic": "orders", "partition": 0, "fromTime": 1004}
     verdict = document["verdict"]
     assert verdict["wouldStart"] is True
     [cut] = verdict["losesRecords"]
-    assert {**cut, **lost, "from": 5, "to": None} == cut
+    assert {**cut, **lost, "from": 5, "to": None, "toTime": 1005} == cut
     [gone] = verdict["lostAlready"]
-    assert {**gone, **lost, "from": 5, "to": 10} == gone
+    assert {**gone, **lost, "from": 5, "to": 10, "toTime": 1000} == gone
     assert [verdict[each] for each in ("consumers", "strayPartitions")] == [[], []]
     assert len(verdict["reasons"]) == 2
     assert document["clusters"] == [{"clusterId": None, "verdict": verdict}]
@@ -269,7 +272,7 @@ def test_lines_are_wrapped_at_the_width_of_a_terminal(damaged: Path, columns: in
     lines = re.sub(r"\x1b\[[0-9;]*m", "", output).split("\n")
     words = [word for line in lines for word in line.split()]
     assert max(map(len, lines)) <= max(columns, max(map(len, words)) + 20)
-    assert any(line.startswith("            ") for line in lines)
+    assert any(line.startswith("            ") for line in lines) == (columns == 80)
 
 
 def test_no_colours_if_so_wanted(damaged: Path) -> None:
@@ -292,7 +295,10 @@ def test_what_a_broker_cuts_off_is_told_from_records_that_it_loses(
     log = sound / "orders-0" / "00000000000000000000.log"
     log.write_bytes(log.read_bytes() + b"\xee" * 100)
     [headline, *_] = pylog_run("doctor", sound).lines
-    assert headline.startswith("Records are gone, or cannot be read: orders-0 from offset 15 on: ")
+    assert headline.startswith(
+        "Records are gone, or cannot be read: orders-0 from offset 15 on "
+        "(after 1970-01-01T00:00:01.004Z): "
+    )
 
 
 def test_nothing_is_said_of_a_start_where_a_log_cannot_be_opened(
@@ -314,7 +320,8 @@ def test_a_partition_that_is_gone(
     (sound / ".kafka_cleanshutdown").write_bytes(b"")
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copy")
     assert done.status == 1
-    assert done.lines[-1] == "  clicks-1: nothing is left to copy; offsets 0 to 150 were in the log"
+    nothing = "nothing is left to copy; according to checkpoints, it had offsets 0 to 150"
+    assert done.lines[-1] == f"  clicks-1: {nothing}"
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied", "--json")
     assert json.loads(done.output)["copy"]["absent"] == [
         {"topic": "clicks", "partition": 1, "missing": [[0, 150]]}
@@ -334,6 +341,12 @@ def test_an_error_in_the_copy_counts(
     )
     write_metadata_log(sound, [topic_record("orders"), partition_record(0, 1, (1,))])
     monkeypatch.setattr("pylog.checks.repair._copy_log_directory_files", lambda *_: None)
+    monkeypatch.setattr(
+        "pylog.checks.repair.copy_metadata",
+        lambda check, target, _: bool(
+            shutil.copytree(check.view.directory.path, Path(target) / "__cluster_metadata-0")
+        ),
+    )
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied")
     assert done.lines[-1] == "  left in the copy: missing_meta_properties"
     assert done.status == 1
@@ -354,3 +367,18 @@ def test_log_directories_are_in_the_order_of_the_brokers_configuration(
     assert b"misplaced_metadata_log" in pylog_run("doctor", *given).output
     done = pylog_run("doctor", *given, "--server-properties", properties)
     assert b"misplaced_metadata_log" not in done.output
+
+
+def test_each_action_of_a_broker_is_printed_that_differs(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    """Of two segments, the recovery point lets one be scanned after a crash."""
+    directory = write_partition(tmp_path, {0: BATCHES[:2], 10: BATCHES[2:]})
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 15\n")
+    for base in (0, 10):
+        (directory / f"{base:020d}.index").write_bytes(bytes.fromhex("0000000100000007"))
+    lines = pylog_run("doctor", tmp_path).lines
+    told = [line.removeprefix("    broker  ") for line in lines if line.startswith("    broker  ")]
+    used = "it does not build the file again: fetches that use it fail, or begin at later records"
+    built = "it scans the segment, and builds its indexes again"
+    assert sorted(told) == [f"1 of 2: {used}", f"1 of 2: {built}"]

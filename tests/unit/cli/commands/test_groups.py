@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pylog.cli.main import run
+from tests.support import group_records
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.unit.admin.test_consumer_groups import commit_key, commit_value
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pytest
-
     from tests.support.golden import GoldenRoot
     from tests.unit.cli.conftest import Outcome
 
@@ -24,10 +24,18 @@ CASE = "4.3.0/internal-logdir"
 MEMBER = "member-grp-member-c656a42a-3091-4c4d-9729-1a560e6cc6b8"
 
 
+@pytest.fixture
+def forever(tmp_path: Path) -> tuple[str, str]:
+    """Options with which no offset is too old, whatever the time is."""
+    path = tmp_path / "server.properties"
+    path.write_text(f"offsets.retention.minutes={2**31 - 1}\n")
+    return "--server-properties", str(path)
+
+
 def test_offsets_have_the_columns_of_kafkas_tool(
-    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome], forever: tuple[str, str]
 ) -> None:
-    done = pylog_run("groups", golden_root.case(CASE), "--group", "grp-late")
+    done = pylog_run("groups", golden_root.case(CASE), "--group", "grp-late", *forever)
     assert (done.status, done.error) == (0, "")
     assert [line.split() for line in done.lines] == [
         ["grp-late:", "classic,", "Empty,", "0", "members"],
@@ -79,9 +87,9 @@ def test_members_are_listed_with_what_they_are_assigned(
 
 
 def test_json_has_groups_members_and_offsets(
-    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome], forever: tuple[str, str]
 ) -> None:
-    done = pylog_run("groups", golden_root.case(CASE), "--group", "grp-late", "--json")
+    done = pylog_run("groups", golden_root.case(CASE), "--group", "grp-late", "--json", *forever)
     (group,) = json.loads(done.output)["groups"]
     assert (group["groupId"], group["kind"], group["members"]) == ("grp-late", "classic", [])
     assert group["offsets"] == [
@@ -96,6 +104,9 @@ def test_json_has_groups_members_and_offsets(
             "logEndOffset": 49,
             "memberId": None,
             "isOfEarlierTopic": False,
+            "willReset": False,
+            "resetReason": None,
+            "willExpire": False,
             "lag": 40,
         }
     ]
@@ -152,13 +163,90 @@ def test_no_position_and_an_earlier_topics_offset_are_shown_and_are_no_lines_of_
     (row,) = (line for line in shown.lines if line.startswith("none  "))
     assert row.split() == ["none", "orders", "0", "-", "510", "-"]
     assert (
-        "old is at 20 in orders-0, which begins at 500: offsets 20 to 499 are gone" in shown.error
-    )
+        "pylog: note: will reset: old at 20 in orders-0: the log starts at 500: offsets 20 to 499 "
+        "are gone\n"
+    ) in shown.error
     done = pylog_run("groups", tmp_path, "--csv")
-    assert list(csv.reader(io.StringIO(done.output.decode(), newline=""))) == [
-        ["a\r\nb", "orders", "0", "505"],
-        ["old", "orders", "0", "20"],
+    assert done.lines == ["old,orders,0,20"]
+
+
+def test_no_id_of_a_group_becomes_another_line_of_csv(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    whole = ["a,b", 'a"b', "a\tb", " a", "a\x00b", "a\x7fb", "'a"]
+    broken = ["a\nx,orders,0,7", "a\r\nb", "a\rb", "a\x0bb", "a\x85b", "a\u2028b", "\n"]
+    records = [group_records.commit(group, offset=at) for at, group in enumerate([*whole, *broken])]
+    batch = batch_v2(group_records.stored(records))
+    write_partition(tmp_path, {0: [batch]}, name="__consumer_offsets-0")
+    done = pylog_run("groups", tmp_path, "--csv")
+    lines = done.output.decode().splitlines()
+    assert len(lines) == len(whole)
+    # As Kafka's tool reads them: each line by itself.
+    assert {next(csv.reader([line]))[0] for line in lines} == set(whole)
+    assert done.error.count("is not in --csv: its id has a line break") == len(broken)
+
+
+def test_what_a_broker_will_not_keep_is_named_and_in_json(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 5))]}, name="orders-0")
+    commits = [
+        group_records.commit("far", offset=9, at=1000),
+        group_records.commit("fresh", offset=2, at=2**61),
+        group_records.modern(group_records.CONSUMER, "back"),
+        group_records.consumer_member("back", "orders"),
+        group_records.commit("back", offset=1, at=1000),
+        group_records.commit("back", "away", offset=1, at=1000),
     ]
+    records = batch_v2(group_records.stored(commits))
+    write_partition(tmp_path, {0: [records]}, name="__consumer_offsets-0")
+    done = pylog_run("groups", tmp_path)
+    assert done.status == 0
+    by = "by offsets.retention.minutes"
+    goes = "a broker deletes them soon after its start, unless they are committed anew before"
+    may_go = "whether a broker deletes them depends on which members come back after its start"
+    assert done.error.splitlines() == [
+        f"pylog: note: will expire: back in away-0, {by}: {goes}",
+        f"pylog: note: will expire: back in orders-0, {by}: {may_go}",
+        "pylog: note: will reset: far at 9 in orders-0: the log ends at 5",
+        f"pylog: note: will expire: far in orders-0, {by}: {goes}",
+    ]
+    document = json.loads(pylog_run("groups", tmp_path, "--json").output)
+    assert [
+        (group["groupId"], each["topic"], each["willReset"], each["willExpire"])
+        for group in document["groups"]
+        for each in group["offsets"]
+    ] == [
+        ("back", "away", None, True),
+        ("back", "orders", False, None),
+        ("far", "orders", True, True),
+        ("fresh", "orders", False, False),
+    ]
+
+
+def test_a_partition_that_no_coordinator_loads_and_one_that_is_missing_are_told(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], forever: tuple[str, str]
+) -> None:
+    records = batch_v2(
+        group_records.stored(
+            [group_records.classic("g"), group_records.modern(group_records.SHARE, "g")]
+        )
+    )
+    write_partition(tmp_path / "logs", {0: [records]}, name="__consumer_offsets-1")
+    done = pylog_run("groups", tmp_path / "logs", *forever)
+    assert done.status == 1
+    missing, refused = done.error.splitlines()
+    assert missing == (
+        "pylog: note: 1 partition of __consumer_offsets is not here (0): groups in it are not known"
+    )
+    assert refused == (
+        "pylog: warning: partition 1 of __consumer_offsets cannot be loaded by a broker of Kafka "
+        "4.0 or later, so that none of its groups is available: the record at offset 1 is of a "
+        "share group, and g is a classic group there"
+    )
+    document = json.loads(pylog_run("groups", tmp_path / "logs", "--json").output)
+    assert document["missing"] == {"partitions": [0], "gone": [], "partitionCount": None}
+    assert [each["groupKind"] for each in document["refused"]] == ["classic"]
 
 
 def test_csv_in_a_terminal_has_no_escape_sequence(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.admin.coordinators import java_hash, partition_for
 from pylog.errors import LogDirectoryError
+from pylog.reading.coordinators import java_hash, partition_for
 from tests.support.batches import Built, Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.unit.admin.test_consumer_groups import commit_key, commit_value, committed
