@@ -164,9 +164,9 @@ def check_log_directory(
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
-    has_metadata = node.has_metadata_log or node.disks.has_lost_metadata
-    lacks_metadata = node.is_kraft and not has_metadata
-    return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)
+    return LogDirectoryCheck(
+        path, is_clean, meta, findings, is_of_a_controller, node.lacks_metadata
+    )
 
 
 def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None, list[Finding]]:

@@ -172,9 +172,10 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         progress=progress,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
+    views = [*(each.view for each in source.partitions), *source.not_live]
+    nodes = nodes_of(each.directory.log_directory for each in views)
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
-    chosen = _with_futures(source, max_decompressed_bytes)
+    chosen = _with_futures(source, nodes, max_decompressed_bytes)
     _ensure_readable(source.report.findings)
     copies = [
         _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
@@ -258,17 +259,33 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
-def _with_futures(source: Examined, max_decompressed_bytes: int) -> list[PartitionCheck]:
+def _with_futures(
+    source: Examined, nodes: Mapping[str, Node], max_decompressed_bytes: int
+) -> list[PartitionCheck]:
     """Return the partitions to copy, from ``-future`` directories where those have more."""
-    chosen = list(source.partitions)
-    for view in source.not_live:
-        if view.directory.state != FUTURE_DIR_SUFFIX:
-            continue
-        live = [each for each in chosen if each.view.topic_partition == view.topic_partition]
-        if all(extends(view, each.view) for each in live):
-            check = check_partition(view, max_decompressed_bytes=max_decompressed_bytes)
-            chosen = [each for each in chosen if each not in live] + [check]
+    futures = [each for each in source.partitions if _is_future(each.view)]
+    chosen = [each for each in source.partitions if not _is_future(each.view)]
+    futures += [
+        check_partition(each, max_decompressed_bytes=max_decompressed_bytes)
+        for each in source.not_live
+        if _is_future(each)
+    ]
+    for future in futures:
+        view = future.view
+        node = nodes[view.directory.log_directory]
+        same = [
+            each
+            for each in chosen
+            if each.view.topic_partition == view.topic_partition
+            and nodes[each.view.directory.log_directory] is node
+        ]
+        if all(extends(view, each.view) for each in same):
+            chosen = [each for each in chosen if each not in same] + [future]
     return chosen
+
+
+def _is_future(view: LogView) -> bool:
+    return view.directory.state == FUTURE_DIR_SUFFIX
 
 
 def _targets(place: str, log_directories: Iterable[str], *, is_one: bool) -> dict[str, str]:

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     metavar="VERSION",
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
+@options.server_properties_for("for the order of its log.dirs. Default: that of the PATHs.")
 @click.option(
     "--as-user",
     metavar="USER",
@@ -90,6 +91,7 @@ def doctor(
     topics: tuple[str, ...],
     severity: str,
     verbose: bool,
+    server_properties: pylog.ServerProperties | None,
     repair_to: str | None,
     html: str | None,
     as_json: bool,
@@ -107,6 +109,9 @@ def doctor(
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/doctor-codes.md lists all codes.
 
+    The PATHs of one node are taken for its log.dirs, in this order: the first one is that of the
+    cluster's metadata.
+
     First comes the verdict: whether a broker starts on this, which partitions lose records, and
     what to type. Then come errors, warnings and info, each kind once, with where it was found; of
     info there is one line for each kind, unless --verbose is given.
@@ -122,6 +127,8 @@ def doctor(
     be written.
     """
     least = Severity(severity)
+    if server_properties is not None:
+        paths = tuple(server_properties.in_order(paths))
     if html is not None:
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None

@@ -352,6 +352,23 @@ def test_an_error_in_the_copy_counts(
     assert done.status == 1
 
 
+def test_log_directories_are_in_the_order_of_the_brokers_configuration(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    disks = [tmp_path / name for name in ("d1", "d2")]
+    for disk in disks:
+        disk.mkdir()
+        (disk / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+        (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    write_metadata_log(disks[0], [topic_record("orders")])
+    properties = tmp_path / "server.properties"
+    properties.write_text(f"log.dirs={disks[0]},{disks[1]}\n")
+    given = disks[::-1]
+    assert b"misplaced_metadata_log" in pylog_run("doctor", *given).output
+    done = pylog_run("doctor", *given, "--server-properties", properties)
+    assert b"misplaced_metadata_log" not in done.output
+
+
 def test_each_action_of_a_broker_is_printed_that_differs(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
