@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from pylog.checks.findings import Finding
     from pylog.checks.log_directory import LogDirectoryCheck
-    from pylog.checks.partition import NotLiveDirectory, PartitionCheck
+    from pylog.checks.partition import NotLiveDirectory
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.files.meta_properties import MetaProperties
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory

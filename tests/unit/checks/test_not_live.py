@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.checks.partition import PartitionCheck, check_partition
+from pylog.checks.partition import check_partition
 from pylog.results import Severity
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 
 if TYPE_CHECKING:
+    from pylog.checks.partition_check import PartitionCheck
     from pathlib import Path
 
     from pylog.results import DoctorReport
