@@ -14,9 +14,9 @@ from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 
 if TYPE_CHECKING:
-    from pylog.checks.partition_check import PartitionCheck
     from pathlib import Path
 
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.results import DoctorReport
 
 FIRST = [batch_v2(plain_records(o, 5)) for o in (0, 5)]
