@@ -41,6 +41,7 @@ from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import file_names
 from pylog.files.quorum_state import QUORUM_STATE
+from pylog.files.storage import is_folder
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
@@ -376,7 +377,7 @@ def _sizes(directory: str) -> dict[str, int]:
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX):
+            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pylog.checks.batches import (
     UNREADABLE,
@@ -24,7 +23,7 @@ from pylog.checks.batches import (
     tail_findings,
 )
 from pylog.checks.broker_action import with_actions
-from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusal
+from pylog.checks.broker_start import broker_start, deletion_refusal
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
@@ -38,9 +37,9 @@ from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
+from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
 from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
-from pylog.checks.report import OffsetTotals
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
@@ -80,27 +79,6 @@ _MOST_LOOKS = 4
 _PAUSE_SECONDS = 0.2
 """Before the next look: a broker's thread that is suspended between two files gets its turn."""
 _MISSING_FILES = ("missing_index", "missing_time_index")
-
-
-class PartitionCheck(NamedTuple):
-    """What is wrong with one partition, and what its log holds."""
-
-    view: LogView  # as it was looked at
-    findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
-    # what is no sound batch, and batches whose records cannot be decoded, in file order
-    damaged: list[DamagedRange]
-    # Of the ``.log`` files; of them, what was read and is sound.
-    size_bytes: int = 0
-    scanned_bytes: int = 0
-    # Of the batches on the disk; the end is exclusive
-    start_offset: int = 0
-    end_offset: int = 0
-    offsets: OffsetTotals = OffsetTotals()  # what has become of the offsets between them
-    # what a broker would do to the log; None where a file or the directory cannot be opened
-    start: BrokerStart | None = None
-    segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
-    # what checkpoints of the log directory say of it, by the file's name
-    recorded_offsets: Mapping[str, int] = MappingProxyType({})
 
 
 def check_partition(

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
     from pylog.checks.doctor import Examined
     from pylog.checks.findings import Finding
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
     from pylog.files.durable_io import WritableFile
