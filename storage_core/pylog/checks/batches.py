@@ -493,9 +493,20 @@ class TimestampFindings:
 
 
 class EpochFindings:
-    """Follows the leader epochs of a log, window by window; reports the first of each kind."""
+    """Follows the leader epochs of a log, window by window; reports the first of each kind.
 
-    def __init__(self, view: LogView, entries: Sequence[EpochEntry]) -> None:
+    A consumer that goes on asks where the epoch of its last record has ended. Where a later one is
+    said to have begun before, it begins again there. A leader drops epochs above its own
+    (``newest``).
+
+    Source: LeaderEpochFileCache.endOffsetFor, SubscriptionState.maybeCompleteValidation
+    (Kafka 4.3).
+    """
+
+    def __init__(
+        self, view: LogView, entries: Sequence[EpochEntry], newest: int | None = None
+    ) -> None:
+        self._newest = newest
         self._path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
         self._starts = np.array([entry.start_offset for entry in entries], dtype=np.int64)
         self._epochs = np.array([entry.epoch for entry in entries], dtype=np.int64)
@@ -525,12 +536,20 @@ class EpochFindings:
             wrong = np.flatnonzero((entry >= 0) & (self._epochs[entry] != known))
             if wrong.size:
                 self._has_disagreed = True
-                at = int(wrong[0])
-                yield Finding(
-                    Severity.WARNING,
-                    "leader_epoch_disagrees",
-                    self._path,
-                    f"offset {offsets[at]} is in leader epoch {self._epochs[entry[at]]} according "
-                    f"to the checkpoint, but its batch has {known[at]}",
-                    next_offset=int(offsets[at]),
+                yield self._disagreeing(
+                    int(entry[wrong[0]]), int(offsets[wrong[0]]), int(known[wrong[0]])
                 )
+
+    def _disagreeing(self, entry: int, offset: int, epoch: int) -> Finding:
+        stored, start = int(self._epochs[entry]), int(self._starts[entry])
+        found = Finding(
+            Severity.WARNING,
+            "leader_epoch_disagrees",
+            self._path,
+            f"offset {offset} is in leader epoch {stored} according to the checkpoint, but its "
+            f"batch has {epoch}",
+            next_offset=offset,
+        )
+        if stored < epoch or (self._newest is not None and stored > self._newest):
+            return found
+        return found._replace(next_offset=start, own_effect=Effect.CONSUMERS)

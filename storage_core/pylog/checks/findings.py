@@ -557,7 +557,8 @@ FINDING_CODES = {
     ),
     "leader_epoch_disagrees": FindingCode(
         "The leader epoch checkpoint and a batch disagree about the epoch of an offset.",
-        "it trusts the checkpoint: a follower may be truncated to a wrong offset",
+        "it trusts the checkpoint: a follower may be truncated to a wrong offset, and consumers "
+        "that go on behind the start of a wrong epoch begin again there",
         "delete leader-epoch-checkpoint in a copy; a broker that scans the log writes it again",
         severities=(Severity.WARNING,),
     ),

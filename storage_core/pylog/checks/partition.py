@@ -228,7 +228,8 @@ class _Check:
         self._node = node
         self._walk = walk
         self._checkpoints = read_checkpoints(view)
-        self._epochs = EpochFindings(view, self._checkpoints.epochs)
+        newest = None if node is None else node.next_leader_epoch(view.topic_partition)
+        self._epochs = EpochFindings(view, self._checkpoints.epochs, newest)
         self._snapshots = SnapshotFindings(view)
         self._transactions = TransactionFindings(view)
         self._sequences = SequenceFindings(view)

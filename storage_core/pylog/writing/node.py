@@ -42,7 +42,11 @@ from pylog.files.file_names import (
 )
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
-from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
+from pylog.internal_topics.metadata_image import (
+    NO_LEADER,
+    ConfigResource,
+    ConfigResourceType,
+)
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join, parent_of
 from pylog.model import TopicPartition
@@ -220,6 +224,16 @@ class Node:
         newest = max((self, *self.cluster), key=lambda each: each._position)
         registration = newest._registration(topic_partition)
         return registration is not None and self.node_id in {registration.leader, *registration.isr}
+
+    def next_leader_epoch(self, topic_partition: TopicPartition) -> int | None:
+        """Return the highest epoch in which a partition gets a leader after a start of its nodes.
+
+        None where it is not known. One that has a leader loses it first.
+        """
+        registration = self._registration(topic_partition)
+        if registration is None:
+            return None
+        return registration.leader_epoch + (1 if registration.leader == NO_LEADER else 2)
 
     def is_placed_in(self, log_directory: str, topic_partition: TopicPartition) -> bool:
         """Whether the metadata assign a partition to a log directory of the node, by its id."""
