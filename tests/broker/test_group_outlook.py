@@ -134,7 +134,7 @@ def named(records: Records, group: str) -> Records:
 
 def removal(kind: int, assignment: int) -> Records:
     """Return the tombstones of a group in the order in which a broker writes them."""
-    return [group_records.group_record(each, "", None) for each in (assignment, kind)]
+    return [group_records.tombstone(each, "") for each in (assignment, kind)]
 
 
 STEPS: dict[str, Records] = {
@@ -145,10 +145,10 @@ STEPS: dict[str, Records] = {
     "consumer": [group_records.modern(CONSUMER, "")],
     "share": [group_records.modern(SHARE, "")],
     "streams": [group_records.modern(STREAMS, "")],
-    "no classic": [group_records.group_record(group_records.CLASSIC, "", None)],
-    "no consumer": removal(CONSUMER, 6),
-    "no share": removal(SHARE, 12),
-    "no streams": removal(STREAMS, 20),
+    "no classic": [group_records.tombstone(group_records.CLASSIC, "")],
+    "no consumer": removal(CONSUMER, group_records.CONSUMER_ASSIGNMENT),
+    "no share": removal(SHARE, group_records.SHARE_ASSIGNMENT),
+    "no streams": removal(STREAMS, group_records.STREAMS_ASSIGNMENT),
 }
 
 

@@ -1,8 +1,12 @@
 """What can happen to the disks of a node between a stop and a start, and to those of three nodes.
 
-A harm takes the node's disks in the order of ``log.dirs``: the first has the log of the cluster's
-metadata, and each has partitions of `TOPIC`. It returns the disks that the node starts with, in
-their order.
+A harm of a node takes its disks in the order of ``log.dirs``: the first has the log of the
+cluster's metadata, and each has partitions of `TOPIC`. It returns the disks that the node starts
+with, in their order.
+
+A harm of a cluster takes the disks of its nodes, one of each, by node id from 1 on: all of them
+vote, and each has partitions of `TOPIC` that no other node has. It returns the disks that nodes of
+these ids start with; None for one that does not start.
 """
 
 from __future__ import annotations
@@ -382,3 +386,65 @@ NODE_HARMS: list[NodeHarm] = [
     ),
 ]
 """Of one node with two disks."""
+
+
+# ---- three nodes
+
+
+def _exchanged_node_ids(disks: Disks) -> list[Path | None]:
+    change_properties(disks[0], node_id="2")
+    change_properties(disks[1], node_id="1")
+    return [disks[1], disks[0], *disks[2:]]
+
+
+def _on_another_node(*, stays: bool) -> Callable[[Disks], list[Path | None]]:
+    def harm(disks: Disks) -> list[Path | None]:
+        source = partitions_on(disks[0])[0]
+        shutil.copytree(source, disks[1] / source.name)
+        if not stays:
+            shutil.rmtree(source)
+        return [*disks]
+
+    return harm
+
+
+def _only(*nodes: int) -> Callable[[Disks], list[Path | None]]:
+    return lambda disks: [disk if at in nodes else None for at, disk in enumerate(disks, start=1)]
+
+
+def _first_without_metadata(disks: Disks) -> list[Path | None]:
+    shutil.rmtree(disks[0] / METADATA)
+    return [*disks]
+
+
+def _metadata_of_another_node(disks: Disks) -> list[Path | None]:
+    shutil.rmtree(disks[0] / METADATA)
+    shutil.copytree(disks[1] / METADATA, disks[0] / METADATA)
+    return [*disks]
+
+
+def _first_is_new(disks: Disks) -> list[Path | None]:
+    _new_disk(0, formatted=True)(disks)
+    return [*disks]
+
+
+def _first_has_the_id_of_the_second(disks: Disks) -> list[Path | None]:
+    text = (disks[1] / "meta.properties").read_text()
+    [line] = [each for each in text.splitlines() if each.startswith("directory.id=")]
+    change_properties(disks[0], directory_id=line.partition("=")[2])
+    return [*disks]
+
+
+CLUSTER_HARMS: list[tuple[str, Callable[[Disks], list[Path | None]]]] = [
+    ("nothing", lambda disks: [*disks]),
+    ("two of three nodes", _only(1, 2)),
+    ("one of three nodes", _only(1)),
+    ("exchanged node ids", _exchanged_node_ids),
+    ("a partition on another node, too", _on_another_node(stays=True)),
+    ("a partition on another node", _on_another_node(stays=False)),
+    ("a node without the metadata", _first_without_metadata),
+    ("a node with the metadata of another one", _metadata_of_another_node),
+    ("a node with a new disk", _first_is_new),
+    ("a node with the directory id of another one", _first_has_the_id_of_the_second),
+]
+"""Of three nodes that vote, with a disk each."""

@@ -29,13 +29,11 @@ from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
-    INDEX_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
-    TIME_INDEX_FILE_SUFFIX,
-    TXN_INDEX_FILE_SUFFIX,
+    SEGMENT_FILE_SUFFIXES,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -43,6 +41,7 @@ from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import file_names
 from pylog.files.quorum_state import QUORUM_STATE
+from pylog.files.storage import is_folder
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
@@ -87,7 +86,7 @@ class BrokerStart(NamedTuple):
     recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
-    loss_times: tuple[int | None, int | None] = (None, None)  # around what it removes
+    losses: tuple[Finding, ...] = ()  # of what it loses records, with times
 
     @property
     def loses_records(self) -> bool:
@@ -104,19 +103,20 @@ class BrokerStart(NamedTuple):
         is_loaded = self.refusal is None and self.overlooked_path is None
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
-    def loss(self) -> Finding:
-        """Return that it loses records."""
-        path, position = self.overlooked_path or "", None
-        offset: int | None = self.log_end_offset
-        end: int | None = None
+    def found_losses(self) -> list[Finding]:
+        """Return of what it loses records, without times."""
+        losses = []
         if self.broken_swap is not None:
             path, _, offset, end, _ = self.broken_swap
-        elif self.cut_path is not None:
-            path, position = self.cut_path, self.cut_position
+            losses.append(_lost(path, self._swap_text(), None, offset, end))
+        if self.overlooked_path is not None:
+            text = self._end_text()
+            losses.append(_lost(self.overlooked_path, text, None, self.log_end_offset, None))
+        elif self.cut_path is not None and (self.broken_swap is None or self._ends_earlier):
             offset = self.cut_offset if self._ends_earlier else None
-        message = self.describe()
-        code, times = "lost_at_start", self.loss_times
-        return Finding(Severity.ERROR, code, path, message, position, None, offset, end, *times)
+            text = self._end_text()
+            losses.append(_lost(self.cut_path, text, self.cut_position, offset, None))
+        return losses
 
     @property
     def foreign_swaps(self) -> tuple[str, ...]:
@@ -134,17 +134,22 @@ class BrokerStart(NamedTuple):
             cut_path=None if cut is None else printable_location(cut),
             overlooked_path=None if overlooked is None else printable_location(overlooked),
             broken_swap=swap and swap._replace(path=printable_location(swap.path)),
+            losses=tuple(each._replace(path=printable_location(each.path)) for each in self.losses),
         )
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
+        return self._end_text() if self.broken_swap is None else self._swap_text()
+
+    def _swap_text(self) -> str:
+        name, reason = "", ""
         if self.broken_swap is not None:
-            return (
-                f"a broker puts {name_of(self.broken_swap.path)} in the place of what it was made "
-                f"from, and the file {self.broken_swap.reason}"
-            )
+            name, reason = name_of(self.broken_swap.path), self.broken_swap.reason
+        return f"a broker puts {name} in the place of what it was made from, and the file {reason}"
+
+    def _end_text(self) -> str:
         if self.overlooked_path is not None:
             return (
                 f"a broker starts on it, and takes offset {self.log_end_offset} for the end of the "
@@ -170,7 +175,12 @@ class BrokerStart(NamedTuple):
         return text
 
 
-_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
+def _lost(
+    path: str, message: str, position: int | None, offset: int | None, end: int | None
+) -> Finding:
+    return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+
+
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
@@ -250,13 +260,14 @@ def _start(
 def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
     """Do what a broker does with a log within minutes of its start.
 
-    It writes the epoch of each new leader, and opens indexes to write to them, also those of old
-    segments, when somebody reads there, or when it looks for what retention removes.
+    It opens each segment to write to it, and its indexes when somebody reads there, or when it
+    looks for what retention removes. It writes the epoch of each new leader.
 
-    Source: LeaderEpochFileCache.assign, AbstractIndex, FileQuorumStateStore (Kafka 4.4).
+    Source: FileRecords.open, AbstractIndex, LeaderEpochFileCache.assign, FileQuorumStateStore
+    (Kafka 4.4).
     """
     for name in files:
-        if name.endswith(_INDEXES):
+        if name.endswith(SEGMENT_FILE_SUFFIXES):
             overlay.open(join(path, name)).close()
     if not view.directory.state:
         overlay.write_atomically(join(path, LEADER_EPOCH_CHECKPOINT), b"")
@@ -303,7 +314,9 @@ def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | N
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
             load_deleted(_loading(view, path, overlay, is_clean=_is_clean(view)))
-            for name in file_names(path):
+            for name in file_names(path) if user is not None else ():
+                if name.endswith(LOG_FILE_SUFFIX):
+                    overlay.open(join(path, name)).close()
                 overlay.remove(join(path, name))
         except SegmentVanishedError:
             raise
@@ -364,7 +377,7 @@ def _sizes(directory: str) -> dict[str, int]:
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX):
+            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

@@ -19,7 +19,8 @@ from pylog.checks.log_directory import (
     log_directories_of,
     node_findings,
 )
-from pylog.checks.partition import PartitionCheck, check_partition, not_live_directories
+from pylog.checks.partition import check_partition, not_live_directories
+from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import BrokerUsers
 from pylog.checks.replicas import replica_findings
 from pylog.errors import LogDirectoryError, LogStorageError

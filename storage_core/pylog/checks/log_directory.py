@@ -160,13 +160,13 @@ def check_log_directory(
     findings += absent_partitions(path, node, absent, is_clean=is_clean)
     logs = {each.path for each in known}
     others = [each for each in entries if each.path not in logs]
-    findings += _empty_partitions(path, others, is_clean=is_clean)
+    findings += _empty_partitions(path, node, others, is_clean=is_clean)
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
-    has_metadata = node.has_metadata_log or node.disks.has_lost_metadata
-    lacks_metadata = node.is_kraft and not has_metadata
-    return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)
+    return LogDirectoryCheck(
+        path, is_clean, meta, findings, is_of_a_controller, node.lacks_metadata
+    )
 
 
 def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None, list[Finding]]:
@@ -216,7 +216,7 @@ def _refused_meta_properties(meta: MetaProperties) -> str | None:
 
 
 def _empty_partitions(
-    path: str, entries: Iterable[DirectoryEntry], *, is_clean: bool
+    path: str, node: Node, entries: Iterable[DirectoryEntry], *, is_clean: bool
 ) -> Iterator[Finding]:
     """Yield a finding for each directory that has the name of a partition and holds none."""
     named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
@@ -239,6 +239,7 @@ def _empty_partitions(
             yield gone("empty_partition", entry.path, message, start, end)
         else:
             yield warning("empty_partition", entry.path, message)
+        yield from map(_of_node, node.problems(found.topic_partition, entry.path))
 
 
 def _has_log(path: str) -> bool:

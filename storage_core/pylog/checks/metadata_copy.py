@@ -34,9 +34,10 @@ from pylog.writing.node import nodes_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.files.storage import DirectoryEntry
     from pylog.reading.internal_logs import MetadataSnapshot
+    from pylog.writing.node import Node
 
 _READERS: dict[str, Callable[[str], object]] = {
     LEADER_EPOCH_CHECKPOINT: read_leader_epoch_checkpoint,
@@ -47,9 +48,9 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 def copy_metadata(
-    check: PartitionCheck, target: str, copy_file: Callable[[str, str], None]
+    check: PartitionCheck, node: Node, target: str, copy_file: Callable[[str, str], None]
 ) -> bool:
-    """Copy what is intact of a log of the metadata into a log directory; whether it is there then.
+    """Copy what is intact of a node's log of the metadata, and return whether all of it is.
 
     ``copy_file`` copies a file to a path, with the directories that it needs.
     """
@@ -63,16 +64,16 @@ def copy_metadata(
     for entry in list_directory(view.directory.path):
         if not entry.is_dir() and (entry.path in whole or _is_intact(entry)):
             copy_file(entry.path, join(directory, entry.name))
-    node = nodes_of([target])[target]
-    problems = {each.code for each in node.problems(CLUSTER_METADATA, directory)}
-    if node.is_only_voter and problems <= _HARMLESS:
+    copied = nodes_of([target])[target]
+    problems = {each.code for each in copied.problems(CLUSTER_METADATA, directory)}
+    if (node.is_only_voter or copied.is_only_voter) and problems <= _HARMLESS:
         return True
     with suppress(FileNotFoundError):
         shutil.rmtree(directory)
     return False
 
 
-_HARMLESS = {"discarded_metadata", "log_directory_not_given"}
+_HARMLESS = {"discarded_metadata", "log_directory_not_given", "waits_for_controllers"}
 
 
 def _is_whole(snapshot: MetadataSnapshot) -> bool:

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pylog.checks.batches import (
     UNREADABLE,
@@ -24,7 +23,7 @@ from pylog.checks.batches import (
     tail_findings,
 )
 from pylog.checks.broker_action import with_actions
-from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusal
+from pylog.checks.broker_start import broker_start, deletion_refusal
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
@@ -38,9 +37,9 @@ from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
+from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
-from pylog.checks.producers import SequenceFindings, SnapshotFindings
-from pylog.checks.report import OffsetTotals
+from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
@@ -58,7 +57,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.headers import consumed_part
+from pylog.reading.headers import from_offset
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -80,27 +79,6 @@ _MOST_LOOKS = 4
 _PAUSE_SECONDS = 0.2
 """Before the next look: a broker's thread that is suspended between two files gets its turn."""
 _MISSING_FILES = ("missing_index", "missing_time_index")
-
-
-class PartitionCheck(NamedTuple):
-    """What is wrong with one partition, and what its log holds."""
-
-    view: LogView  # as it was looked at
-    findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
-    # what is no sound batch, and batches whose records cannot be decoded, in file order
-    damaged: list[DamagedRange]
-    # Of the ``.log`` files; of them, what was read and is sound.
-    size_bytes: int = 0
-    scanned_bytes: int = 0
-    # Of the batches on the disk; the end is exclusive
-    start_offset: int = 0
-    end_offset: int = 0
-    offsets: OffsetTotals = OffsetTotals()  # what has become of the offsets between them
-    # what a broker would do to the log; None where a file or the directory cannot be opened
-    start: BrokerStart | None = None
-    segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
-    # what checkpoints of the log directory say of it, by the file's name
-    recorded_offsets: Mapping[str, int] = MappingProxyType({})
 
 
 def check_partition(
@@ -331,17 +309,21 @@ class _Check:
         self._times.add_lost_segments()
         findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
         if start is not None and start.loses_records:
-            loss = self._times.dated(start.loss())
-            start = start._replace(loss_times=(loss.from_time, loss.to_time))
+            losses = map(self._times.dated, start.found_losses())
+            start = start._replace(losses=tuple(losses))
         refusal = None if start is None else start.refusal
-        is_refusal_said = refusal and any(
-            each.refuses_start and each.path == refusal.path for each in findings
+        is_refusal_said = any(
+            refusal is not None
+            and refusal.code != FORBIDDEN
+            and each.refuses_start
+            and each.path == refusal.path
+            for each in findings
         )
         if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
-            findings.insert(0, start.loss())
+            findings = [*start.losses, *findings]
         check = PartitionCheck(
             view,
             findings,
@@ -392,7 +374,7 @@ class _Check:
         is_consumed = window.headers.last_offsets >= self._view.first_consumed(walk.index)
         if not is_consumed.any():
             return  # another segment has these offsets, too
-        window = consumed_part(self._view, walk.index, window)
+        window = from_offset(window, self._view.first_consumed(walk.index))
         walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
@@ -416,19 +398,22 @@ class _Check:
         yield from self._transactions.findings(
             judges_entries=judges_entries, is_whole=self._account.is_whole
         )
-        if start is not None and start.leaves_log and end_offset is not None:
+        about_snapshots = list(self._snapshots.findings(end_offset))
+        is_disputed = any(each.code == WRONG_SNAPSHOT for each in about_snapshots)
+        if start is not None and start.refusal is None and end_offset is not None:
             undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
             if undecided.first is not None:
-                has_all = self._account.is_whole(undecided.first, end_offset)
-                is_cut = had_more(self._view, self._checkpoints, end_offset)
+                end = end_offset if start.leaves_log else start.log_end_offset
+                has_all = self._account.is_whole(undecided.first, end)
+                is_cut = start.loses_records or had_more(self._view, self._checkpoints, end_offset)
                 found = undecided.finding(
                     self._view.directory.path,
-                    end_offset,
-                    is_whole=is_whole and has_all and not is_cut,
+                    end,
+                    is_whole=is_whole and has_all and not is_cut and not is_disputed,
                 )
                 yield from () if found is None else (found,)
         yield from self._sequences.findings()
-        yield from self._snapshots.findings(end_offset)
+        yield from about_snapshots
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
         if self._node is not None:
             yield from log_start_findings(self._view, self._checkpoints, self._node)

@@ -81,11 +81,11 @@ from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.checks.doctor import Examined
     from pylog.checks.findings import Finding
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
     from pylog.files.durable_io import WritableFile
@@ -104,7 +104,7 @@ _EPOCH_CODES = frozenset({"leader_epoch_back", "leader_epoch_disagrees"})
 
 @names_nearest_keyword
 def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     to: str | os.PathLike[str],
     *,
     topics: Iterable[str] | None = None,
@@ -126,9 +126,10 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     ----------
     path
         A log directory, or a topic-partition directory. It is not changed, and no broker should be
-        working on it.
+        working on it. Or several of them: the log directories of a node.
     to
-        The log directory to be made: it does not exist, or is empty.
+        The log directory to be made: it does not exist, or is empty. Of several paths, the
+        directory in which one is made for each of them, under the name that it has there.
     topics, partitions
         As of `doctor`.
     threads, progress, max_decompressed_bytes
@@ -142,8 +143,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     Raises
     ------
     LogDirectoryError
-        ``to`` is not empty, or lies where no log directory can be; there is not enough space; or
-        the source cannot be read, be it a single ``.log`` file that cannot be opened.
+        ``to`` is not empty, or lies where no log directory can be; there is not enough space; two
+        of several log directories have the same name; or the source cannot be read, be it a single
+        ``.log`` file that cannot be opened.
     KafkaStorageError
         The copy could not be written; it is not finished then.
     SegmentVanishedError
@@ -155,51 +157,64 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     >>> [(str(each.topic_partition), each.missing) for each in summary.partitions]
     [('orders-0', [(15, 28)]), ('orders-1', [(42, 49)])]
     """
-    target = writable_log_directory(to)
-    if os.path.isdir(target) and os.listdir(target):  # noqa: PTH112, PTH208 - kept as text
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    place = writable_log_directory(to)
+    if os.path.isdir(place) and os.listdir(place):  # noqa: PTH112, PTH208 - kept as text
         reason = "directory is not empty: give a new one, or an empty one, for the repaired copy"
-        raise LogDirectoryError(reason, target)
-    _ensure_apart(target, os.fspath(path))
+        raise LogDirectoryError(reason, place)
+    for one in paths:
+        _ensure_apart(place, os.fspath(one))
     source = examine(
-        [path],
+        paths,
         topics=topics,
         partitions=partitions,
         threads=threads,
         progress=progress,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
+    views = [*(each.view for each in source.partitions), *source.not_live]
+    nodes = nodes_of(each.directory.log_directory for each in views)
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
-    chosen = _with_futures(source, max_decompressed_bytes)
+    chosen = _with_futures(source, nodes, max_decompressed_bytes)
     _ensure_readable(source.report.findings)
     copies = [
         _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
         for each in chosen
         if each.view.topic_partition != CLUSTER_METADATA
     ]
-    _ensure_each_once(copies)
-    _ensure_space(target, copies)
+    _ensure_each_once(copies, nodes)
+    _ensure_space(place, copies)
+    targets = _targets(place, nodes, is_one=len(paths) == 1)
     io = DurableIO()
-    io.make_directory(target, exist_ok=True)
+    io.make_directory(place, exist_ok=True)
+    repaired: list[RepairedPartition] = []
     try:
-        for copy in copies:
-            copy.write(io, target)
-        for log_directory in nodes:
-            _copy_log_directory_files(io, log_directory, copies, target)
-        with own_log_directory(target) as manager:
-            repaired = [_repaired(copy, manager, target) for copy in copies]
+        for target in dict.fromkeys(targets.values()):
+            here = [each for each in copies if targets[each.log_directory] == target]
+            repaired += _write_log_directory(
+                io, target, here, [each for each in targets if targets[each] == target]
+            )
         left_out = [
             each.view.topic_partition
             for each in metadata
-            if not copy_metadata(each, target, partial(_copy_file, io))
+            if not copy_metadata(
+                each,
+                nodes[each.view.directory.log_directory],
+                targets[each.view.directory.log_directory],
+                partial(_copy_file, io),
+            )
         ]
     except BaseException as error:  # Ctrl-C among them
-        text = f"the copy in {target} is not finished: remove it, and start no broker on it"
+        text = f"the copy in {place} is not finished: remove it, and start no broker on it"
         error.add_note(text)
         raise
-    report = doctor(target, threads=threads, max_decompressed_bytes=max_decompressed_bytes)
+    report = doctor(
+        *dict.fromkeys(targets.values()),
+        threads=threads,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
     return RepairSummary(
-        target,
+        place,
         source.report,
         repaired,
         report,
@@ -214,6 +229,10 @@ class _PartitionCopy(NamedTuple):
     segments: list[SegmentCopy]
     in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
     topic_id: uuid.UUID | None
+
+    @property
+    def log_directory(self) -> str:
+        return self.check.view.directory.log_directory
 
     @property
     def size_bytes(self) -> int:
@@ -240,17 +259,63 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
-def _with_futures(source: Examined, max_decompressed_bytes: int) -> list[PartitionCheck]:
+def _with_futures(
+    source: Examined, nodes: Mapping[str, Node], max_decompressed_bytes: int
+) -> list[PartitionCheck]:
     """Return the partitions to copy, from ``-future`` directories where those have more."""
-    chosen = list(source.partitions)
-    for view in source.not_live:
-        if view.directory.state != FUTURE_DIR_SUFFIX:
-            continue
-        live = [each for each in chosen if each.view.topic_partition == view.topic_partition]
-        if all(extends(view, each.view) for each in live):
-            check = check_partition(view, max_decompressed_bytes=max_decompressed_bytes)
-            chosen = [each for each in chosen if each not in live] + [check]
+    futures = [each for each in source.partitions if _is_future(each.view)]
+    chosen = [each for each in source.partitions if not _is_future(each.view)]
+    futures += [
+        check_partition(each, max_decompressed_bytes=max_decompressed_bytes)
+        for each in source.not_live
+        if _is_future(each)
+    ]
+    for future in futures:
+        view = future.view
+        node = nodes[view.directory.log_directory]
+        same = [
+            each
+            for each in chosen
+            if each.view.topic_partition == view.topic_partition
+            and nodes[each.view.directory.log_directory] is node
+        ]
+        if all(extends(view, each.view) for each in same):
+            chosen = [each for each in chosen if each not in same] + [future]
     return chosen
+
+
+def _is_future(view: LogView) -> bool:
+    return view.directory.state == FUTURE_DIR_SUFFIX
+
+
+def _targets(place: str, log_directories: Iterable[str], *, is_one: bool) -> dict[str, str]:
+    """Return where the copy of each log directory lies: in a place, or below it by its name."""
+    targets: dict[str, str] = {}
+    for each in log_directories:
+        name = name_of(each.rstrip("/"))
+        target = place if is_one else join(place, name)
+        other = next((path for path in targets if targets[path] == target), None)
+        if other is not None and not is_one:
+            reason = (
+                f"{printable_location(each)} and {printable_location(other)} have the same name, "
+                f"{name}: copy each by itself, to a directory of its own"
+            )
+            raise LogDirectoryError(reason, place)
+        targets[each] = target
+    return targets
+
+
+def _write_log_directory(
+    io: DurableIO, target: str, copies: list[_PartitionCopy], sources: Iterable[str]
+) -> list[RepairedPartition]:
+    """Write a log directory of the copies of partitions, and close it in order."""
+    io.make_directory(target, exist_ok=True)
+    for copy in copies:
+        copy.write(io, target)
+    for log_directory in sources:
+        _copy_log_directory_files(io, log_directory, copies, target)
+    with own_log_directory(target) as manager:
+        return [_repaired(copy, manager, target) for copy in copies]
 
 
 def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
@@ -349,12 +414,13 @@ def _ensure_apart(target: str, source: str) -> None:
         raise LogDirectoryError(reason, target)
 
 
-def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
-    """Refuse to choose between two directories of one partition (t-0 and t-00)."""
-    paths: dict[TopicPartition, str] = {}
+def _ensure_each_once(copies: Iterable[_PartitionCopy], nodes: Mapping[str, Node]) -> None:
+    """Refuse to choose between two directories of a node's partition (t-0 and t-00)."""
+    paths: dict[tuple[Node, TopicPartition], str] = {}
     for copy in copies:
         view = copy.check.view
-        other = paths.setdefault(view.topic_partition, view.directory.path)
+        which = nodes[copy.log_directory], view.topic_partition
+        other = paths.setdefault(which, view.directory.path)
         if other != view.directory.path:
             reason = (
                 f"partition {view.topic_partition} lies in {other}, too: repair one of the two "

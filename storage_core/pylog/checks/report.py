@@ -277,7 +277,7 @@ class RepairSummary:
     Attributes
     ----------
     directory
-        The log directory that was made.
+        The log directory that was made; of several, the directory that they are in.
     source
         What is wrong with the logs that were copied.
     partitions

@@ -134,7 +134,7 @@ def verdict_on(
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
         elif finding.effect is not None:
-            by_effect[finding.effect].append(affected)
+            _add(by_effect[finding.effect], affected)
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
             "the cluster's metadata are not here; a broker sets partitions that they do not have "
@@ -156,6 +156,16 @@ def verdict_on(
     )
 
 
+def _add(known: list[AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add what a finding is about, unless another one is about the same offsets: then its times."""
+    for place, each in enumerate(known):
+        if affected.from_offset is not None and each[:4] == affected[:4]:
+            if each.from_time is None and each.to_time is None:
+                known[place] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+            return
+    known.append(affected)
+
+
 def _affected(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Iterator[tuple[AffectedOffsets, Finding]]:
@@ -165,8 +175,12 @@ def _affected(
     for partition in partitions:
         findings = partition.findings
         if partition.start is not None and partition.loses_records:
-            loss = partition.start.loss()
-            findings = [loss, *(each for each in findings if each.effect is not loss.effect)]
+            losses = partition.start.losses or partition.start.found_losses()
+            said = {(each.path, each.next_offset) for each in losses}
+            others = [each for each in findings if each.effect is not Effect.LOSES]
+            kept = [each for each in findings if each not in others]
+            kept = [each for each in kept if (each.path, each.next_offset) not in said]
+            findings = [*losses, *kept, *others]
         for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 

@@ -258,7 +258,7 @@ class CleanerCheckpoint:
         try:
             self._offsets = read_offset_checkpoint(self._path)
         except CorruptCheckpointError as error:
-            _LOGGER.warning("taking a checkpoint for empty: %s", error)
+            _LOGGER.log(self._io.warning_level, "taking a checkpoint for empty: %s", error)
             self._offsets = {}
 
     def offsets(self) -> dict[TopicPartition, int]:

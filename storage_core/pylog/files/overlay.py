@@ -392,7 +392,9 @@ class Overlay(DurableIO):
     def follow_links(self, path: str) -> None:
         """Put the files that links in a directory lead to in their place."""
         with self._lock:
-            for name in _as_directory(self._get(path), path).names():
+            directory = _as_directory(self._get(path), path)
+            self._ensure_may(directory, READ | SEARCH)
+            for name in directory.names():
                 parent, _ = self._parent(os.path.join(path, name))  # noqa: PTH118
                 node = parent.child(name)
                 if isinstance(node, _Other) and os.path.isfile(node.base):  # noqa: PTH113

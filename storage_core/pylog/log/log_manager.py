@@ -22,6 +22,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
@@ -29,7 +32,9 @@ from pylog.config.stored_topic_configs import TopicConfigs
 from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.commit_manifest import read_manifest, write_manifest
 from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partition
+from pylog.files.overlay import Overlay
 from pylog.files.partition_metadata import new_topic_id
+from pylog.locations import printable_location
 from pylog.log.log_segment import LogContext
 from pylog.log.metrics import LogManagerMetrics
 from pylog.log.owned_log_directory import own_directories
@@ -207,6 +212,8 @@ class LogManager:
     opens_logs
         Whether all logs are open between start and shutdown. Otherwise none is, and `visit` opens
         one after the other: for thousands of logs, of which each is looked at once.
+    is_seen
+        Tells the partitions whose logs there are; see `rehearsal`.
 
     Attributes
     ----------
@@ -240,13 +247,25 @@ class LogManager:
         recovery_mode: RecoveryMode = RecoveryMode.KEEP_INTACT,
         before_changes: Callable[[ClosedLogs], object] = lambda _: None,
         opens_logs: bool = True,
+        is_seen: Callable[[TopicPartition], bool] = lambda _: True,
     ) -> None:
+        self._twin = partial(
+            LogManager,
+            config=config,
+            topic_configs=topic_configs,
+            manager_config=manager_config,
+            is_only_replica=is_only_replica,
+            recovery_mode=recovery_mode,
+            before_changes=before_changes,
+        )
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self.context = LogContext() if context is None else context
         self._broker_epoch = broker_epoch
         self._configs = TopicConfigs(config, topic_configs)
         self.config = self._configs.default
-        self._logs = OwnedLogs(self._configs, self.manager_config, self.context, recovery_mode)
+        self._logs = OwnedLogs(
+            self._configs, self.manager_config, self.context, recovery_mode, is_seen
+        )
         self.cleaner = self._logs.cleaner
         self._directories = own_directories(directories, self.context, self._logs, is_only_replica)
         self.cleaner_checkpoints = {
@@ -325,6 +344,19 @@ class LogManager:
                 if is_chosen(log.topic_partition):
                     yield log
             yield from self._logs.visit(directory, is_chosen)
+
+    @contextmanager
+    def rehearsal(self, is_seen: Callable[[TopicPartition], bool]) -> Iterator[LogManager]:
+        """Give a twin of a manager that is not started yet, on an overlay, with some of its logs.
+
+        Whatever is done with it happens to no file. So what will be refused is known before the
+        directories are owned.
+        """
+        with Overlay(is_quiet=True) as overlay:
+            paths = [overlay.path(each.path) for each in self._directories]
+            context = replace(self.context, io=overlay)
+            with self._twin(paths, context=context, is_seen=is_seen) as twin:
+                yield twin
 
     def _ensure_commit_can_complete(self, directory: OwnedLogDirectory) -> None:
         """Raise if a commit is under way to a log that stays closed."""
@@ -457,6 +489,11 @@ class LogManager:
         """All logs by partition, sorted; a copy."""
         return self._logs.by_partition()
 
+    @property
+    def topics(self) -> set[str]:
+        """The topics of all partitions in the directories, whether or not their logs are open."""
+        return self._logs.topics()
+
     def metrics(self) -> LogManagerMetrics:
         """Return sizes, offsets and counts of all logs as they are now; takes no lock of a log."""
         offline = tuple(each.path for each in self._directories if not each.is_online)
@@ -474,7 +511,7 @@ class LogManager:
         log = self._logs.find(topic_partition)
         if log is None:
             self._ensure_not_closed(topic_partition)
-            where = ", ".join(directory.path for directory in self._directories)
+            where = ", ".join(printable_location(each.path) for each in self._directories)
             near = self._logs.nearest_to(topic_partition)
             msg = f"there is no log of {topic_partition} in {where}{near}"
             raise UnknownTopicOrPartitionError(msg)

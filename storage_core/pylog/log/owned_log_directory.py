@@ -160,7 +160,7 @@ class OwnedLogDirectory:
         try:
             return read_offset_checkpoint(self.file(name))
         except CorruptCheckpointError as error:
-            _LOGGER.warning("taking a checkpoint for empty: %s", error)
+            _LOGGER.log(self._io.warning_level, "taking a checkpoint for empty: %s", error)
             return {}
 
     def _ensure_partitions_are_ours(self) -> bool:

@@ -81,11 +81,14 @@ class OwnedLogs:
         manager_config: LogManagerConfig,
         context: LogContext,
         recovery_mode: RecoveryMode,
+        is_seen: Callable[[TopicPartition], bool],
     ) -> None:
         self.cleaner = RegisteredCleaner()
         self.loadings: list[LogLoading] = []
         self.closed: dict[TopicPartition, LogStorageError] = {}
         self._recovery_mode = recovery_mode
+        self._is_seen = is_seen
+        self._names: set[TopicPartition] = set()
         self._closed_directories: dict[str, LogStorageError] = {}
         self._resting: dict[str, bool] = {}
         self._configs = configs
@@ -106,12 +109,16 @@ class OwnedLogs:
 
     def nearest_to(self, topic_partition: TopicPartition) -> str:
         """Return what is there instead of a log, as the end of a sentence."""
-        logs = self.by_partition()
+        logs = sorted(self._names.union(self.by_partition()))
         partitions = [str(each.partition) for each in logs if each.topic == topic_partition.topic]
         if partitions:
             return f"; partitions found: {', '.join(partitions)}"
         near = nearest_topic(topic_partition.topic, {each.topic for each in logs})
         return "" if near is None else f"; did you mean topic {near!r}?"
+
+    def topics(self) -> set[str]:
+        """Return the topics of all partitions that were found, or made since."""
+        return {each.topic for each in self._names.union(self.by_partition())}
 
     def clear(self) -> None:
         """Remove all logs."""
@@ -223,10 +230,14 @@ class OwnedLogs:
         self, directory: OwnedLogDirectory
     ) -> list[tuple[PartitionDirectoryName, LogLoading]]:
         """Return what is to be loaded, without the logs that stay closed."""
+        directories = partition_directories(directory.path)
+        self._names.update(name.topic_partition for _, name in directories if not name.state)
         return [
             (name, self._loading(directory, path, name.topic_partition))
-            for path, name in partition_directories(directory.path)
-            if name.state not in NOT_LOADED and path not in self._closed_directories
+            for path, name in directories
+            if name.state not in NOT_LOADED
+            and path not in self._closed_directories
+            and self._is_seen(name.topic_partition)
         ]
 
     def _load_each(
@@ -341,6 +352,7 @@ class OwnedLogs:
         with self._context.failures.watching(directory.path):
             with self._lock:
                 del self._current[log.topic_partition]
+                self._names.discard(log.topic_partition)
             with self.cleaner.paused(log.topic_partition):  # and it finds the log no more
                 log.close_handlers()
             renamed = directory.file(log_delete_directory_name(log.topic_partition, uuid.uuid4()))

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
+    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.damage import DamageReport
     from pylog.reading.scan_task import SegmentSlice
 
@@ -398,9 +399,9 @@ class CheckedWindows:
             limit_offset=self._limit,
         )
         following = segment_slice.next_base_offset
-        if end < segment_slice.end_position:
-            batch = read_header(self._source, end, segment_slice.end_position)
-            following = None if batch is None else batch.header.offset
+        if end < segment_slice.end_position or not segment_slice.runs_to_segment_end:
+            batch = self._batch_at(end)
+            following = following if batch is None else batch.header.offset
         kept = None
         if fault.is_misplaced and following is not None:
             kept = self._between(fault.position, end, following)
@@ -419,6 +420,16 @@ class CheckedWindows:
             self.next_offset = fault.next_offset
         return end, kept
 
+    def _batch_at(self, position: int) -> PositionedHeader | None:
+        """Return the intact batch at a byte, which may be behind the slice; None if none is."""
+        try:
+            batch = read_header(self._source, position, self._source.size())
+        except CorruptRecordError:
+            return None
+        is_sound = batch is not None and has_valid_checksum(self._source, batch)
+        fits = batch is not None and self.next_offset <= batch.header.offset < self._limit
+        return batch if is_sound and fits else None
+
     def _between(self, position: int, end: int, following: int) -> Window | None:
         """Return the one batch in a range if the offsets around leave just the room for it.
 
@@ -431,7 +442,11 @@ class CheckedWindows:
         headers = window.headers
         if len(headers) != 1 or scan.valid_bytes != end - position or not headers.is_v2[0]:
             return None
-        if find_bad_checksum(window) is not None or self._find_unreadable(window, 1) is not None:
+        if (
+            find_bad_checksum(window) is not None
+            or _find_impossible_count(window, 1) is not None
+            or self._find_unreadable(window, 1) is not None
+        ):
             return None
         first, last = int(headers.offsets[0]), int(headers.last_offsets[0])
         if following - self.next_offset == last - first + 1 and self._moves_batches:

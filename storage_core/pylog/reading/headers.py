@@ -31,19 +31,14 @@ if TYPE_CHECKING:
     from pylog.record.batch_scan import Window
 
 
-def consumed_part(view: LogView, index: int, window: Window) -> Window:
-    """Return what a reader from the log's start gets of a window; it may have no batch.
+def from_offset(window: Window, first: int) -> Window:
+    """Return the batches that have an offset from one on, and count only these; there may be none.
 
-    All of it unless segments overlap. A batch that begins in an earlier segment has the rest of
-    its offsets, and as many records as that leaves room for.
+    For sums: the records of a batch whose first ones are cut off cannot be decoded by its header.
     """
-    first = view.first_consumed(index)
-    return window if first <= view.segments[index].base_offset else _from_offset(window, first)
-
-
-def _from_offset(window: Window, first: int) -> Window:
-    """Return the batches that have an offset from one on, and count only these."""
     headers = window.headers
+    if not len(headers) or int(headers.offsets[0]) >= first:
+        return window
     columns = headers.columns[:, headers.last_offsets >= first].copy()
     part = BatchHeaders(columns)
     begins_before = part.is_v2 & (part.offsets < first)
@@ -69,10 +64,11 @@ def header_windows(view: LogView, *, checks_counts: bool = True) -> Iterator[Hea
     also those that count more records than they can have.
     """
     for index, segment in enumerate(view.segments):
-        for window in SegmentHeaders(view, index, checks_counts=checks_counts):
-            consumed = consumed_part(view, index, window)
-            if len(consumed.headers):
-                yield HeaderWindow(segment, consumed)
+        headers = SegmentHeaders(view, index, checks_counts=checks_counts)
+        for window in headers:
+            new = from_offset(window, headers.first_new)
+            if len(new.headers):
+                yield HeaderWindow(segment, new)
 
 
 class SegmentHeaders:
@@ -94,6 +90,9 @@ class SegmentHeaders:
         self._damage = view.damage
         self._verifies_checksums = verifies_checksums
         self._checks_counts = checks_counts
+        # From here on, the offsets of the window that was given last are a reader's: others were in
+        # an earlier segment, or in a batch that this one repeats where damage is skipped.
+        self.first_new = view.first_consumed(index)
         # the byte after the last whole batch, once all windows have been seen
         self.end_position = 0
         # the offset after it; the segment's base offset where there is none
@@ -111,14 +110,12 @@ class SegmentHeaders:
                 verifies_checksums=self._verifies_checksums,
                 checks_counts=self._checks_counts,
             )
-            lowest = windows.next_offset
+            next_offset = windows.next_offset
             for window in windows:
-                self.next_offset = windows.next_offset
+                self.first_new = max(self.first_new, next_offset)
+                next_offset = self.next_offset = windows.next_offset
                 self.end_position = window.end_position
-                # A batch may repeat offsets where damage is skipped.
-                repeats = bool(window.headers.is_v2[0]) and window.headers.offsets[0] < lowest
-                yield _from_offset(window, lowest) if repeats else window
-                lowest = windows.next_offset
+                yield window
             self.next_offset = windows.next_offset  # also after a batch that was left out
 
 

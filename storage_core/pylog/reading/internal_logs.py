@@ -138,10 +138,10 @@ def is_behind(view: LogView, newest: MetadataSnapshot) -> bool:
 
     Source: KafkaMetadataLog.truncateToLatestSnapshot (Kafka 4.3).
     """
-    return (latest_epoch(view), view.log_end_offset) < (newest.epoch, newest.end_offset)
+    return (_latest_epoch(view), view.log_end_offset) < (newest.epoch, newest.end_offset)
 
 
-def latest_epoch(view: LogView) -> int:
+def _latest_epoch(view: LogView) -> int:
     """Return the leader epoch at the end of the log, 0 if there is none.
 
     A node scans this log at each start. So it knows the epochs of batches that the checkpoint

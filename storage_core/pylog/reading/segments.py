@@ -121,28 +121,31 @@ class LogSegmentView:
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``."""
         _, batch = self._batches_around(source, offset, end)
-        return batch
+        return None if batch is None else batch[0]
 
     def find_start(
         self, source: ByteSource, offset: int, end: int, *, checks_gap: bool
-    ) -> tuple[int, PositionedHeader | None]:
+    ) -> tuple[ProvedPosition, PositionedHeader | None]:
         """Return where a reader of the records from ``offset`` on begins, and `find_batch`."""
-        before, batch = self._batches_around(source, offset, end)
+        before, found = self._batches_around(source, offset, end)
+        batch, lowest_offset = (None, self.base_offset) if found is None else found
         base_offset = None if batch is None else batch.header.base_offset
         is_in_gap = base_offset is None or base_offset > offset  # or nobody knows
         if checks_gap and is_in_gap and before is not None:
-            return before.position, batch
-        return self._whole_end(source, offset, end) if batch is None else batch.position, batch
+            return ProvedPosition(before[0].position, before[1]), batch
+        position = self._whole_end(source, offset, end) if batch is None else batch.position
+        return ProvedPosition(position, lowest_offset), batch
 
     def _batches_around(
         self, source: ByteSource, offset: int, end: int
-    ) -> tuple[PositionedHeader | None, PositionedHeader | None]:
+    ) -> tuple[_PlacedHeader | None, _PlacedHeader | None]:
+        """Return the last batch below an offset and the first one that is not."""
         start = self._position_at_or_before(source, offset, end)
-        before = None
-        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
+        before, lowest = None, start.lowest_offset
+        for batch in walk_headers(source, start.position, end, lowest_offset=lowest):
             if batch.header.last_offset >= offset:
-                return before, batch
-            before = batch
+                return before, (batch, lowest)
+            before, lowest = (batch, lowest), batch.header.next_offset
         return before, None
 
     def _whole_end(self, source: ByteSource, offset: int, end: int) -> int:
@@ -235,6 +238,8 @@ class LogSegmentView:
         return ProvedPositions(source, index, self._beginning, end)
 
 
+_PlacedHeader = tuple[PositionedHeader, int]
+"""A header, and the offset after the batch before it."""
 _MOST_LOOKS = 100
 _INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 

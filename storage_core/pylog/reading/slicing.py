@@ -190,15 +190,17 @@ def segment_slices(
         if limit is not None and limit <= start_offset and origin < start_offset:
             continue
         segment_end = view.segment_end(index)
-        start, end = 0, segment_end
+        start, end = ProvedPosition(0, segment.base_offset), segment_end
         is_unreadable = segment.defect is not None
         if segment_end and (segment.base_offset < first or _ends_inside(limit, end_offset)):
             start, end = _positions(
                 view, index, (first, end_offset), checks_gap=checks_gap and first == start_offset
             )
-        if start < end or is_unreadable:
+        if start.position < end or is_unreadable:
             skipped_below = consumed_from if consumed_from > origin else 0
-            slices.append(slice_of(view, index, start, end, skipped_below=skipped_below))
+            found = slice_of(view, index, start.position, end, skipped_below=skipped_below)
+            # Where offsets are wrong, those before the slice tell which ones.
+            slices.append(replace(found, base_offset=start.lowest_offset))
     return tuple(slices)
 
 
@@ -231,12 +233,12 @@ def _ends_inside(limit: int | None, end_offset: int) -> bool:
 
 def _positions(
     view: LogView, index: int, offsets: tuple[int, int], *, checks_gap: bool
-) -> tuple[int, int]:
-    """Return the bytes from the batch that holds the first offset to after the last one's."""
+) -> tuple[ProvedPosition, int]:
+    """Return where the batch that holds the first offset begins, and the last one's ends."""
     start_offset, end_offset = offsets
     segment = view.segments[index]
     segment_end = view.segment_end(index)
-    start, end = 0, segment_end
+    start, end = ProvedPosition(0, segment.base_offset), segment_end
     first = None
     try:
         with segment.open_log() as source:
@@ -250,10 +252,14 @@ def _positions(
                 if first is None or first.header.last_offset < end_offset - 1:
                     last = segment.find_batch(source, end_offset - 1, segment_end)
                 end = segment_end if last is None else last.end_position
+                if view.damage is not None and last is not None:
+                    following = read_header(source, end, segment_end)
+                    if following and following.header.offset <= last.header.last_offset:
+                        end = segment_end  # one of the two has a wrong offset
     except (CorruptRecordError, UnreadableFileError):
         if view.damage is None:
             raise
-        return 0, segment_end  # the reader finds its way through
+        return ProvedPosition(0, segment.base_offset), segment_end  # its reader finds its way
     return start, end
 
 
@@ -457,13 +463,10 @@ class _Cutter:
                 return None
             if not all(has_valid_checksum(source, each) for each in two):
                 return None
-            if self._checks_records:
-                # A batch whose offset is wrong may be moved: it goes back behind what follows.
-                follows = batch.header.base_offset == before.header.next_offset
-                if not follows and not _is_borne_out(source, batch, rest.end_position):
-                    return None
-                for each in two:
-                    _records(source, each)
+            if batch.header.last_offset >= rest.limit_offset:
+                return None  # its reader will report it
+            if self._checks_records and not _are_readable(source, before, batch, rest.end_position):
+                return None
             return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
         except LogStorageError:
             return None  # its reader will report it
@@ -517,9 +520,18 @@ def _two_by_walk(
     return None if before is None or last is None else (before, last)
 
 
-def _is_borne_out(source: ByteSource, batch: PositionedHeader, end: int) -> bool:
-    following = read_header(source, batch.end_position, end)
-    return following is not None and following.header.offset > batch.header.last_offset
+def _are_readable(
+    source: ByteSource, before: PositionedHeader, batch: PositionedHeader, end: int
+) -> bool:
+    """Whether a reader that skips damage gives two batches as they are; an error if it cannot."""
+    if batch.header.base_offset != before.header.next_offset:
+        # One whose offset is wrong is moved: it goes back behind what follows.
+        following = read_header(source, batch.end_position, end)
+        if following is None or following.header.offset <= batch.header.last_offset:
+            return False
+    for each in (before, batch):
+        _records(source, each)
+    return True
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:

@@ -124,6 +124,7 @@ def _rows(view: LogView, *, check_keys: bool = False) -> Iterator[tuple[object, 
     deletions = deletions or []
     deletions += [_Deletion()] * (len(segments) - len(deletions))
     policy = None if config is None else sorted(config.cleanup_policy)
+    attempts.ensure_all_there()
     defects = [str(error) for error in attempts.errors]
     for segment, live, deletion in zip(segments, lives, deletions, strict=True):
         yield (

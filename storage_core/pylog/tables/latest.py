@@ -20,7 +20,7 @@ from pylog.columnar.rows import TableText
 from pylog.model import LATEST as LOG_END
 from pylog.model import IsolationLevel
 from pylog.reading.damage import ReadMode
-from pylog.reading.headers import SegmentHeaders, consumed_part
+from pylog.reading.headers import SegmentHeaders
 from pylog.reading.planner import ScanRequest, plan_tasks
 from pylog.reading.transactions import AbortedTransactions, find_aborted_transactions
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -70,10 +70,11 @@ class KeySearch:
 
     def windows(self, index: int) -> Iterator[Window]:
         """Yield the windows of a segment."""
-        for window in SegmentHeaders(self._view, index, verifies_checksums=True):
-            consumed = consumed_part(self._view, index, window)
-            if len(consumed.headers):
-                yield consumed
+        headers = SegmentHeaders(self._view, index, verifies_checksums=True)
+        for window in headers:
+            new = window.headers.last_offsets >= headers.first_new
+            if new.any():
+                yield window.select(None if new.all() else new)
 
     def are_gone(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
         """Return which batches no consumer gets."""

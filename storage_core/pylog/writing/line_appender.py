@@ -12,7 +12,7 @@ from pylog.scheduling.scheduler import SystemClock
 from pylog.writing.partitioner import NamedPartitioner, ensure_integer_key, ensure_known_partitioner
 from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, LineRuns, parse_json_line
 from pylog.writing.topic_writer import TopicDestination, TopicWriter
-from pylog.writing.topics import ensure_no_similar_topic, topics_of
+from pylog.writing.topics import ensure_no_similar_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -118,7 +118,7 @@ class LineAppender:
             destination = self._destination(topic)
             if destination.is_new and not creates_similar_topic:
                 advice = "--create makes a new topic"
-                ensure_no_similar_topic(topic, topics_of(manager), advice)
+                ensure_no_similar_topic(topic, manager.topics, advice)
             if partition is not None:
                 destination.ensure_partition(partition)
 

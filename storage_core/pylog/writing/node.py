@@ -35,7 +35,11 @@ from pylog.errors import (
     UnreadableFileError,
 )
 from pylog.files.checkpoint_file import known_offset_checkpoint
-from pylog.files.file_names import FUTURE_DIR_SUFFIX, META_PROPERTIES, PARTITION_METADATA
+from pylog.files.file_names import (
+    FUTURE_DIR_SUFFIX,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+)
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import (
@@ -46,8 +50,9 @@ from pylog.internal_topics.metadata_image import (
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join, parent_of
 from pylog.model import TopicPartition
-from pylog.reading.internal_logs import CLUSTER_METADATA, latest_epoch, read_committed_metadata
+from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 from pylog.text.words import counted
+from pylog.writing.metadata_quorum import LogHistory, agreed_end_offset
 from pylog.writing.node_disks import (
     HIGHEST_VERSION,
     Assignment,
@@ -102,6 +107,12 @@ class Node:
         self._is_beside_kraft = is_beside_kraft
 
     @property
+    def lacks_metadata(self) -> bool:
+        """Whether it is a KRaft node of which nothing shows what the cluster's metadata say."""
+        is_shown = self.has_metadata_log or self.disks.has_lost_metadata or self._metadata
+        return self.is_kraft and not is_shown
+
+    @property
     def has_metadata_log(self) -> bool:
         """Whether one of the directories has the log of the cluster's metadata."""
         return bool(self.disks.metadata_logs)
@@ -114,8 +125,8 @@ class Node:
 
     @cached_property
     def _metadata_or_error(self) -> CommittedMetadata | LogStorageError | None:
-        if len(self.disks.metadata_logs) != 1:
-            return None
+        if len(self.disks.metadata_logs) != 1 or self.disks.has_lost_metadata:
+            return self._metadata_of_peers()
         path = join(self.disks.metadata_logs[0], str(CLUSTER_METADATA))
         try:
             view = metadata_view(path)
@@ -129,29 +140,29 @@ class Node:
             return error
         return metadata
 
+    def _metadata_of_peers(self) -> CommittedMetadata | None:
+        """Return what the other nodes that were given will tell; None if they are too few."""
+        for each in self.cluster:
+            has_metadata = each.has_metadata_log and not each.disks.has_lost_metadata
+            if each is not self and has_metadata and each.waiting_reason is None:
+                return each._metadata
+        return None
+
     @cached_property
-    def _position(self) -> tuple[int, int] | None:
-        """The epoch and the offset at which the log of the metadata ends."""
+    def _history(self) -> LogHistory | None:
         if len(self.disks.metadata_logs) != 1:
             return None
-        try:
-            view = metadata_view(join(self.disks.metadata_logs[0], str(CLUSTER_METADATA)))
-            return latest_epoch(view), view.log_end_offset
-        except LogStorageError:
-            return None
+        return LogHistory.of(join(self.disks.metadata_logs[0], str(CLUSTER_METADATA)))
+
+    @property
+    def _position(self) -> tuple[int, int]:
+        return (-1, -1) if self._history is None else self._history.position
 
     def _agreed_end_offset(self, voters: Iterable[int]) -> int:
-        """Return up to which offset most voters are known to have the same log; 0 if none is.
-
-        Logs that end in one epoch are the same as far as both go.
-        """
+        """Return up to which offset most voters are known to have the same log; 0 if none is."""
         voters = set(voters)
-        ends = [each._position for each in self.cluster if each.node_id in voters]
-        known = sorted((each for each in ends if each is not None), reverse=True)
-        most = known[: len(voters) // 2 + 1]
-        if len(most) <= len(voters) // 2 or most[0][0] != most[-1][0]:
-            return 0
-        return most[-1][1]
+        found = [each._history for each in self.cluster if each.node_id in voters]
+        return agreed_end_offset([each for each in found if each is not None], len(voters))
 
     @cached_property
     def _topics(self) -> dict[uuid.UUID, TopicImage]:
@@ -210,7 +221,7 @@ class Node:
 
     def may_lead(self, topic_partition: TopicPartition) -> bool:
         """Whether the newest metadata have the node as leader of a partition, or in sync."""
-        newest = max((self, *self.cluster), key=lambda each: each._position or (-1, -1))
+        newest = max((self, *self.cluster), key=lambda each: each._position)
         registration = newest._registration(topic_partition)
         return registration is not None and self.node_id in {registration.leader, *registration.isr}
 
@@ -244,7 +255,9 @@ class Node:
 
     def refreshed(self) -> Node:
         """Return the node as its metadata are now."""
-        return Node(self.disks.metas, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
+        now = Node(self.disks.metas, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
+        now.cluster = [now if each is self else each for each in self.cluster]
+        return now
 
     def missing_meta_properties(self, directory: str) -> str | None:
         """Return why a broker needs the ``meta.properties`` that a directory of its own lacks."""
@@ -333,10 +346,10 @@ class Node:
             return f"{PARTITION_METADATA} is missing, so its topic id is not known", True
         except (CorruptCheckpointError, UnreadableFileError):
             return None  # a broker does not come as far as that
-        if self.disks.has_lost_metadata:
+        if self.disks.has_lost_metadata and self._metadata is None:
             reason = (
-                f"the log of the cluster's metadata is gone with the disk that {self.disks.first} "
-                "was: unless other controllers have it, no topic is known"
+                "the log of the cluster's metadata is gone: unless other controllers have it, no "
+                "topic is known"
             )
             return reason, True
         if self._metadata is None:

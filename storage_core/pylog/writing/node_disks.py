@@ -34,11 +34,13 @@ from pylog.files.file_names import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
+    METADATA_SNAPSHOT,
     ONLY_REPLICA,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     REMOTE_LOG_INDEX_CACHE,
     find_partition_directory_name,
+    find_segment_file_name,
 )
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
@@ -114,8 +116,10 @@ class NodeDisks:
 
     @cached_property
     def has_lost_metadata(self) -> bool:
-        """Whether a new disk is in the place of the one with the log of the metadata."""
-        return not self.metadata_logs and len(self.metas) > 1 and _is_new(self.first)
+        """Whether the log of the metadata is empty, or was on a disk that a new one replaces."""
+        if self.metadata_logs:
+            return not any(map(_has_metadata, self.metadata_logs))
+        return len(self.metas) > 1 and _is_new(self.first)
 
     def is_missing_properties(self, log_directory: str) -> bool:
         """Whether a log directory of a known node has no ``meta.properties``."""
@@ -163,7 +167,7 @@ class NodeDisks:
                 )
                 where = join(path, str(CLUSTER_METADATA))
                 yield NodeProblem("misplaced_metadata_log", where, reason)
-        if self.has_lost_metadata:
+        if self.has_lost_metadata and not self.metadata_logs:
             reason = (
                 "this log directory is new, and no other one has the log of the cluster's metadata"
             )
@@ -228,6 +232,11 @@ def is_new_disk(path: str, *, is_alone: bool) -> bool:
 def _has_partitions(log_directory: str) -> bool:
     names = names_in(log_directory) - {str(CLUSTER_METADATA)}
     return any(map(find_partition_directory_name, names))
+
+
+def _has_metadata(log_directory: str) -> bool:
+    names = names_in(join(log_directory, str(CLUSTER_METADATA)))
+    return any(find_segment_file_name(each) or METADATA_SNAPSHOT.fullmatch(each) for each in names)
 
 
 def _is_new(log_directory: str) -> bool:

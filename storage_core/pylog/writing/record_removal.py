@@ -1,12 +1,14 @@
 """Removal of records from the end of a partition, or from the start of several.
 
-The log directory is owned during it. What says beforehand what would be removed does the same on an
-overlay (`pylog.files.overlay`), and locks nothing.
+What says beforehand what would be removed does the same on an overlay (`pylog.files.overlay`), and
+locks nothing. So does each removal before it owns the log directory: what is refused is refused
+there, and no file has been changed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_manager import ensure_open
@@ -17,7 +19,7 @@ from pylog.writing.owned_directory import HeldBack, on_overlay, own_log_director
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pylog.config.server_properties import ServerProperties
     from pylog.log.log_manager import LogManager
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pylog.reading.removal_preview import Removal
 
 
+MovedT = TypeVar("MovedT")
 PartitionT = TypeVar("PartitionT", bound=tuple[str, int])
 """A partition, as a pair of topic and number; `TopicPartition` is one."""
 
@@ -99,14 +102,62 @@ def truncate_log(
     >>> moved.before, moved.after
     (2, 1)
     """
-    owner = _owner(
-        directory,
-        [topic_partition],
+    return _truncation(
+        topic_partition,
+        offset,
+        takes_whole_batch=takes_whole_batch,
         server_properties=server_properties,
         recover_as_broker=recover_as_broker,
+    ).carry_out(directory)
+
+
+class _Change(NamedTuple, Generic[MovedT]):
+    """A removal: from which logs, what owns the log directory for it, and what it does then."""
+
+    partitions: Collection[tuple[str, int]]
+    owner: Callable[..., LogManager]
+    make: Callable[[LogManager], MovedT]
+
+    def plan(self, directory: str | os.PathLike[str]) -> MovedT:
+        """Return what would be done."""
+        path = writable_log_directory(directory, must_exist=True)
+        with (
+            on_overlay(path, None) as (path_there, context),
+            self.owner(path_there, self.partitions, context=context) as manager,
+        ):
+            return self.make(manager)
+
+    def carry_out(self, directory: str | os.PathLike[str]) -> MovedT:
+        """Do it; what refuses it is raised before the directory is owned."""
+        owner = self.owner(directory, self.partitions)
+        with owner.rehearsal(self.partitions.__contains__) as rehearsed:
+            self.make(rehearsed)
+        with owner as manager:
+            return self.make(manager)
+
+
+def _truncation(
+    topic_partition: tuple[str, int],
+    offset: int,
+    *,
+    takes_whole_batch: bool,
+    server_properties: ServerProperties | None,
+    recover_as_broker: bool,
+) -> _Change[MovedOffset]:
+    return _Change(
+        [topic_partition],
+        partial(
+            _owner,
+            server_properties=server_properties,
+            recover_as_broker=recover_as_broker,
+        ),
+        partial(
+            _truncate,
+            topic_partition=topic_partition,
+            offset=offset,
+            takes_whole_batch=takes_whole_batch,
+        ),
     )
-    with owner as manager:
-        return _truncate(manager, topic_partition, offset, takes_whole_batch=takes_whole_batch)
 
 
 def _owner(
@@ -192,15 +243,31 @@ def delete_records(
     >>> [(each.before, each.after) for each in moved.values()]
     [(0, 1)]
     """
-    owner = _owner(
-        directory,
+    return _deletion(
         offsets,
         server_properties=server_properties,
-        recover_as_broker=recover_as_broker,
         high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+    ).carry_out(directory)
+
+
+def _deletion(
+    offsets: Mapping[PartitionT, int | None],
+    *,
+    server_properties: ServerProperties | None,
+    high_watermark: str,
+    recover_as_broker: bool,
+) -> _Change[dict[TopicPartition, MovedOffset]]:
+    return _Change(
+        offsets,
+        partial(
+            _owner,
+            server_properties=server_properties,
+            recover_as_broker=recover_as_broker,
+            high_watermark=high_watermark,
+        ),
+        partial(_delete, offsets=offsets),
     )
-    with owner as manager:
-        return _delete(manager, offsets)
 
 
 def _delete(
@@ -239,18 +306,14 @@ def plan_truncation(
     >>> plan.before, plan.after
     (2, 0)
     """
-    path = writable_log_directory(directory, must_exist=True)
-    with on_overlay(path, None) as (path_there, context):
-        owner = _owner(
-            path_there,
-            [topic_partition],
-            server_properties=server_properties,
-            recover_as_broker=recover_as_broker,
-            context=context,
-        )
-        with owner as manager:
-            moved = _truncate(manager, topic_partition, offset, takes_whole_batch=takes_whole_batch)
-    view = open_directory(path)[topic_partition]
+    moved = _truncation(
+        topic_partition,
+        offset,
+        takes_whole_batch=takes_whole_batch,
+        server_properties=server_properties,
+        recover_as_broker=recover_as_broker,
+    ).plan(directory)
+    view = open_directory(directory)[topic_partition]
     return moved._replace(removal=removal_from_end(view, moved.after, moved.before))
 
 
@@ -274,19 +337,13 @@ def plan_record_deletion(
     >>> [(each.before, each.after) for each in plan.values()]
     [(0, 1)]
     """
-    path = writable_log_directory(directory, must_exist=True)
-    with on_overlay(path, None) as (path_there, context):
-        owner = _owner(
-            path_there,
-            offsets,
-            server_properties=server_properties,
-            recover_as_broker=recover_as_broker,
-            high_watermark=high_watermark,
-            context=context,
-        )
-        with owner as manager:
-            plan = _delete(manager, offsets)
-    views = open_directory(path)
+    plan = _deletion(
+        offsets,
+        server_properties=server_properties,
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+    ).plan(directory)
+    views = open_directory(directory)
     return {
         each: moved._replace(removal=removal_from_start(views[each], moved.before, moved.after))
         for each, moved in plan.items()

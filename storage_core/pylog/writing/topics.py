@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog.errors import KafkaStorageError, UnknownTopicOrPartitionError
 from pylog.files.file_names import (
@@ -27,7 +28,7 @@ from pylog.model import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pylog.errors import LogStorageError
     from pylog.log import log_manager  # imports Arrow and Numba
@@ -40,6 +41,7 @@ else:
 
 
 _LOGGER = logging.getLogger(__name__)
+BegunT = TypeVar("BegunT")
 
 _SIMILARITY_OF_TYPOS = 0.8
 """As of `nearest_topic`: ``ordes`` is that similar to ``orders``, and ``events`` is not."""
@@ -53,11 +55,6 @@ def ensure_possible_count(partitions: int) -> None:
     if not 1 <= partitions <= MAX_PARTITIONS:
         msg = f"a topic has 1 to {MAX_PARTITIONS} partitions, not {partitions}"
         raise ValueError(msg)
-
-
-def topics_of(manager: LogManager) -> set[str]:
-    """Return the topics of a manager's logs, whether open or closed."""
-    return {each.topic for each in (*manager.logs, *manager.closed_logs)}
 
 
 def ensure_no_similar_topic(topic: str, known: Collection[str], advice: str) -> None:
@@ -115,7 +112,7 @@ def existing_logs(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
     """Return the logs of a topic by partition, sorted."""
     logs = logs_of_topic(manager, topic)
     if not logs:
-        raise no_such_topic(topic, {topic_partition.topic for topic_partition in manager.logs})
+        raise no_such_topic(topic, manager.topics)
     return logs
 
 
@@ -130,16 +127,26 @@ def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
 
 @contextmanager
 def opened(
-    directory: str | os.PathLike[str] | LogManager, topic: str, *, must_exist: bool
-) -> Iterator[LogManager]:
-    """Give the manager that was given, or one of a directory for as long as the block lasts."""
+    directory: str | os.PathLike[str] | LogManager,
+    topic: str,
+    begin: Callable[[LogManager], BegunT],
+    *,
+    must_exist: bool,
+) -> Iterator[tuple[LogManager, BegunT]]:
+    """Give the manager that was given, or one of a directory for as long as the block lasts.
+
+    With it comes what ``begin`` returns. What that refuses is refused before a directory is owned.
+    """
     if isinstance(directory, log_manager.LogManager):
-        yield directory
+        yield directory, begin(directory)
         return
     path = writable_log_directory(directory, must_exist=must_exist)
     before_changes = log_manager.ensure_open(lambda each: each.topic == topic)
-    with log_manager.LogManager([path], before_changes=before_changes) as manager:
-        yield manager
+    owner = log_manager.LogManager([path], before_changes=before_changes)
+    with owner.rehearsal(lambda each: each.topic == topic) as rehearsed:
+        begin(rehearsed)
+    with owner as manager:
+        yield manager, begin(manager)
 
 
 def create_topic(
@@ -186,14 +193,17 @@ def create_topic(
     """
     ensure_valid_topic(topic)
     ensure_possible_count(partitions)
-    with opened(directory, topic, must_exist=False) as manager:
+
+    def begin(manager: LogManager) -> None:
         existing = logs_of_topic(manager, topic)
         if existing:
             there = ", ".join(map(str, existing))
             msg = f"topic {topic!r} already exists, with partitions {there}"
             raise ValueError(msg)
-        ensure_no_collision(topic, topics_of(manager))
+        ensure_no_collision(topic, manager.topics)
         manager.store_topic_config(topic, properties or {})
+
+    with opened(directory, topic, begin, must_exist=False) as (manager, _):
         topic_id = topic_id or new_topic_id()
         for partition in range(partitions):
             try:
@@ -257,8 +267,9 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
     >>> pylog.delete_topic("logs", "orders")
     """
     is_managed = isinstance(directory, log_manager.LogManager)
-    with opened(directory, topic, must_exist=True) as manager:
-        for partition in existing_logs(manager, topic):
+    find_logs = partial(existing_logs, topic=topic)
+    with opened(directory, topic, find_logs, must_exist=True) as (manager, logs):
+        for partition in logs:
             manager.delete_log(TopicPartition(topic, partition), is_async=is_managed)
         # Last: until then a partition that is left has the configuration that it was written with.
         manager.store_topic_config(topic, None)
@@ -347,20 +358,22 @@ def alter_topic(
     if not properties and not deleted_properties and partitions is None:
         msg = "nothing to alter: give properties, properties to delete, or a number of partitions"
         raise ValueError(msg)
-    with opened(directory, topic, must_exist=True) as manager:
+
+    def begin(manager: LogManager) -> tuple[dict[str, str], int, list[int]]:
         logs = existing_logs(manager, topic)
         own = _changed(
             manager.stored_properties(topic) or {}, properties, deleted_properties, topic
         )
-        added: list[int] = []
         if partitions is not None:
             _ensure_more(topic, list(logs), partitions)
-            added = list(range(len(logs), partitions))
         if properties or deleted_properties:
             manager.store_topic_config(topic, own)
+        return own, len(logs), list(range(len(logs), partitions or 0))
+
+    with opened(directory, topic, begin, must_exist=True) as (manager, (own, count, added)):
         for partition in added:
             add_partition(manager, topic, partition)
-        return AlteredTopic(own, len(logs) + len(added), len(added))
+        return AlteredTopic(own, count + len(added), len(added))
 
 
 def _changed(

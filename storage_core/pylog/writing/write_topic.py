@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
+from pylog.files import disk
+from pylog.files.owned_directories import local_location, partition_directories
 from pylog.log.log_manager import ensure_open
 from pylog.log.log_segment import LogContext
 from pylog.record.compression import parse_compression
@@ -159,6 +161,9 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     names = ColumnNames(key, value, timestamp, headers, partition)
     ensure_known_partitioner(partitioner)
     batches = _with_first_made(_batches(records, names))
+    numbers = _numbers_of(local_location(directory), topic)
+    if partitions is not None and numbers:  # before the directory is owned
+        _missing(topic, numbers, partitions, may_grow=add_partitions)
     with owner as manager:
         # Whatever is wrong with the options shows before a topic is made.
         make_writer = partial(
@@ -177,8 +182,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             manager.config_of(topic),
             partitioner=partitioner_for(partitioner, len(logs)),
         )
-        for batch, numbers in batches:
-            writer.append(batch, timestamp_ms=context.clock.milliseconds(), partitions=numbers)
+        for batch, chosen in batches:
+            writer.append(batch, timestamp_ms=context.clock.milliseconds(), partitions=chosen)
         written = writer.summaries.values()
         return WriteSummary(
             topic,
@@ -187,6 +192,17 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             sum(each.size_bytes for each in written),
             {number: log.log_end_offset for number, log in logs.items()},
         )
+
+
+def _numbers_of(log_directory: str, topic: str) -> set[int]:
+    """Return the partitions that a topic has; none where there is no log directory yet."""
+    if not disk.exists(log_directory):
+        return set()
+    return {
+        name.topic_partition.partition
+        for _, name in partition_directories(log_directory)
+        if name.topic_partition.topic == topic and not name.state
+    }
 
 
 def _config_to_be(
@@ -225,21 +241,26 @@ def _open_topic(
         msg = f"topic {topic!r} already exists with another configuration"
         raise ValueError(msg)
     if partitions is not None:
-        if partitions <= max(logs):
-            msg = f"topic {topic!r} has partitions up to {max(logs)}, more than {partitions} in all"
-            raise ValueError(msg)
-        missing = [number for number in range(partitions) if number not in logs]
-        if missing and not may_grow:
-            msg = (
-                f"partitions={partitions} would add {len(missing)} to topic {topic!r}, which has "
-                f"{len(logs)}; leave partitions out to write to those that it has, or pass "
-                "add_partitions=True, after which keys go to other partitions than before"
-            )
-            raise ValueError(msg)
-        ensure_possible_count(partitions)
-        for number in missing:
+        for number in _missing(topic, logs, partitions, may_grow=may_grow):
             add_partition(manager, topic, number)
     return logs_of_topic(manager, topic)
+
+
+def _missing(topic: str, numbers: Collection[int], partitions: int, *, may_grow: bool) -> list[int]:
+    """Return the partitions that a topic is to get; `ValueError` if it may not."""
+    if partitions <= max(numbers):
+        msg = f"topic {topic!r} has partitions up to {max(numbers)}, more than {partitions} in all"
+        raise ValueError(msg)
+    missing = [number for number in range(partitions) if number not in numbers]
+    if missing and not may_grow:
+        msg = (
+            f"partitions={partitions} would add {len(missing)} to topic {topic!r}, which has "
+            f"{len(numbers)}; leave partitions out to write to those that it has, or pass "
+            "add_partitions=True, after which keys go to other partitions than before"
+        )
+        raise ValueError(msg)
+    ensure_possible_count(partitions)
+    return missing
 
 
 def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:

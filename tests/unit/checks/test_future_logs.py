@@ -178,3 +178,14 @@ def test_the_repaired_copy_has_the_live_one_where_the_other_does_not_begin_with_
     write_log(disks[1], NAME, 20, timestamp=2_000)
     summary = pylog.repair_copy(disks[1], tmp_path / "copy")
     assert [(each.source, each.end_offset) for each in summary.partitions] == [(str(live), 10)]
+
+
+def test_repaired_copies_of_both_disks_have_it_once(disks: list[Path], tmp_path: Path) -> None:
+    assign(disks, FIRST)
+    write_log(disks[0], "orders-0", 10)
+    write_log(disks[1], NAME, 20)
+    summary = pylog.repair_copy(disks, tmp_path / "copy")
+    [orders] = [each for each in summary.partitions if each.topic_partition == ("orders", 0)]
+    assert orders.path == str(tmp_path / "copy" / "d2" / "orders-0")
+    assert not (tmp_path / "copy" / "d1" / "orders-0").exists()
+    assert summary.copy.refusals == []

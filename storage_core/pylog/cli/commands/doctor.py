@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     metavar="VERSION",
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
+@options.server_properties_for("for the order of its log.dirs. Default: that of the PATHs.")
 @click.option(
     "--as-user",
     metavar="USER",
@@ -76,7 +77,8 @@ if TYPE_CHECKING:
     metavar="DIR",
     type=DIRECTORY,
     help="Write a copy of what is intact, on which a broker boots, to this directory, which does "
-    "not exist or is empty. Takes one PATH, on which no broker should be working.",
+    "not exist or is empty. No broker should be working on PATH. Of several, DIR gets a log "
+    "directory for each, of the same name; give all of a node together.",
 )
 @options.html("Write a page to FILE: the verdict, findings, offsets")
 @options.json_output(
@@ -89,6 +91,7 @@ def doctor(
     topics: tuple[str, ...],
     severity: str,
     verbose: bool,
+    server_properties: pylog.ServerProperties | None,
     repair_to: str | None,
     html: str | None,
     as_json: bool,
@@ -106,6 +109,9 @@ def doctor(
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/doctor-codes.md lists all codes.
 
+    The PATHs of one node are taken for its log.dirs, in this order: the first one is that of the
+    cluster's metadata.
+
     First comes the verdict: whether a broker starts on this, which partitions lose records, and
     what to type. Then come errors, warnings and info, each kind once, with where it was found; of
     info there is one line for each kind, unless --verbose is given.
@@ -121,8 +127,8 @@ def doctor(
     be written.
     """
     least = Severity(severity)
-    if repair_to is not None and len(paths) > 1:
-        raise click.UsageError("--repair-to takes one PATH: the copy is one log directory")
+    if server_properties is not None:
+        paths = tuple(server_properties.in_order(paths))
     if html is not None:
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None
@@ -135,7 +141,9 @@ def doctor(
             report = pylog.doctor(*paths, **of_library)
         else:
             del of_library["kafka_version"], of_library["as_user"]
-            summary = pylog.repair_copy(paths[0], repair_to, **of_library)
+            summary = pylog.repair_copy(
+                paths if len(paths) > 1 else paths[0], repair_to, **of_library
+            )
             report = summary.source
     if html is not None:
         write_page(report.html(), html)
@@ -187,8 +195,8 @@ class Paragraph(NamedTuple):
 
 def _how_to_copy(paths: Sequence[str]) -> str:
     # A URI may have secrets in it.
-    is_local = len(paths) == 1 and "://" not in paths[0]
-    place = shlex.quote(paths[0]) if is_local else "PATH"
+    is_local = not any("://" in each for each in paths)
+    place = shlex.join(paths) if is_local else "PATH"
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
 
 
@@ -449,7 +457,7 @@ _NAMES = {
     "broken_swap": None,
     "recovered": None,
     "first_undecided_offset": None,
-    "loss_times": None,
+    "losses": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,
