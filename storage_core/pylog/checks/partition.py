@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.batches import SegmentWalk
+    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.log_directory import Held
     from pylog.checks.permissions import BrokerUsers
     from pylog.files.file_user import FileUser
