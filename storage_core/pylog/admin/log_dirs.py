@@ -21,6 +21,7 @@ from pylog.reading.log_directory import (
     open_directory,
 )
 from pylog.reading.log_end import ensure_last_batch_is_sound
+from pylog.reading.log_view import read_steadily
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -209,6 +210,10 @@ def _chosen_topics(
 
 
 def _list_partition(view: LogView) -> ListedPartition:
+    return read_steadily(view, _listed_now)
+
+
+def _listed_now(view: LogView) -> ListedPartition:
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
     segments = (attempts.read(lambda: view.segments) if is_listed else None) or ()
@@ -221,6 +226,7 @@ def _list_partition(view: LogView) -> ListedPartition:
     if log_end_offset is not None:
         attempts.read(lambda: _check_last_batch(view))
     leader_epoch = attempts.read(lambda: _latest_leader_epoch(view))
+    attempts.ensure_all_there()
     findings = list(directory_findings(view)) if is_listed else []
     warnings = [
         f"{each.message} in {printable_location(each.path)}"
