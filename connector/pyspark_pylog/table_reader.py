@@ -37,11 +37,11 @@ class ViewPartition(InputPartition):
     views: tuple[LogView, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class DirectoriesPartition(InputPartition):
-    """The paths that were given, in one Spark task: for rows that are about no partition."""
+    """One Spark task, for rows that are about no partition."""
 
-    paths: tuple[str, ...]
+    def __init__(self) -> None:
+        super().__init__("log directories")
 
 
 class PylogTableReader(DataSourceReader):
@@ -59,7 +59,11 @@ class PylogTableReader(DataSourceReader):
         options = self._options
         with advice_added(_OF_DAMAGE):
             directory = options.directory()
-            views = directory.select(**options.choice)
+            has_directory_rows = pylog.jobs.metadata_table(options.table).has_directory_rows
+            is_empty = (
+                has_directory_rows and not len(directory) and not any(options.choice.values())
+            )
+            views = [] if is_empty else directory.select(**options.choice)
             pylog.jobs.check_specs(options.ending, [view.topic_partition for view in views])
         warn_if_no_topic_matches(directory, options.subscribe_pattern)
         if options.mode.skips_damage:
@@ -67,8 +71,8 @@ class PylogTableReader(DataSourceReader):
         views.sort(key=lambda view: view.topic_partition)
         groups = pack(views, options, _size_bytes, lambda _: 0)
         found: list[InputPartition] = [ViewPartition(group) for group in groups]
-        if pylog.jobs.metadata_table(options.table).has_directory_rows:
-            found.insert(0, DirectoriesPartition(tuple(options.paths)))
+        if has_directory_rows:
+            found.insert(0, DirectoriesPartition())
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -84,8 +88,9 @@ class PylogTableReader(DataSourceReader):
                 end=options.ending,
                 max_decompressed_bytes=options.max_decompressed_bytes,
             )
+            table, rows_of_directories = table.bound(options.paths, **options.choice)
             if isinstance(partition, DirectoriesPartition):
-                for batch in table.rows_of_directories(options.directory()):
+                for batch in rows_of_directories():
                     yield batch.select(self._schema.names).cast(self._schema)
                 return
             for view in partition.views:

@@ -36,7 +36,7 @@ from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.tables.tables import table_views, tables_with_options
+from pylog.tables.tables import as_names, table_views, tables_with_options
 
 try:
     import duckdb
@@ -166,7 +166,10 @@ def _register(
         arguments["columns"] = _COLUMNS
     records = scan(path, **arguments)
     connection.register(RECORDS, RecordsDataset(records, errors))
-    views = table_views(path, **{name: arguments[name] for name in _OF_TABLES if name in arguments})
+    of_tables = {name: arguments[name] for name in _OF_TABLES if name in arguments}
+    views = table_views(path, **of_tables)
+    choice = {name: arguments.get(name) for name in ("topics", "assign", "pattern")}
+    choice["topics"] = as_names(choice["topics"])
     most = arguments.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
     for table in tables_with_options(
         check_crc=check_crc,
@@ -175,7 +178,7 @@ def _register(
         end=arguments.get("end", LATEST),
         max_decompressed_bytes=most,
     ):
-        connection.register(table.name, TableDataset(table, path, views, errors))
+        connection.register(table.name, TableDataset(table, path, views, errors, choice))
     return records
 
 

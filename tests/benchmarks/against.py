@@ -66,6 +66,10 @@ TASKS = (
     Task("appending", "append-small", "s100-none"),
     Task("appending", "append-large", "s100-none"),
     Task("appending", "append-large", "s1000-none"),
+    Task("commands", "doctor", "s100-none"),
+    Task("commands", "doctor", "s100-lz4"),
+    Task("commands", "cat", "s100-none"),
+    Task("commands", "cat", "s1000-lz4"),
 )
 
 

@@ -1,16 +1,18 @@
 """One revision's answers to `tests.benchmarks.against`: a program of its own, one task a line.
 
 Run with that revision's packages on the path and nothing else of its tree, so it uses only what
-every revision has: public names, and the encoder. Each line on stdin is ``TASK DIRECTORY …``; the
-answer is a line of JSON: seconds, seconds of processor time, and what the work came to, which must
-be the same for both revisions.
+every revision has: public names, the encoder, and what runs a command. Each line on stdin is
+``TASK DIRECTORY …``; the answer is a line of JSON: seconds, seconds of processor time, and what the
+work came to, which must be the same for both revisions.
 """
 
 import argparse
 import gc
 import json
+import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import pylog
+from pylog.cli.main import run
 from pylog.columnar.encode import RecordEncoder
 
 LOOK_UPS = 200
@@ -145,6 +148,35 @@ def append_large(directory: Path) -> Callable[[], int]:
     return _append(directory, 1 << 20)
 
 
+def doctor(directory: Path) -> Callable[[], int]:
+    """Look for all that is wrong with the log: nothing is."""
+
+    def work() -> int:
+        [partition] = pylog.doctor(directory, threads=1).partitions
+        return int(partition.offsets.records)
+
+    return work
+
+
+def cat(directory: Path) -> Callable[[], int]:
+    """Print all records as lines of JSON, with the command line, and count the bytes."""
+
+    def work() -> int:
+        sys.stdout.flush()
+        with tempfile.TemporaryFile() as file:
+            answers = os.dup(1)
+            os.dup2(file.fileno(), 1)
+            try:
+                status = run(["cat", str(directory), "--format", "jsonl"])
+                sys.stdout.flush()
+            finally:
+                os.dup2(answers, 1)
+                os.close(answers)
+            return os.fstat(file.fileno()).st_size if status == 0 else -status
+
+    return work
+
+
 TASKS = {
     each.__name__.replace("_", "-"): each
     for each in (
@@ -159,6 +191,8 @@ TASKS = {
         encode,
         append_small,
         append_large,
+        doctor,
+        cat,
     )
 }
 

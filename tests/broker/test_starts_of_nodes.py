@@ -6,7 +6,10 @@ that has written the directory; for the others see `tests.broker.test_starts`.
 
 from __future__ import annotations
 
+import shutil
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,14 +21,16 @@ from tests.broker.conftest import BROKER_VERSIONS
 from tests.broker.streams_messages import STREAMS_APIS
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.support.node_harms import NODE_HARMS, TOPIC, change_properties
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pylog.results import DoctorReport
+    from pylog.results import AffectedOffsets, DoctorReport
     from tests.broker.conftest import NewBroker
+    from tests.support.node_harms import NodeHarm
 
 pytestmark = pytest.mark.broker
 
@@ -176,3 +181,174 @@ def test_a_streams_group_is_in_the_state_that_a_broker_names(
     [ours] = [each for each in pylog.groups(broker.log_dir).groups if each.group_id == "app"]
     assert (ours.kind, ours.state) == ("streams", theirs["groupState"])
     assert (ours.state == "NotReady") == (not is_made)
+
+
+# ---- harms of nodes
+
+
+PARTITIONS, RECORDS = 6, 120
+NOT_KNOWN = (
+    *("the first disk alone", "the second disk alone", "the metadata missing"),
+    "a future beside the live one, and not assigned",
+)
+"""Which disks there are besides, and whether other controllers have the metadata, is not known."""
+OF_ANOTHER_NODE = ("another node on the each disk",)
+"""Which node the broker is configured to be is not on its disks."""
+LIVE_STAYS = ("a future without its topic id", "a future without a file")
+"""The copy is set aside, and the partition is served."""
+
+
+@dataclass(slots=True)
+class StartedNode:
+    """What a broker made of the disks of a node."""
+
+    is_up: bool
+    without_leader: set[str] = field(default_factory=set)
+    shortened: set[str] = field(default_factory=set)
+    strays: int = 0
+    log: str = ""
+
+
+class StoppedNode:
+    """A node with two disks that a broker has closed in order; copies of it are harmed."""
+
+    def __init__(self, directory: Path, version: str) -> None:
+        self.version = version
+        self._directory = directory
+        self._disks = [directory / "base" / name for name in ("d1", "d2")]
+        self._disks[1].mkdir(parents=True)
+        name = "segment.bytes" if version.startswith("3.") else "internal.segment.bytes"
+        with self._broker(self._disks) as broker:
+            broker.is_to_be_formatted = True
+            broker.start()
+            config = {name: "16384", "retention.ms": "-1"}
+            broker.create_topic(TOPIC, partitions=PARTITIONS, config=config)
+            with broker.producer(batch_size=1200, linger_ms=20) as producer:
+                for partition in range(PARTITIONS):
+                    for number in range(RECORDS):
+                        producer.send(TOPIC, b"%06d" % number * 40, partition=partition)
+                producer.flush()
+            broker.stop()
+
+    @contextmanager
+    def copy(self) -> Iterator[list[Path]]:
+        """Give the disks of a copy."""
+        place = self._directory / "copy"
+        disks = [place / each.name for each in self._disks]
+        try:
+            for source, target in zip(self._disks, disks, strict=True):
+                shutil.copytree(source, target)
+            yield disks
+        finally:
+            shutil.rmtree(place)
+
+    @contextmanager
+    def _broker(self, disks: list[Path]) -> Iterator[KafkaBroker]:
+        properties = {"log.dirs": ",".join(map(str, disks)), SNAPSHOT_EVERY[0]: SNAPSHOT_EVERY[1]}
+        broker = KafkaBroker(
+            disks[0].parent / "run", version=self.version, log_dir=disks[0], properties=properties
+        )
+        broker.is_to_be_formatted = False
+        try:
+            yield broker
+        finally:
+            broker.kill()
+
+    def start(self, disks: list[Path], expected: set[str], *, starts: int = 1) -> StartedNode:
+        """Start a broker, as often as is said, and return what it makes of the disks.
+
+        Partitions get their leaders soon; ``expected`` are those that get none.
+        """
+        with self._broker(disks) as broker:
+            for _ in range(starts - 1):
+                assert does_start(broker)
+                broker.stop()
+            if not does_start(broker):
+                return StartedNode(is_up=False, log=broker.server_log)
+            without_leader, shortened = _served(broker, expected)
+            return StartedNode(
+                is_up=True,
+                without_leader=without_leader,
+                shortened=shortened,
+                strays=sum(len(list(each.glob("*-stray"))) for each in disks),
+                log=broker.server_log,
+            )
+
+
+SNAPSHOT_EVERY = ("metadata.log.max.record.bytes.between.snapshots", "1500")
+
+
+def _served(broker: KafkaBroker, expected: set[str]) -> tuple[set[str], set[str]]:
+    """Return which partitions have no leader, and which have not the offsets that they had."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        leaders = {
+            f"{TOPIC}-{each['partition_index']}": each["leader_id"]
+            for topic in broker.admin().describe_topics()
+            if topic["name"] == TOPIC
+            for each in topic["partitions"]
+        }
+        without = {name for name, leader in leaders.items() if leader < 0}
+        if without <= expected or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    led = [(TOPIC, int(name.rpartition("-")[2])) for name in leaders if name not in without]
+    shortened = set()
+    if led:
+        with broker.consumer(led) as consumer:
+            assigned = consumer.assignment()
+            first, last = consumer.beginning_offsets(assigned), consumer.end_offsets(assigned)
+        shortened = {
+            f"{TOPIC}-{each.partition}"
+            for each in assigned
+            if (first[each], last[each]) != (0, RECORDS)
+        }
+    return without, shortened
+
+
+@pytest.fixture(scope="module", params=BROKER_VERSIONS)
+def stopped_node(
+    request: pytest.FixtureRequest, kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory
+) -> StoppedNode:
+    return StoppedNode(tmp_path_factory.mktemp("disks"), request.param)
+
+
+def partitions_of(affected: list[AffectedOffsets]) -> set[str]:
+    return {f"{each.topic}-{each.partition}" for each in affected if each.topic == TOPIC}
+
+
+@pytest.mark.thorough(one_in=9)
+@pytest.mark.parametrize("harm", NODE_HARMS, ids=[name for name, _ in NODE_HARMS])
+def test_what_doctor_says_of_harmed_disks_is_what_a_broker_does(
+    stopped_node: StoppedNode, harm: NodeHarm
+) -> None:
+    name, change = harm
+    with stopped_node.copy() as disks:
+        given = change(disks)
+        verdict = doctor(stopped_node.version, *given).verdict
+        gone = partitions_of([*verdict.loses_records, *verdict.lost_already])
+        unserved = partitions_of(verdict.unserved)
+        started = stopped_node.start(given, unserved | gone)
+    if name in NOT_KNOWN:
+        assert verdict.would_start is None
+        return
+    if name not in OF_ANOTHER_NODE:
+        assert started.is_up == verdict.would_start, (verdict.reasons, started.log[-3000:])
+    if started.is_up:
+        assert unserved - gone <= started.without_leader <= unserved | gone, verdict.reasons
+        assert started.shortened <= gone, verdict.reasons
+        said = {each.path for each in verdict.stray_partitions if TOPIC in each.name}
+        assert started.strays == len(said) or name in LIVE_STAYS, verdict.reasons
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_log_directory_without_its_id_is_led_again_after_the_second_start(
+    stopped_node: StoppedNode, place: int
+) -> None:
+    with stopped_node.copy() as disks:
+        change_properties(disks[place], directory_id=None)
+        unserved = partitions_of(doctor(stopped_node.version, *disks).verdict.unserved)
+        assert len(unserved) == PARTITIONS // 2
+        assert stopped_node.start(disks, unserved).without_leader == unserved
+        assert doctor(stopped_node.version, *disks).verdict.unserved == []
+        assert stopped_node.start(disks, set()).without_leader == set()

@@ -27,7 +27,10 @@ _HARMED = ("crash-corrupt-byte:", "crash-torn-tail:", "crash-no-index:before/")
 # The oldest brokers had forced to disk, and acknowledged, what the crash test then took away; and
 # they left the recovery point as it was when they cut the log.
 _RECOVERY_POINT: Expected = {("warning", "recovery_point_above_log_end"): 1}
-_HIGH_WATERMARK: Expected = {("warning", "high_watermark_above_log_end"): 1}
+_LOST_END: Expected = {
+    ("error", "high_watermark_above_log_end"): 1,
+    ("error", "recovery_point_above_log_end"): 1,
+}
 _TORN: Expected = {("info", "torn_tail"): 1}
 _FLIPPED: Expected = {("error", "damaged_batches"): 1}
 _ZEROS: Expected = {("info", "zero_tail"): 1}
@@ -41,12 +44,12 @@ def _empty_time_indexes(count: int) -> Expected:
 EXPECTED: dict[str, Expected] = {
     "0.10.0.1/crash-corrupt-byte:before/flip-0": _FLIPPED,
     "0.10.0.1/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
-    "0.10.0.1/crash-torn-tail:before/rip-0": _TORN | _HIGH_WATERMARK | _RECOVERY_POINT,
+    "0.10.0.1/crash-torn-tail:before/rip-0": _TORN | _LOST_END,
     "0.10.0.1/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
     "0.8.2.2/crash-corrupt-byte:before/flip-0": _FLIPPED,
     "0.8.2.2/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
     "0.8.2.2/crash-no-index:before/bare-0": {("warning", "missing_index"): 4},
-    "0.8.2.2/crash-torn-tail:before/rip-0": _TORN | _HIGH_WATERMARK | _RECOVERY_POINT,
+    "0.8.2.2/crash-torn-tail:before/rip-0": _TORN | _LOST_END,
     "0.8.2.2/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
     "2.8.2/mixed-magic-compacted:before/upgraded-kv-0": _empty_time_indexes(2),
     "2.8.2/mixed-magic-compacted:before/upgraded-kv-zip-0": _empty_time_indexes(2),

@@ -97,6 +97,8 @@ class KafkaBroker(BrokerClients):
         Server properties on top of, or instead of, those for a small broker.
     java_options
         Of the broker's JVM and of its tools; by default those for a short life.
+    user
+        Id of the user, and the group, that the broker runs as; only root can start it as another.
 
     Attributes
     ----------
@@ -112,6 +114,7 @@ class KafkaBroker(BrokerClients):
         log_dir: Path | None = None,
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = _JAVA_OPTIONS,
+        user: int | None = None,
     ) -> None:
         self.version = version
         self.directory = directory
@@ -119,6 +122,9 @@ class KafkaBroker(BrokerClients):
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._own_properties = dict(properties or {})
         self._java_options = tuple(java_options)
+        self._as_user: tuple[str, ...] = ()
+        if user is not None:
+            self._as_user = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
         self._java = find_java()
         self._class_path = kafka_class_path(version)
         self._process: subprocess.Popen[bytes] | None = None
@@ -272,6 +278,7 @@ class KafkaBroker(BrokerClients):
 
     def _command(self, main_class: str, *arguments: str) -> list[str]:
         return [
+            *self._as_user,
             str(self._java),
             *self._java_options,
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",

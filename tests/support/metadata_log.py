@@ -33,11 +33,32 @@ def topic_record(name: str, topic_id: bytes = TOPIC_ID) -> bytes:
     return b"\x01\x02\x00" + _text(name) + topic_id + b"\x00"
 
 
-def partition_record(number: int, leader: int, replicas: tuple[int, ...]) -> bytes:
-    """Return the value of a PartitionRecord of the topic `TOPIC_ID`."""
+def partition_record(
+    number: int, leader: int, replicas: tuple[int, ...], directories: tuple[bytes, ...] = ()
+) -> bytes:
+    """Return the value of a PartitionRecord of the topic `TOPIC_ID`, since 3.7 with directories."""
     ids = bytes([len(replicas) + 1]) + b"".join(struct.pack(">i", each) for each in replicas)
-    head = b"\x01\x03\x00" + struct.pack(">i", number) + TOPIC_ID
-    return head + ids + ids + b"\x01\x01" + struct.pack(">iii", leader, 0, 0) + b"\x00"
+    version = b"\x01" if directories else b"\x00"
+    head = b"\x01\x03" + version + struct.pack(">i", number) + TOPIC_ID
+    places = bytes([len(directories) + 1]) + b"".join(directories) if directories else b""
+    return head + ids + ids + b"\x01\x01" + struct.pack(">iii", leader, 0, 0) + places + b"\x00"
+
+
+def register_broker_record(broker: int, directories: tuple[bytes, ...]) -> bytes:
+    """Return the value of a RegisterBrokerRecord."""
+    places = bytes([len(directories) + 1]) + b"".join(directories)
+    return (
+        b"\x01\x00\x03"
+        + struct.pack(">i", broker)
+        + b"\x00"  # it does not migrate
+        + bytes(16)
+        + struct.pack(">q", 1)
+        + b"\x01\x01\x00"  # no endpoints, no features, no rack
+        + b"\x01\x00"  # fenced, not in shutdown
+        + b"\x01\x00"  # one tagged field: log directories
+        + bytes([len(places)])
+        + places
+    )
 
 
 def remove_topic_record(topic_id: bytes = TOPIC_ID) -> bytes:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.errors import InvalidRecordError, LogStorageError, SegmentVanishedError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
 from pylog.reading.coordinators import StaleState, cluster_image, partition_count, who_answers
 from pylog.reading.html_table import html_table, shown_time
@@ -292,6 +293,7 @@ def _coordinated(name: str, fields: dict[str, Any]) -> CoordinatedTransaction:
 DEFAULT_MAX_TIMEOUT_MS = 15 * 60_000
 """Kafka's ``transaction.max.timeout.ms``: no transaction should be open for longer."""
 
+_MOST_LOOKS = 20
 _MAX_THREADS = 16
 
 
@@ -378,7 +380,9 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     workers = max(1, min(_MAX_THREADS, len(views), count))
     pool = ThreadPoolExecutor(workers, "pylog-transactions")
     try:
-        for view, found in zip(views, pool.map(of_partition, views), strict=True):
+        for view, found in zip(
+            views, pool.map(partial(_find_steadily, find=of_partition), views), strict=True
+        ):
             if found.error is not None:
                 errors.append(found.error)
             if found.counts:
@@ -408,6 +412,17 @@ class _Found(NamedTuple):
     counts: Counter[str]
     listed: list[ListedTransaction]
     error: LogStorageError | None = None
+
+
+def _find_steadily(view: LogView, find: Callable[[LogView], _Found]) -> _Found:
+    """Return what is found in a log; after a new look where a broker has compacted it meanwhile."""
+    found = find(view)
+    for _ in range(_MOST_LOOKS):
+        if not isinstance(found.error, SegmentVanishedError):
+            break
+        view = view.refreshed(view.damage)
+        found = find(view)
+    return found
 
 
 def _views(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity, about_batch
+from pylog.checks.findings import Effect, Finding, Severity, about_batch
+from pylog.checks.swaps import end_of_batches
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -18,7 +19,7 @@ from pylog.errors import (
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
 from pylog.kernels.decode_records import NO_RECORD
-from pylog.locations import join
+from pylog.locations import join, name_of
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pylog.checks.broker_start import BrokerStart
     from pylog.columnar.decode import DecodedGroup
     from pylog.files.leader_epochs import EpochEntry
+    from pylog.model import OffsetPosition
     from pylog.reading.damage import DamagedRange, DamageReport
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
@@ -87,11 +89,8 @@ class LogWalk:
 
     def __iter__(self) -> Iterator[SegmentWalk]:
         """Yield the segments in offset order; each is to be walked before the next is asked for."""
-        lowest_offset = 0
         for index in range(len(self.view.segments)):
-            segment = SegmentWalk(self, index, lowest_offset)
-            yield segment
-            lowest_offset = segment.next_offset
+            yield SegmentWalk(self, index)
         self.records.end_segment()
 
     def note_bytes(self, size_bytes: int) -> None:
@@ -103,21 +102,20 @@ class LogWalk:
 class SegmentWalk:
     """Iterates the windows of one segment; see `LogWalk`."""
 
-    def __init__(self, walk: LogWalk, index: int, lowest_offset: int) -> None:
+    def __init__(self, walk: LogWalk, index: int) -> None:
         self._walk = walk
-        self._lowest_offset = lowest_offset
         self.index = index
         # Which one, and its bytes
         self.segment: LogSegmentView = walk.view.segments[index]
         self.slice = slice_of(walk.view, index)
         # Byte and offset after the last sound batch, once all windows have been seen
         self.end_position = 0
-        self.next_offset = max(lowest_offset, self.segment.base_offset)
+        self.next_offset = self.segment.base_offset
         # Which batches of the window that was given last cannot be decoded
         self.is_refused: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
     def __iter__(self) -> Iterator[Window]:
-        opened = open_slice(self.slice, self._walk.damage, self._lowest_offset)
+        opened = open_slice(self.slice, self._walk.damage)
         if opened is None:
             return
         with opened as source:
@@ -125,7 +123,6 @@ class SegmentWalk:
                 source,
                 self.slice,
                 self._walk.options,
-                lowest_offset=self._lowest_offset,
                 damage=self._walk.damage,
                 memory=self._walk.memory,
             )
@@ -155,16 +152,23 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     """Yield an error for each range that cannot be read."""
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
-        code, message = DAMAGED, each.reason
+        code, message, end_offset = DAMAGED, each.reason, each.end_offset
+        if each.is_kept:
+            message += (
+                "; its neighbours prove its place, so that readers that skip damage give its "
+                "records, and a repaired copy has them"
+            )
         index = places.get(each.path)
         if each.is_unreadable:
             # Its batches may be sound; only who can open the file knows.
             code = UNREADABLE
-        elif each.position == 0 and index is not None:
+        elif each.position == 0 and index is not None and not each.is_kept:
             offset = _misnamed_offset(view, index)
             if offset is not None:
                 code = MISNAMED
                 name = view.segments[index].base_offset
+                if end_offset is not None:  # a consumer goes on after what it finds there
+                    end_offset = max(end_offset, end_of_batches(each.path))
                 message = (
                     f"the first batch, which is sound, has offset {offset}, and the file's name "
                     f"says {name}"
@@ -177,7 +181,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             each.position,
             each.end_position,
             each.next_offset,
-            each.end_offset,
+            end_offset,
         )
 
 
@@ -195,6 +199,56 @@ def _misnamed_offset(view: LogView, index: int) -> int | None:
     if segment.base_offset <= offset and (limit is None or offset < limit):
         return None
     return offset
+
+
+def overlap_findings(view: LogView, ends: Sequence[OffsetPosition]) -> Iterator[Finding]:
+    """Yield a warning for each two segments that hold the same offsets.
+
+    ``ends`` are the offsets after the last intact batch of each segment, and where they are.
+    """
+    for index, segment in enumerate(view.segments):
+        name = name_of(segment.file_path())
+        for later, end in zip(view.segments[index + 1 :], ends[index + 1 :], strict=True):
+            start, stop = later.base_offset, min(ends[index].offset, end.offset)
+            if start >= ends[index].offset:
+                break
+            if end.offset == start and later is not view.segments[-1]:
+                stop = ends[index].offset
+                message = (
+                    f"{name_of(later.file_path())} has no batch, and lies amid its offsets: a "
+                    f"consumer that asks for one of {start} to {stop - 1} gets those of the file "
+                    "after that"
+                )
+                yield Finding(
+                    Severity.WARNING,
+                    "overlapping_segments",
+                    segment.file_path(),
+                    message,
+                    next_offset=start,
+                    end_offset=stop,
+                    own_effect=Effect.CONSUMERS,
+                )
+            if start >= stop or end.offset == start:
+                continue
+            message = (
+                f"offsets {start} to {stop - 1} are in {name_of(later.file_path())}, too: a "
+                f"consumer that reads on from {name} gets the records there, and one that starts "
+                "at one of these offsets those of the file with the highest number"
+            )
+            if later is view.segments[-1] and end.offset < ends[index].offset:
+                message += (
+                    f"; the log ends at offset {end.offset}, and {name} has more up to "
+                    f"{ends[index].offset - 1}, after which a consumer is out of range"
+                )
+            path = segment.file_path()
+            yield Finding(
+                Severity.WARNING,
+                "overlapping_segments",
+                path,
+                message,
+                next_offset=start,
+                end_offset=stop,
+            )
 
 
 def size_findings(walk: SegmentWalk) -> Iterator[Finding]:
@@ -227,7 +281,8 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
         return
     rest = segment.size_bytes - end
     with open_file(segment.file_path()) as source:
-        zero = "zero bytes" if is_zero(source, end, segment.size_bytes) else "bytes"
+        are_zeros = is_zero(source, end, segment.size_bytes)
+    zero = "zero bytes" if are_zeros else "bytes"
     yield Finding(
         Severity.WARNING,
         "segment_rest",
@@ -237,6 +292,8 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
         segment.size_bytes,
         walk.next_offset,
         walk.next_offset,
+        # A client takes them for a batch that is too small to be one.
+        own_effect=Effect.CONSUMERS if are_zeros and rest >= LOG_OVERHEAD else None,
     )
 
 
@@ -282,9 +339,9 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
     if is_preallocated:
         code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
-    severity = Severity.INFO
+    severity, effect = Severity.INFO, None
     if is_clean:
-        severity, code = Severity.WARNING, "unreadable_appends"
+        severity, code, effect = Severity.WARNING, "unreadable_appends", Effect.CONSUMERS
     yield Finding(
         severity,
         code,
@@ -293,6 +350,7 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
         end,
         segment.size_bytes,
         view.log_end_offset,
+        own_effect=effect,
     )
 
 
@@ -385,6 +443,18 @@ class TimestampFindings:
     def __init__(self) -> None:
         self._named: list[Finding] = []
         self._count = 0
+        self._latest: dict[int, int] = {}  # of the batches of one window, by where they begin
+
+    def latest_in(self, window: Window) -> npt.NDArray[np.int64]:
+        """Return the latest timestamp of each batch's records, once a window has been added."""
+        times = window.headers.max_timestamps
+        if self._latest:
+            starts = window.headers.positions + window.file_position
+            wrong = [each in self._latest for each in starts.tolist()]
+            times = times.copy()
+            times[wrong] = [self._latest[each] for each in starts[wrong].tolist()]
+            self._latest.clear()
+        return times
 
     def add(self, window: Window, group: DecodedGroup) -> None:
         """Look at decoded batches of a window."""
@@ -396,6 +466,8 @@ class TimestampFindings:
             wrong &= headers.is_v2 | is_timed
         places = np.flatnonzero(wrong)
         self._count += places.size
+        starts = headers.positions[places] + window.file_position
+        self._latest.update(zip(starts.tolist(), latest[places].tolist(), strict=True))
         located = replace(window, headers=headers)
         for at in places[: _MOST_NAMED - len(self._named)].tolist():
             message = (
@@ -403,6 +475,9 @@ class TimestampFindings:
                 f"of the records is {latest[at]}"
             )
             found = about_batch(Severity.WARNING, "header_timestamp", message, located, at)
+            # A broker looks into no batch whose header is before the time that is looked for.
+            if headers.max_timestamps[at] < latest[at]:
+                found = found._replace(own_effect=Effect.CONSUMERS)
             self._named.append(found)
 
     def findings(self) -> Iterator[Finding]:
@@ -418,9 +493,20 @@ class TimestampFindings:
 
 
 class EpochFindings:
-    """Follows the leader epochs of a log, window by window; reports the first of each kind."""
+    """Follows the leader epochs of a log, window by window; reports the first of each kind.
 
-    def __init__(self, view: LogView, entries: Sequence[EpochEntry]) -> None:
+    A consumer that goes on asks where the epoch of its last record has ended. Where a later one is
+    said to have begun before, it begins again there. A leader drops epochs above its own
+    (``newest``).
+
+    Source: LeaderEpochFileCache.endOffsetFor, SubscriptionState.maybeCompleteValidation
+    (Kafka 4.3).
+    """
+
+    def __init__(
+        self, view: LogView, entries: Sequence[EpochEntry], newest: int | None = None
+    ) -> None:
+        self._newest = newest
         self._path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
         self._starts = np.array([entry.start_offset for entry in entries], dtype=np.int64)
         self._epochs = np.array([entry.epoch for entry in entries], dtype=np.int64)
@@ -450,12 +536,20 @@ class EpochFindings:
             wrong = np.flatnonzero((entry >= 0) & (self._epochs[entry] != known))
             if wrong.size:
                 self._has_disagreed = True
-                at = int(wrong[0])
-                yield Finding(
-                    Severity.WARNING,
-                    "leader_epoch_disagrees",
-                    self._path,
-                    f"offset {offsets[at]} is in leader epoch {self._epochs[entry[at]]} according "
-                    f"to the checkpoint, but its batch has {known[at]}",
-                    next_offset=int(offsets[at]),
+                yield self._disagreeing(
+                    int(entry[wrong[0]]), int(offsets[wrong[0]]), int(known[wrong[0]])
                 )
+
+    def _disagreeing(self, entry: int, offset: int, epoch: int) -> Finding:
+        stored, start = int(self._epochs[entry]), int(self._starts[entry])
+        found = Finding(
+            Severity.WARNING,
+            "leader_epoch_disagrees",
+            self._path,
+            f"offset {offset} is in leader epoch {stored} according to the checkpoint, but its "
+            f"batch has {epoch}",
+            next_offset=offset,
+        )
+        if stored < epoch or (self._newest is not None and stored > self._newest):
+            return found
+        return found._replace(next_offset=start, own_effect=Effect.CONSUMERS)

@@ -15,10 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
+from pylog.checks.permissions import UNREADABLE, denial, restricted
+from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
     CorruptCheckpointError,
-    CorruptRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
@@ -28,37 +29,33 @@ from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
+    LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    SEGMENT_FILE_SUFFIXES,
     find_partition_directory_name,
     find_segment_file_name,
 )
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
-from pylog.files.storage import open_file
+from pylog.files.owned_directories import file_names
+from pylog.files.quorum_state import QUORUM_STATE
+from pylog.files.storage import is_folder
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
-from pylog.log_file.batch_walk import walk_headers
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from pylog.checks.swaps import BrokenSwap
+    from pylog.files.file_user import FileUser
     from pylog.model import OffsetPosition, TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-
-
-class BrokenSwap(NamedTuple):
-    """A ``.log.swap`` file that is empty, cut, or damaged, and replaces segments."""
-
-    path: str
-    # Of what it replaces, what comes after its last intact batch; None if nothing does.
-    next_offset: int | None
-    end_offset: int | None
 
 
 class BrokerStart(NamedTuple):
@@ -86,6 +83,10 @@ class BrokerStart(NamedTuple):
     # Whether intact batches go, which is not seen at the end of a log that is cut in the middle.
     cuts_intact: bool = False
     broken_swap: BrokenSwap | None = None  # what it puts in the place of intact segments
+    recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
+    # Where the first transaction begins that its producers' state has as open; None without one.
+    first_undecided_offset: int | None = None
+    losses: tuple[Finding, ...] = ()  # of what it loses records, with times
 
     @property
     def loses_records(self) -> bool:
@@ -96,18 +97,31 @@ class BrokerStart(NamedTuple):
             return self.overlooked_path is not None
         return self.deleted_segments > 0 or self.cut_offset < self.end_offset
 
-    def loss(self) -> Finding:
-        """Return that it loses records."""
-        path, position = self.overlooked_path or "", None
-        offset: int | None = self.log_end_offset
-        end: int | None = None
+    @property
+    def leaves_log(self) -> bool:
+        """Whether every batch is where it was."""
+        is_loaded = self.refusal is None and self.overlooked_path is None
+        return is_loaded and self.cut_path is None and self.broken_swap is None
+
+    def found_losses(self) -> list[Finding]:
+        """Return of what it loses records, without times."""
+        losses = []
         if self.broken_swap is not None:
-            path, offset, end = self.broken_swap
-        elif self.cut_path is not None:
-            path, position = self.cut_path, self.cut_position
+            path, _, offset, end, _ = self.broken_swap
+            losses.append(_lost(path, self._swap_text(), None, offset, end))
+        if self.overlooked_path is not None:
+            text = self._end_text()
+            losses.append(_lost(self.overlooked_path, text, None, self.log_end_offset, None))
+        elif self.cut_path is not None and (self.broken_swap is None or self._ends_earlier):
             offset = self.cut_offset if self._ends_earlier else None
-        message = self.describe()
-        return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+            text = self._end_text()
+            losses.append(_lost(self.cut_path, text, self.cut_position, offset, None))
+        return losses
+
+    @property
+    def foreign_swaps(self) -> tuple[str, ...]:
+        """Paths of ``.swap`` files that it takes, and that have other records than the log."""
+        return () if self.broken_swap is None else self.broken_swap.foreign
 
     @property
     def _ends_earlier(self) -> bool:
@@ -120,17 +134,22 @@ class BrokerStart(NamedTuple):
             cut_path=None if cut is None else printable_location(cut),
             overlooked_path=None if overlooked is None else printable_location(overlooked),
             broken_swap=swap and swap._replace(path=printable_location(swap.path)),
+            losses=tuple(each._replace(path=printable_location(each.path)) for each in self.losses),
         )
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
+        return self._end_text() if self.broken_swap is None else self._swap_text()
+
+    def _swap_text(self) -> str:
+        name, reason = "", ""
         if self.broken_swap is not None:
-            return (
-                f"a broker puts {name_of(self.broken_swap.path)} in the place of what it was made "
-                "from, and the file is empty, cut, or damaged"
-            )
+            name, reason = name_of(self.broken_swap.path), self.broken_swap.reason
+        return f"a broker puts {name} in the place of what it was made from, and the file {reason}"
+
+    def _end_text(self) -> str:
         if self.overlooked_path is not None:
             return (
                 f"a broker starts on it, and takes offset {self.log_end_offset} for the end of the "
@@ -156,6 +175,12 @@ class BrokerStart(NamedTuple):
         return text
 
 
+def _lost(
+    path: str, message: str, position: int | None, offset: int | None, end: int | None
+) -> Finding:
+    return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+
+
 _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
@@ -164,56 +189,67 @@ def broker_start(
     end_offset: int,
     ends: Sequence[OffsetPosition] = (),
     damaged: Container[str] = (),
+    user: FileUser | None = None,
+    *,
+    keeps_records: bool = False,
 ) -> BrokerStart | None:
-    """Start a log as a broker would, without changing it.
+    """Start a log as a broker would that runs as a user, without changing it.
 
     ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
-    ``damaged`` the paths of ``.log`` files with damage.
+    ``damaged`` the paths of ``.log`` files with damage. ``keeps_records`` tells that the topic is
+    surely not compacted.
 
-    None for one in an object store, and for one whose files are deleted meanwhile: a broker works
-    on it.
+    None for one in an object store, for one whose files are deleted meanwhile, since a broker works
+    on it, and for one that this process may not read.
     """
     if is_remote(view.directory.path):
         return None
     try:
-        start, logs = _start(view, end_offset)
+        start, logs = _start(view, end_offset, user)
         if start.refusal is not None:
-            return start
+            return None if start.refusal.code == UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
         replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
-        if replaced:
-            start = start._replace(broken_swap=_broken_swap(segments, sorted(replaced), damaged))
+        broken = broken_swap(segments, sorted(replaced), damaged, keeps_records=keeps_records)
+        start = start._replace(broken_swap=broken)
         logs = {name: size for name, size in logs.items() if name not in replaced}
         return _with_losses(start, view.directory.path, logs, segments)
     except (FileNotFoundError, SegmentVanishedError):
         return None
 
 
-def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]:
+def _start(
+    view: LogView, end_offset: int, user: FileUser | None
+) -> tuple[BrokerStart, dict[str, int]]:
     """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
-    with Overlay(is_quiet=True) as overlay:
-        path = overlay.path(view.directory.path)
-        overlay.follow_links(path)
-        before = _sizes(path)
-        if find_partition_directory_name(name_of(path)) is None:
-            named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
-            overlay.replace(path, named)
-            path = named
-        loading = _loading(view, path, overlay)
+    is_clean = _is_clean(view)
+    user = restricted(view.directory.path, user)
+    with Overlay(is_quiet=True, user=user) as overlay:
         try:
+            path = overlay.path(view.directory.path)
+            overlay.follow_links(path)
+            before = _sizes(path)
+            if find_partition_directory_name(name_of(path)) is None:
+                named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
+                overlay.replace(path, named)
+                path = named
+            loading = _loading(view, path, overlay, is_clean=is_clean)
             log = load_log(loading)
+            log.close_handlers()
+            after = _sizes(path)
+            if user is not None:
+                _go_on(view, path, overlay, after)
         except SegmentVanishedError:
             raise
-        except LogStorageError as error:
+        except (LogStorageError, PermissionError) as error:
             refusal = _refusal(view.directory.path, error)
-            is_clean = loading.had_clean_shutdown
             return BrokerStart(is_clean, 0, end_offset=end_offset, refusal=refusal), {}
-        log.close_handlers()
-        after = _sizes(path)
     start = BrokerStart(
         loading.had_clean_shutdown,
         len(set(loading.recovered_segments)),
         end_offset=end_offset,
+        recovered=frozenset(map(name_of, loading.recovered_segments)),
+        first_undecided_offset=log.first_unstable_offset,
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         files=after,
@@ -221,11 +257,33 @@ def _start(view: LogView, end_offset: int) -> tuple[BrokerStart, dict[str, int]]
     return start, _logs(before)
 
 
-def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
-    log_directory = view.directory.log_directory
+def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
+    """Do what a broker does with a log within minutes of its start.
+
+    It opens each segment to write to it, and its indexes when somebody reads there, or when it
+    looks for what retention removes. It writes the epoch of each new leader.
+
+    Source: FileRecords.open, AbstractIndex, LeaderEpochFileCache.assign, FileQuorumStateStore
+    (Kafka 4.4).
+    """
+    for name in files:
+        if name.endswith(SEGMENT_FILE_SUFFIXES):
+            overlay.open(join(path, name)).close()
+    if not view.directory.state:
+        overlay.write_atomically(join(path, LEADER_EPOCH_CHECKPOINT), b"")
+    if view.topic_partition == CLUSTER_METADATA:
+        overlay.write_atomically(join(path, QUORUM_STATE), b"")
+
+
+def _is_clean(view: LogView) -> bool:
     # A node recovers the log of the metadata at each start, whole (KafkaMetadataLog).
     is_metadata = view.topic_partition == CLUSTER_METADATA
-    is_clean = has_clean_shutdown(log_directory) and not is_metadata
+    return has_clean_shutdown(view.directory.log_directory) and not is_metadata
+
+
+def _loading(view: LogView, path: str, overlay: Overlay, *, is_clean: bool) -> LogLoading:
+    log_directory = view.directory.log_directory
+    is_metadata = view.topic_partition == CLUSTER_METADATA
 
     def offset(name: str) -> int:
         return 0 if is_metadata else _offset(log_directory, name, view.topic_partition)
@@ -239,21 +297,30 @@ def _loading(view: LogView, path: str, overlay: Overlay) -> LogLoading:
         recovery_point_checkpoint=offset(RECOVERY_POINT_CHECKPOINT),
         log_start_offset_checkpoint=offset(LOG_START_OFFSET_CHECKPOINT),
         recovery_mode=RecoveryMode.BROKER_START,
+        high_watermark_start=lambda _start, end: end,
     )
 
 
-def deletion_refusal(view: LogView) -> Finding | None:
+def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | None:
     """Return why a directory that is being deleted ends a broker; None if it does not."""
     if is_remote(view.directory.path):
         return None
-    with suppress(FileNotFoundError, SegmentVanishedError), Overlay(is_quiet=True) as overlay:
-        path = overlay.path(view.directory.path)
-        overlay.follow_links(path)
+    user = restricted(view.directory.path, user)
+    with (
+        suppress(FileNotFoundError, SegmentVanishedError),
+        Overlay(is_quiet=True, user=user) as overlay,
+    ):
         try:
-            load_deleted(_loading(view, path, overlay))
+            path = overlay.path(view.directory.path)
+            overlay.follow_links(path)
+            load_deleted(_loading(view, path, overlay, is_clean=_is_clean(view)))
+            for name in file_names(path) if user is not None else ():
+                if name.endswith(LOG_FILE_SUFFIX):
+                    overlay.open(join(path, name)).close()
+                overlay.remove(join(path, name))
         except SegmentVanishedError:
             raise
-        except LogStorageError as error:
+        except (LogStorageError, PermissionError) as error:
             return _refusal(view.directory.path, error)
     return None
 
@@ -291,39 +358,15 @@ def _with_losses(
     )
 
 
-def _broken_swap(
-    segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
-    replaced: Sequence[str],
-    damaged: Container[str],
-) -> BrokenSwap | None:
-    """Return the first ``.swap`` file that is no whole segment, as Kafka makes it.
-
-    It is forced to disk before it gets its name.
-    """
-    for segment, end in segments:
-        path = segment.file_path()
-        is_whole = 0 < end.position == segment.size_bytes and path not in damaged
-        if segment.state and not is_whole:
-            last = _end_offset(join(segment.directory, replaced[-1]))
-            return BrokenSwap(path, *((end.offset, last) if end.offset < last else (None, None)))
-    return None
-
-
-def _end_offset(path: str) -> int:
-    """Return the offset after the last batch of a file that can be found."""
-    end_offset = 0
-    with open_file(path) as source, suppress(CorruptRecordError):
-        for batch in walk_headers(source, 0, source.size()):
-            end_offset = batch.header.next_offset
-    return end_offset
-
-
-def _refusal(directory: str, error: LogStorageError) -> Finding:
+def _refusal(directory: str, error: LogStorageError | PermissionError) -> Finding:
     path = os.fspath(getattr(error, "path", None) or directory)
     # An overlay knows the real path alone, and the user has given another one.
     real = os.path.realpath(directory)
     if path == real or path.startswith(f"{real}/"):
         path = directory + path[len(real) :]
+    denied = denial(path, error)
+    if denied is not None:
+        return denied
     reason = getattr(error, "reason", str(error))
     position = getattr(error, "position", None)
     return Finding(Severity.ERROR, "start_refused", path, reason, position)
@@ -334,7 +377,7 @@ def _sizes(directory: str) -> dict[str, int]:
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX):
+            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.files import UNREADABLE_CHECKPOINT
-from pylog.checks.findings import Severity
-from pylog.checks.log_directory import (
-    check_log_directories,
-    findings_between,
-    held_partitions,
-    log_directories_of,
-    node_findings,
-)
-from pylog.checks.partition import check_partition, not_live_directories
-from pylog.checks.replicas import replica_findings
+from pylog.checks.examination import Examination
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
 from pylog.files.file_names import find_partition_directory_name
+from pylog.files.file_user import FileUser
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import name_of, parent_of, printable_location
-from pylog.reading.discovery import directory_identity, discover_partitions
-from pylog.reading.log_directory import LogDirectory, ensure_known_topics
+from pylog.locations import name_of, printable_location
+from pylog.reading.log_directory import ensure_known_topics
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import SharedProgress, thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
-from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.checks.findings import Finding
-    from pylog.checks.log_directory import LogDirectoryCheck
-    from pylog.checks.partition import NotLiveDirectory, PartitionCheck
+    from pylog.checks.partition import NotLiveDirectory
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.files.meta_properties import MetaProperties
     from pylog.model import TopicPartition
-    from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
-    from pylog.writing.node import Node
 
 
 _MOST_THREADS = 16
 
 
 @names_nearest_keyword
-def doctor(
+def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     *paths: str | os.PathLike[str],
     topics: Iterable[str] | None = None,
     partitions: Iterable[int] | None = None,
@@ -55,6 +43,7 @@ def doctor(
     progress: Callable[[int, int], None] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     kafka_version: str | None = None,
+    as_user: str | int | None = None,
 ) -> DoctorReport:
     """Read all of some partitions and return whatever is wrong with them, and worth knowing.
 
@@ -67,7 +56,8 @@ def doctor(
     Parameters
     ----------
     *paths
-        Log directories or topic-partition directories.
+        Log directories or topic-partition directories. Those of a node are taken for its
+        ``log.dirs``, in this order.
     topics
         Only these; None for all, internal ones included.
     partitions
@@ -83,6 +73,9 @@ def doctor(
         A batch that has more, decompressed, is a finding.
     kafka_version
         Of the broker that is to start on the directories, "3.9" to "4.4"; the newest if None.
+    as_user
+        Name or id of the user that a broker runs as; if None, the owner of most of what lies in a
+        log directory. What he may not do is a finding, whatever this process may do.
 
     Returns
     -------
@@ -98,7 +91,8 @@ def doctor(
     SegmentVanishedError
         A broker deletes or compacts a log faster than it can be looked at.
     ValueError
-        ``threads`` is below 1, or ``kafka_version`` is none of these.
+        ``threads`` is below 1, ``kafka_version`` is none of these, or this host knows no user of
+        that name.
 
     Examples
     --------
@@ -117,25 +111,18 @@ def doctor(
         kafka_version=(
             LATEST_KAFKA_VERSION if kafka_version is None else KafkaVersion.parse(kafka_version)
         ),
+        as_user=None if as_user is None else FileUser.named(str(as_user)),
     ).report
 
 
-class Examination(NamedTuple):
+class Examined(NamedTuple):
     """What `doctor` returns, and the views and ranges that it comes from, in the same order."""
 
     report: DoctorReport
     partitions: list[PartitionCheck]
     # Partitions of which nothing is left, and the offsets ``[start, end)`` that they had.
     absent: dict[TopicPartition, tuple[int, int]]
-
-
-class _Opened(NamedTuple):
-    """What lies under some paths."""
-
-    views: list[LogView]  # live partitions
-    not_live: list[NotLiveDirectory]
-    checks: list[LogDirectoryCheck]
-    nodes: dict[str, Node]  # whose each log directory is
+    not_live: list[LogView]  # directories that are not live, beside live ones
 
 
 def examine(  # noqa: PLR0913 - what `doctor` has
@@ -147,53 +134,45 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     progress: Callable[[int, int], None] | None,
     max_decompressed_bytes: int,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
-) -> Examination:
+    as_user: FileUser | None = None,
+) -> Examined:
     """Do what `doctor` does; see there."""
-    opened = _open(paths, kafka_version)
-    views, checks, nodes = opened.views, opened.checks, opened.nodes
-    choice = _choose(topics, partitions, views)
-    chosen = sorted(
-        (view for view in views if choice.has(view.topic_partition)),
-        key=lambda view: (view.directory.log_directory, view.topic_partition),
-    )
-    not_live = [each for each in opened.not_live if choice.has(each.view.topic_partition)]
+    examination = Examination(paths, kafka_version, as_user)
+    choice = _choose(topics, partitions, examination.views)
+    views = [each for each in examination.views if choice.has(each.topic_partition)]
+    not_live = [each for each in examination.not_live if choice.has(each.view.topic_partition)]
     count = thread_count(threads, default=usable_processors())
     checked, found = _check_all(
-        chosen, nodes, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
+        examination, views, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
     )
-    of_nodes: dict[str, list[Finding]] = {}
-    promoted = [each.view for each in opened.not_live if not each.has_live]
-    for view, finding in node_findings([*views, *promoted], nodes):
-        of_nodes.setdefault(view.directory.path, []).append(finding)
-    metas = {each.path: each.meta for each in checks}
-    for check, finding in replica_findings(checked, metas):
-        of_nodes.setdefault(check.view.directory.path, []).append(finding)
-    checked = [
-        each._replace(findings=[*of_nodes.get(each.view.directory.path, ()), *each.findings])
+    reports = [
+        PartitionReport(
+            each.view.topic_partition,
+            printable_location(each.view.directory.path),
+            _printable(each.findings),
+            each.size_bytes,
+            each.scanned_bytes,
+            each.start_offset,
+            each.end_offset,
+            each.offsets,
+            None if each.start is None else each.start.printable(),
+        )
         for each in checked
     ]
-    between: dict[str, list[Finding]] = {}
-    for each, findings in zip(not_live, found, strict=True):
-        place = each.view.directory
-        errors = [one for one in of_nodes.get(place.path, ()) if one.severity is Severity.ERROR]
-        between.setdefault(place.log_directory, []).extend([*errors, *findings])
-    for path, finding in findings_between(checks, views, nodes):
-        between.setdefault(path, []).append(finding)
-    shared: dict[str, list[Finding]] = {}
-    reports = [_report(check, {each.path for each in checks}, shared) for check in checked]
     directories = [
         LogDirectoryReport(
             printable_location(each.path),
             each.is_clean,
             each.is_of_a_controller,
             each.lacks_metadata,
-            _printable([*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())]),
+            _printable(examination.findings_of(each, zip(not_live, found, strict=True))),
             *_identity(each.meta),
         )
-        for each in checks
+        for each in examination.checks
     ]
     report = DoctorReport(reports, directories)
-    return Examination(report, checked, _absent(report, choice))
+    beside = [each.view for each in not_live]
+    return Examined(report, checked, _absent(report, choice), beside)
 
 
 def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple[int, int]]:
@@ -204,55 +183,6 @@ def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple
         if named is not None and choice.has(named.topic_partition):
             absent[named.topic_partition] = each.next_offset or 0, each.end_offset or 0
     return {each: offsets for each, offsets in absent.items() if each not in here}
-
-
-def _open(paths: Iterable[str | os.PathLike[str]], kafka_version: KafkaVersion) -> _Opened:
-    views: dict[str | tuple[int, int], LogView] = {}
-    others: dict[str | tuple[int, int], PartitionDirectory] = {}
-    checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
-    directories = [directory for path in paths for directory in _log_directories(path)]
-    for directory in directories:
-        for view in directory:
-            views.setdefault(directory_identity(view.directory.path), view)
-        for each in directory.others:
-            others.setdefault(directory_identity(each.path), each)
-    nodes = nodes_of(
-        [
-            *(each for directory in directories for each in log_directories_of(directory)),
-            *(view.directory.log_directory for view in views.values()),
-        ],
-        kafka_version,
-    )
-    held = held_partitions(views.values(), nodes)
-    for directory in directories:
-        for check in check_log_directories(directory, nodes, held):
-            checks.setdefault(directory_identity(check.path), check)
-    not_live = not_live_directories(
-        (each for identity, each in others.items() if identity not in views), nodes, held
-    )
-    return _Opened(list(views.values()), not_live, list(checks.values()), nodes)
-
-
-def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
-    """Return what lies under a path; more than one if a partition lies there twice (t-0, t-00)."""
-    found = discover_partitions(path)
-    # What is not live is looked at only if the path names nothing else.
-    others = [] if all(each.state for each in found) else [each for each in found if each.state]
-    each_once: list[dict[TopicPartition, PartitionDirectory]] = [{}]
-    for each in found:
-        if each not in others:
-            have_room = (one for one in each_once if each.topic_partition not in one)
-            place = next(have_room, None)
-            if place is None:
-                place = {}
-                each_once.append(place)
-            place[each.topic_partition] = each
-    first, *more = (list(one.values()) for one in each_once)
-    include_stray = not others
-    return [
-        LogDirectory([*first, *others], include_stray=include_stray),
-        *(LogDirectory(each, include_stray=include_stray) for each in more),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,32 +208,6 @@ def _choose(
     return _Choice(names, None if partitions is None else set(partitions))
 
 
-def _report(
-    check: PartitionCheck, log_directories: set[str], shared: dict[str, list[Finding]]
-) -> PartitionReport:
-    """Return a partition's report; what is wrong with a checkpoint is said of its directory."""
-    findings = []
-    for each in check.findings:
-        log_directory = parent_of(each.path)
-        if each.code == UNREADABLE_CHECKPOINT and log_directory in log_directories:
-            known = shared.setdefault(log_directory, [])
-            if each not in known:
-                known.append(each)
-        else:
-            findings.append(each)
-    return PartitionReport(
-        check.view.topic_partition,
-        printable_location(check.view.directory.path),
-        _printable(findings),
-        check.size_bytes,
-        check.scanned_bytes,
-        check.start_offset,
-        check.end_offset,
-        check.offsets,
-        None if check.start is None else check.start.printable(),
-    )
-
-
 def _identity(meta: MetaProperties | None) -> tuple[str | None, int | None, str | None]:
     if meta is None:
         return None, None, None
@@ -321,8 +225,8 @@ def _printable(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _check_all(
+    examination: Examination,
     views: Sequence[LogView],
-    nodes: Mapping[str, Node],
     not_live: Sequence[NotLiveDirectory],
     threads: int,
     max_decompressed_bytes: int,
@@ -336,10 +240,8 @@ def _check_all(
 
     def check(place: int) -> None:
         if place < len(views):
-            view = views[place]
-            checked[place] = check_partition(
-                view,
-                node=nodes[view.directory.log_directory],
+            checked[place] = examination.check(
+                views[place],
                 max_decompressed_bytes=max_decompressed_bytes,
                 on_bytes=shared.advance,
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity, info, named, warning
+from pylog.checks.findings import Effect, Finding, Severity, info, named, warning
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -16,7 +16,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import known_offset_checkpoint
+from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
@@ -30,23 +30,26 @@ from pylog.files.file_names import (
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     SWAP_FILE_SUFFIX,
+    find_partition_directory_name,
     find_segment_file_name,
 )
+from pylog.files.java_numbers import find_offset_of
 from pylog.files.leader_epochs import (
     EpochEntry,
     read_epoch_entries,
     read_leader_epoch_checkpoint,
 )
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join
+from pylog.locations import join, parent_of
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator
 
+    from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
     from pylog.writing.node import Node
@@ -69,9 +72,7 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
     Without ``node``, it is the one of the log directory alone.
     """
     yield from _missing_logs(view)
-    for name in view.listing.misnamed_logs:
-        message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
-        yield Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    yield from (_misnamed_log(view, name) for name in view.listing.misnamed_logs)
     pending = list(_pending_commit(view))
     yield from pending
     if any(each.code == DAMAGED_MANIFEST for each in pending):
@@ -105,6 +106,33 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
             next_offset=remote.start_offset,
             end_offset=remote.end_offset,
         )
+
+
+def _misnamed_log(view: LogView, name: str) -> Finding:
+    """Return what a broker does with a ``.log`` file of an unusual name; it reads none of them.
+
+    Source: LogLoader.loadSegmentFiles (Kafka 4.4).
+    """
+    message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
+    finding = Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    offset = find_offset_of(name)
+    if offset is None:
+        action = "it does not start: what is before the first dot is not a number of 64 bits"
+        return finding._replace(own_effect=Effect.REFUSES, own_action=action)
+    bases = [each.base_offset for each in view.segments]
+    if offset < 0 or offset in bases:
+        return finding._replace(own_action="it does not read the file")
+    action = f"it makes an empty segment at offset {offset}"
+    end = next((base for base in bases if base > offset), None)
+    if end is None:
+        with suppress(CorruptRecordError):
+            end = view.log_end_offset
+    if not bases or offset < bases[0] or (end is not None and offset >= end):
+        return finding._replace(own_action=action)
+    action += ", which hides the records of the segment before it from there on"
+    return finding._replace(
+        next_offset=offset, end_offset=end, own_effect=Effect.CONSUMERS, own_action=action
+    )
 
 
 def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
@@ -147,7 +175,7 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
         message += "; they were made for an empty log, and have no entry"
     elif not view.segments:
         severity = Severity.ERROR
-        message += "; no .log file is left, so every record is lost"
+        message += "; no .log file is left"
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
 
 
@@ -165,6 +193,34 @@ _ABOVE = {
 }
 
 
+_WITH_A_WRONG_NUMBER: dict[str, tuple[Severity, Effect | None, str]] = {
+    RECOVERY_POINT_CHECKPOINT: (
+        Severity.WARNING,
+        None,
+        "it takes the file for empty: after an unclean shutdown it scans all segments",
+    ),
+    HIGH_WATERMARK_CHECKPOINT: (
+        Severity.ERROR,
+        Effect.UNSERVED,
+        "it starts, and serves no partition of this log directory",
+    ),
+    CLEANER_OFFSET_CHECKPOINT: (
+        Severity.WARNING,
+        None,
+        "it starts, and compacts no partition of this log directory",
+    ),
+    LOG_START_OFFSET_CHECKPOINT: (
+        Severity.ERROR,
+        Effect.CONSUMERS,
+        "it takes the file for empty: deleted records come back",
+    ),
+}
+"""What a number that cannot be read does in each checkpoint, in all versions: it is no I/O error.
+
+Source: LogManager.loadLogs, ReplicaManager.applyDelta, LogCleanerManager (Kafka 4.4).
+"""
+
+
 def stored_topic_id(view: LogView) -> uuid.UUID | None:
     """Return the id in ``partition.metadata``, None if there is none that can be read."""
     try:
@@ -172,6 +228,10 @@ def stored_topic_id(view: LogView) -> uuid.UUID | None:
     except (CorruptCheckpointError, LogDirectoryError):
         return None  # a finding of the partition
     return None if metadata is None else metadata.topic_id
+
+
+_REACHED = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
+"""What says up to where a log had records."""
 
 
 class Checkpoints(NamedTuple):
@@ -203,6 +263,11 @@ def read_checkpoints(view: LogView) -> Checkpoints:
         path = join(view.directory.log_directory, name)
         try:
             offset = known_offset_checkpoint(path).get(view.topic_partition)
+        except CheckpointNumberError as error:
+            severity, effect, action = _WITH_A_WRONG_NUMBER[name]
+            finding = Finding(severity, UNREADABLE_CHECKPOINT, path, error.reason)
+            findings.append(finding._replace(own_effect=effect, own_action=action))
+            continue
         except (CorruptCheckpointError, UnreadableFileError) as error:
             findings.append(_unreadable_checkpoint(path, error))
             continue
@@ -228,12 +293,16 @@ def checkpoint_findings(
 
 
 def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
+    are_gone = had_more(view, checkpoints, end)
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
         if offset > end:
             message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
-            yield warning(code, path, message)
+            found = warning(code, path, message)
+            if are_gone and name in _REACHED:
+                found = found._replace(severity=Severity.ERROR, next_offset=end, end_offset=offset)
+            yield found
     high_watermark = checkpoints.offsets.get(HIGH_WATERMARK_CHECKPOINT)
     if high_watermark is not None and high_watermark < end:
         path = join(view.directory.log_directory, HIGH_WATERMARK_CHECKPOINT)
@@ -252,6 +321,52 @@ def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Itera
         yield warning("leader_epoch_above_log_end", path, message)
 
 
+def had_more(view: LogView, checkpoints: Checkpoints, end: int) -> bool:
+    """Whether the log reached beyond its last batch, as more than a stray checkpoint says.
+
+    A broker that stops in order writes where each log ends three times: as its recovery point, its
+    high watermark, unless replicas lag, and in the name of a producer snapshot. Of one that has
+    crashed the high watermark alone tells.
+    """
+    high_watermark, recovery_point = (checkpoints.offsets.get(each, 0) for each in _REACHED)
+    if not has_clean_shutdown(view.directory.log_directory):
+        return max(high_watermark, recovery_point) > end
+    has_snapshot = any(each > end for each in view.producer_snapshot_offsets)
+    return recovery_point > end and (high_watermark > end or has_snapshot)
+
+
+def log_start_findings(view: LogView, checkpoints: Checkpoints, node: Node) -> Iterator[Finding]:
+    """Yield one for each line of a log's start that is on a disk where the log is not any more.
+
+    A broker looks for it beside the log alone.
+
+    Source: LogManager.loadLogs (Kafka 4.3).
+    """
+    topic_partition, here = view.topic_partition, view.directory.log_directory
+    start = checkpoints.offsets.get(LOG_START_OFFSET_CHECKPOINT, 0)
+    start = max(start, view.local_log_start_offset)
+    elsewhere = node.offsets_elsewhere(LOG_START_OFFSET_CHECKPOINT, topic_partition, here)
+    for path, offset in elsewhere.items():
+        if offset <= start or _holds(parent_of(path), topic_partition):
+            continue
+        message = (
+            f"says that {topic_partition} starts at offset {offset}; the log lies in {here}, and "
+            f"starts at {start} there: records come back that were deleted"
+        )
+        found = warning("log_start_offset_elsewhere", path, message)
+        yield found._replace(next_offset=start, end_offset=offset, own_effect=Effect.CONSUMERS)
+
+
+def _holds(log_directory: str, topic_partition: TopicPartition) -> bool:
+    """Whether a log directory has the partition, or a copy of it that is being moved."""
+    try:
+        names = [each.name for each in list_directory(log_directory)]
+    except LogDirectoryError:
+        return True  # which is a finding
+    found = map(find_partition_directory_name, names)
+    return any(each is not None and each.topic_partition == topic_partition for each in found)
+
+
 def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
     """Return the leader epochs of the checkpoint, and a warning if it cannot be read."""
     path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
@@ -264,16 +379,33 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
         return [], [_unreadable_checkpoint(path, error)]
 
 
+def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
+    """Yield an error for each checkpoint of a log directory that cannot be read."""
+    for name in _ABOVE:
+        path = join(log_directory, name)
+        try:
+            known_offset_checkpoint(path)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
+            yield _unreadable_checkpoint(path, error)
+
+
 def _unreadable_checkpoint(
     path: str, error: CorruptCheckpointError | UnreadableFileError
 ) -> Finding:
     return Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
 
 
+def lost_leftover(path: str, start: int, end: int) -> Finding:
+    """Return that a broker deletes a file that alone holds offsets ``[start, end)`` of a log."""
+    message = f"no other file holds offsets {start} to {end} (exclusive) of the log"
+    finding = Finding(Severity.ERROR, "lost_at_start", path, message, None, None, start, end)
+    return finding._replace(own_action="it deletes the file")
+
+
 def leftover_findings(view: LogView) -> Iterator[Finding]:
     """Yield one for each file that is not part of the log, or not under its final name."""
     for entry in list_directory(view.directory.path):
         name = find_segment_file_name(entry.name)
-        if name is not None and name.state:
+        if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"
             yield info("leftover_file", entry.path, message)

@@ -95,6 +95,8 @@ class Effect(StrEnum):
         A broker starts, and the partition has no leader, or waits for other nodes.
     GONE
         Records are gone already.
+    BEHIND
+        Another node's replica has records that this one lacks.
     CONSUMERS
         Consumers get something else than what was written, or an error.
     UNKNOWN
@@ -106,6 +108,7 @@ class Effect(StrEnum):
     STRAY = "stray"
     UNSERVED = "unserved"
     GONE = "gone"
+    BEHIND = "behind"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
 
@@ -286,6 +289,14 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "overlapping_segments": FindingCode(
+        "Two segments hold the same offsets, as where files of a backup were put over a live "
+        "directory.",
+        "it serves them: a consumer gets each offset once, from the file where its read arrives",
+        "compare both files (pylog cat FILE.log); a copy with --repair-to keeps what a consumer "
+        "from the start gets",
+        severities=(Severity.WARNING,),
+    ),
     "offset_overflow": FindingCode(
         "A segment has offsets more than 2^31-1 above its base offset, as brokers before 2.0 could "
         "write.",
@@ -309,7 +320,8 @@ FINDING_CODES = {
         effect=Effect.REFUSES,
     ),
     "lost_at_start": FindingCode(
-        "Batches that can be read now are gone once a broker has started on the log.",
+        "Batches that can be read now, or that only a file holds that a broker deletes, are gone "
+        "once a broker has started on the log.",
         "see the message",
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
@@ -383,7 +395,7 @@ FINDING_CODES = {
         "it deletes the index files; if no .log file is left, it starts with an empty log",
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
-        effect=Effect.LOSES,
+        effect=Effect.GONE,
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
@@ -401,11 +413,20 @@ FINDING_CODES = {
     ),
     "unreadable": FindingCode(
         "A directory, a .log file or a disk cannot be read, so it may have more damage.",
-        "it takes the log directory offline",
-        "check the permissions (your user may have fewer rights than the broker's), the links, and "
-        "the disk",
+        "not known where only this process may not read it; otherwise it takes the log directory "
+        "offline",
+        "run pylog as a user who may read it, and check the links and the disk",
         severities=(Severity.ERROR,),
         effect=Effect.UNKNOWN,
+    ),
+    "forbidden": FindingCode(
+        "The broker's user may not do with a file or directory what a broker does with it at its "
+        "start, or within minutes of it.",
+        _REFUSES,
+        "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
+        "broker runs as another one than the owner of most files",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.REFUSES,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",
@@ -431,6 +452,13 @@ FINDING_CODES = {
         "Entries of an offset index point to no batch, or to the wrong one.",
         _REBUILDS + "; fetches that use these entries fail, or start at the wrong batch",
         "delete the file while the broker is stopped; the broker then rebuilds it",
+        severities=(Severity.WARNING,),
+    ),
+    "unreachable_batches": FindingCode(
+        "Intact batches follow damage, and the offset index has no entry for them: a broker looks "
+        "for them from an entry before the damage on, and gets stuck there.",
+        "it starts, and fetches from these offsets fail",
+        _OTHER_REPLICA,
         severities=(Severity.WARNING,),
     ),
     "missing_time_index": FindingCode(
@@ -478,6 +506,15 @@ FINDING_CODES = {
         _DELETE_INDEX,
         severities=(Severity.WARNING,),
     ),
+    "wrong_stable_offset": FindingCode(
+        "The producer snapshots that a broker begins with and the log disagree about which "
+        "transactions are open.",
+        "it believes the snapshots: consumers of committed records wait at the first open "
+        "transaction, or get records of one that is not decided",
+        "delete the snapshots of the partition while the broker is stopped: it reads the whole log "
+        "then",
+        severities=(Severity.WARNING,),
+    ),
     # Producers and leaders.
     "damaged_snapshot": FindingCode(
         "A producer snapshot cannot be read.",
@@ -520,7 +557,8 @@ FINDING_CODES = {
     ),
     "leader_epoch_disagrees": FindingCode(
         "The leader epoch checkpoint and a batch disagree about the epoch of an offset.",
-        "it trusts the checkpoint: a follower may be truncated to a wrong offset",
+        "it trusts the checkpoint: a follower may be truncated to a wrong offset, and consumers "
+        "that go on behind the start of a wrong epoch begin again there",
         "delete leader-epoch-checkpoint in a copy; a broker that scans the log writes it again",
         severities=(Severity.WARNING,),
     ),
@@ -545,15 +583,18 @@ FINDING_CODES = {
         "write a copy with --repair-to. Or delete the file in a copy: without recovery points, a "
         "broker scans everything; it finds high watermarks and cleaner offsets again; without log "
         "start offsets, deleted records come back; leader epochs are lost",
-        severities=(Severity.ERROR,),
+        severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.REFUSES,
     ),
     "high_watermark_above_log_end": FindingCode(
-        "The high watermark is above the end of the log: this disk has lost records that consumers "
-        "have seen.",
-        "it lowers the high watermark to the end of the log",
+        "The high watermark is above the end of the log. It is an error if another file bears out "
+        "that the log reached so far, or the log was not shut down cleanly: this disk has lost "
+        "records that consumers have seen.",
+        "it lowers the high watermark to the end of the log, and gives the lost offsets to new "
+        "records",
         "read another replica, if there is one",
-        severities=(Severity.WARNING,),
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.GONE,
     ),
     "high_watermark_below_log_end": FindingCode(
         "Records are above the high watermark. When it was written, at most a few seconds before "
@@ -565,11 +606,13 @@ FINDING_CODES = {
         severities=(Severity.INFO,),
     ),
     "recovery_point_above_log_end": FindingCode(
-        "The recovery point is above the end of the log: records that were forced to disk are "
-        "missing.",
+        "The recovery point is above the end of the log. It is an error if another file bears out "
+        "that the log reached so far, or the log was not shut down cleanly: records that were "
+        "forced to disk are missing.",
         "it lowers the recovery point; after an unclean shutdown it scans only the last segment",
         "read another replica, if there is one",
-        severities=(Severity.WARNING,),
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.GONE,
     ),
     "cleaner_offset_above_log_end": FindingCode(
         "The cleaner offset is above the end of the log: compacted records are missing.",
@@ -582,6 +625,14 @@ FINDING_CODES = {
         "it deletes all segments, and starts an empty log at the log start offset",
         "before a broker starts, copy the segments, or remove the line from "
         "log-start-offset-checkpoint",
+        severities=(Severity.WARNING,),
+    ),
+    "log_start_offset_elsewhere": FindingCode(
+        "The line of log-start-offset-checkpoint that says where a log starts is on another disk "
+        "of the node, where the log lay before: records that were deleted come back.",
+        "it looks for the line on the disk of the log alone, and serves these records again",
+        "while the broker is stopped, move the line to the log-start-offset-checkpoint beside the "
+        "log, and count its lines again",
         severities=(Severity.WARNING,),
     ),
     "cleaner_offset_below_log_start": FindingCode(
@@ -608,15 +659,15 @@ FINDING_CODES = {
         effect=Effect.GONE,
     ),
     "absent_partition": FindingCode(
-        "Checkpoints name partitions that have no directory here. It is an error if a partition "
-        "with records belongs here: the cluster's metadata assign it to this node or, where they "
-        "are not known, the log directory was shut down cleanly. Otherwise the partition has been "
-        "moved or deleted.",
+        "Checkpoints or the cluster's metadata name partitions that have no directory here. It is "
+        "an error if a partition with records belongs here: the metadata assign it to this node "
+        "or, where they are not known, the log directory was shut down cleanly; a warning if other "
+        "nodes are known to have it. Otherwise the partition has been moved or deleted.",
         "it drops these lines at its next checkpoint. It creates an empty log for a partition that "
         "it is assigned, and gets the records from another replica, if there is one",
         "before a broker starts, look for the directory on other disks and in backups, also under "
         "a name that ends in -stray or -delete",
-        severities=(Severity.ERROR, Severity.INFO),
+        severities=(Severity.ERROR, Severity.WARNING, Severity.INFO),
         effect=Effect.GONE,
     ),
     # Log directories.
@@ -652,8 +703,57 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "unserved_partition": FindingCode(
+        "The cluster's metadata assign the partition to the id of a log directory that none of the "
+        "node's has: directory.id in meta.properties is missing or has changed, or the partition "
+        "comes from a disk that is gone. Or meta.properties cannot be read.",
+        "it starts, and the partition has no leader. It tells the controller where the partition "
+        "is, and leads it after its next start; not from a log directory that is offline",
+        "write the message's id into meta.properties of this log directory as directory.id, if it "
+        "was its own; or start the broker, stop it, and start it again",
+        severities=(Severity.ERROR,),
+        effect=Effect.UNSERVED,
+    ),
+    "future_replaces_live": FindingCode(
+        "A -future directory to whose log directory the cluster's metadata assign the partition "
+        "has less than the live directory.",
+        "it makes the -future directory the partition, and deletes the live one after a minute",
+        "move the -future directory away before a broker starts, or rename it to -stray",
+        severities=(Severity.ERROR,),
+        effect=Effect.LOSES,
+    ),
+    "future_is_cut": FindingCode(
+        "A -future directory has records that no live directory has, and the cluster's metadata do "
+        "not assign the partition to its log directory.",
+        "it continues the move: it cuts the -future directory to where the live one ends, to "
+        "nothing if it has to make an empty one, and puts it in the place of that",
+        "do what the message says, or write a copy with --repair-to, which takes the longer one",
+        severities=(Severity.ERROR,),
+        effect=Effect.LOSES,
+    ),
+    "waits_for_controllers": FindingCode(
+        "The node needs controllers that were not given.",
+        "it waits for most of the controllers that vote, and ends if they do not come",
+        "give the log directories of the other controllers, too, to have them judged together",
+        severities=(Severity.INFO,),
+    ),
+    "log_directory_not_given": FindingCode(
+        "The cluster's metadata assign partitions of the node to log directories that were not "
+        "given.",
+        "it starts with all directories in log.dirs",
+        "give all log directories of the node",
+        severities=(Severity.INFO,),
+    ),
+    "misplaced_metadata_log": FindingCode(
+        "The log of the cluster's metadata is not in the first log directory of the node.",
+        _REFUSES,
+        "give the log directories in the order of log.dirs; or name the directory with the log in "
+        "metadata.log.dir of the node's configuration",
+        severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
+    ),
     "missing_metadata_log": FindingCode(
-        "The directory of the cluster's metadata has neither a log nor a snapshot.",
+        "The directory of the cluster's metadata has neither a log nor a snapshot, or is missing.",
         "a node that is the only controller starts without topics, and renames all partitions to "
         "-stray; other nodes get the metadata from the controllers",
         "copy __cluster_metadata-0 from another controller, or from a backup",
@@ -703,7 +803,8 @@ FINDING_CODES = {
     ),
     "future_directory": FindingCode(
         "The copy of a partition that was being moved to this disk (-future).",
-        "it continues the move; if the partition has no other directory, this one becomes it",
+        "it continues the move; if the cluster's metadata assign the partition to this log "
+        "directory, this one becomes it",
         _NO_NEED,
         severities=(Severity.INFO,),
     ),
@@ -725,11 +826,14 @@ FINDING_CODES = {
         effect=Effect.LOSES,
     ),
     "replica_behind": FindingCode(
-        "Another node's replica of the partition is longer.",
+        "Another node's replica of the partition is longer. It is a warning if the cluster's "
+        "metadata have the shorter one as leader, or in sync, and its node was stopped in order; "
+        "otherwise a follower lags.",
         "it fetches the missing records from the leader; if it is the leader, the other replica "
         "cuts off its additional records",
-        "make the node with the longest replica the leader, or read that replica",
-        severities=(Severity.INFO,),
+        "make the node with the longest replica the leader, or get the records as the message says "
+        "before the cluster starts",
+        severities=(Severity.WARNING, Severity.INFO),
     ),
     "several_clusters": FindingCode(
         "The log directories belong to different clusters.",
@@ -751,14 +855,24 @@ FINDING_CODES = {
         severities=(Severity.WARNING,),
     ),
     "damaged_meta_properties": FindingCode(
-        "meta.properties cannot be read, so the owner of the log directory is unknown.",
+        "meta.properties cannot be read, so the owner of the log directory is unknown; or it says "
+        "what no node accepts, such as a cluster id with blanks at an end that those of the other "
+        "log directories do not have.",
         _REFUSES,
         "write it again, as in the broker's other log directories",
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
     ),
+    "meta_properties_of_another": FindingCode(
+        "meta.properties names another node or cluster than the one that the cluster's metadata "
+        "have the log directory of.",
+        "it does not start, or the controllers refuse it",
+        "write the right node.id and cluster.id; or give the broker its own log directory",
+        severities=(Severity.ERROR,),
+        effect=Effect.REFUSES,
+    ),
     "meta_properties_disagree": FindingCode(
-        "Log directories with the same directory id: one is a copy of the other.",
+        "Log directories with the same directory id: one is a copy of the other, or a link to it.",
         _REFUSES,
         "give the broker only one of them",
         severities=(Severity.ERROR,),

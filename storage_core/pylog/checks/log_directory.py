@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Finding, Severity, info, named, warning
+from pylog.checks.absent_partitions import (
+    LOADED,
+    PAUSE_SECONDS,
+    RECORDED,
+    absent_partitions,
+    gone,
+    never_seen,
+    offsets_in,
+    recorded_offsets,
+)
+from pylog.checks.files import stored_topic_id, unreadable_checkpoints
+from pylog.checks.findings import Effect, Finding, Severity, info, warning
+from pylog.checks.future_logs import future_findings
+from pylog.checks.permissions import with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -16,13 +27,9 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     DELETE_DIR_SUFFIX,
-    FUTURE_DIR_SUFFIX,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     METADATA_SNAPSHOT,
     PARTITION_METADATA,
@@ -35,15 +42,18 @@ from pylog.files.file_names import (
 from pylog.files.ledger import ensure_intact
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
-from pylog.files.storage import list_directory
+from pylog.files.storage import is_folder, list_directory
 from pylog.locations import join, printable_location
+from pylog.reading.discovery import directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.writing.node import STRAY_PARTITION, nodes_of
+from pylog.writing.node_disks import HIGHEST_VERSION, RESERVED_IDS
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.permissions import BrokerUsers
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
@@ -51,21 +61,19 @@ if TYPE_CHECKING:
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.writing.node import Node
+    from pylog.writing.node_metadata import NodeProblem
 
 
 _NOT_LIVE = {
     DELETE_DIR_SUFFIX: ("deleted_directory", "is being deleted"),
     STRAY_DIR_SUFFIX: ("stray_directory", "is not owned by its broker"),
-    FUTURE_DIR_SUFFIX: ("future_directory", "is being moved between disks"),
 }
-_LOADED = ("", FUTURE_DIR_SUFFIX)
-"""States of which a partition may have one directory each."""
-_LISTED = 5
-_HARMLESS = ("discarded_metadata",)
-"""What a node does at its start without a loss: of no other controller's records."""
-_PAUSE_SECONDS = 0.2
-_RECORDED = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
-"""Checkpoints that have a line of each partition, and up to where it reached."""
+_SEVERITIES = {
+    "discarded_metadata": Severity.WARNING,
+    "waits_for_controllers": Severity.INFO,
+    "log_directory_not_given": Severity.INFO,
+}
+"""Of what a node does at its start without a loss: of no other controller's records."""
 Held = tuple["Node", "TopicPartition"]
 """A node, and a partition that one of its log directories has."""
 
@@ -87,26 +95,33 @@ def log_directories_of(directory: LogDirectory) -> list[str]:
     return sorted({each.log_directory for each in known if not each.is_named})
 
 
-def held_partitions(views: Iterable[LogView], nodes: Mapping[str, Node]) -> set[Held]:
+def held_partitions(
+    directories: Iterable[PartitionDirectory], nodes: Mapping[str, Node]
+) -> set[Held]:
     """Return which partitions nodes have, each in whichever of their directories."""
     return {
-        (nodes[view.directory.log_directory], view.topic_partition)
-        for view in views
-        if view.directory.state in _LOADED
+        (nodes[each.log_directory], each.topic_partition)
+        for each in directories
+        if each.state in LOADED
     }
 
 
 def check_log_directories(
-    directory: LogDirectory, nodes: Mapping[str, Node], held: Container[Held]
+    directory: LogDirectory,
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[LogDirectoryCheck]:
     """Return what is wrong with the log directories that were given, sorted by path."""
     known = [*(view.directory for view in directory), *directory.others]
-    return [
-        check_log_directory(
-            path, nodes[path], [each for each in known if each.log_directory == path], held
-        )
-        for path in log_directories_of(directory)
-    ]
+    checks = []
+    for path in log_directories_of(directory):
+        here = [each for each in known if each.log_directory == path]
+        check = check_log_directory(path, nodes[path], here, held)
+        denied = users.directory_finding(path)
+        findings = [*([denied] if denied else []), *check.findings]
+        checks.append(check._replace(findings=with_own_limits(findings)))
+    return checks
 
 
 def check_log_directory(
@@ -124,6 +139,7 @@ def check_log_directory(
     except (CorruptCheckpointError, LogDirectoryError) as error:
         where = str(error.path)
         findings.append(Finding(Severity.ERROR, "damaged_ledger", where, str(error.reason)))
+    findings += unreadable_checkpoints(path)
     is_clean = has_clean_shutdown(path)
     try:
         entries = list_directory(path)
@@ -132,57 +148,85 @@ def check_log_directory(
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
         is_known = entry.name == REMOTE_LOG_INDEX_CACHE
-        if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
+        if not is_known and find_partition_directory_name(entry.name) is None and is_folder(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
-    findings += _not_live(node, known)
+    findings += _not_live(known)
     found = [find_partition_directory_name(entry.name) for entry in entries]
     with_name = [each for each in found if each is not None]
-    loaded = {each.topic_partition for each in with_name if each.state in _LOADED}
-    recorded = {each for name in _RECORDED for each in _offsets_in(path, name)}
+    loaded = {each.topic_partition for each in with_name if each.state in LOADED}
+    recorded = {each for name in RECORDED for each in offsets_in(path, name)}
     absent = [each for each in recorded if each not in loaded and (node, each) not in held]
-    findings += _absent_partitions(path, node, absent, is_clean=is_clean)
+    findings += absent_partitions(path, node, absent, is_clean=is_clean)
     logs = {each.path for each in known}
     others = [each for each in entries if each.path not in logs]
-    findings += _empty_partitions(path, others, is_clean=is_clean)
+    findings += _empty_partitions(path, node, others, is_clean=is_clean)
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
-    lacks_metadata = node.is_kraft and not node.has_metadata_log
-    return LogDirectoryCheck(path, is_clean, meta, findings, is_of_a_controller, lacks_metadata)
+    return LogDirectoryCheck(
+        path, is_clean, meta, findings, is_of_a_controller, node.lacks_metadata
+    )
 
 
 def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None, list[Finding]]:
     meta_path = join(path, META_PROPERTIES)
     try:
         meta = read_meta_properties(meta_path)
-        if not meta.is_empty:
-            return meta, []
-        message = "the file names neither a node nor a cluster"
-        return None, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, message)]
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        code = "damaged_meta_properties"
-        return None, [Finding(Severity.ERROR, code, meta_path, str(error.reason))]
+        return None, [_damaged_meta_properties(meta_path, str(error.reason), path, node)]
     except SegmentVanishedError:
         reason = node.missing_meta_properties(path)
-    if reason is None:  # of a broker before 0.8.2, or a copy of partitions alone
-        return None, []
-    message = f"the file is missing, and {reason}"
-    return None, [Finding(Severity.ERROR, "missing_meta_properties", meta_path, message)]
+        if reason is None:  # of a broker before 0.8.2, or a copy of partitions alone
+            return None, []
+        message = f"the file is missing, and {reason}"
+        return None, [Finding(Severity.ERROR, "missing_meta_properties", meta_path, message)]
+    if meta.is_empty:
+        message = "the file names neither a node nor a cluster"
+        return None, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, message)]
+    if meta.version > HIGHEST_VERSION:
+        reason = f"version {meta.version} is unknown to Kafka {node.kafka_version}"
+        return None, [_damaged_meta_properties(meta_path, reason, path, node)]
+    reason = _refused_meta_properties(meta) if node.is_kraft else None
+    if reason is None:
+        return meta, []
+    return meta, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, reason)]
+
+
+def _damaged_meta_properties(meta_path: str, reason: str, path: str, node: Node) -> Finding:
+    found = Finding(Severity.ERROR, "damaged_meta_properties", meta_path, reason)
+    if not node.disks.is_offline(path):
+        return found
+    action = "it takes this log directory offline, and starts without it"
+    return found._replace(own_effect=Effect.UNSERVED, own_action=action)
+
+
+def _refused_meta_properties(meta: MetaProperties) -> str | None:
+    """Return why a KRaft node does not accept what a ``meta.properties`` says.
+
+    Source: KafkaRaftServer.initializeLogDirs, DirectoryId.reserved (Kafka 4.3).
+    """
+    if meta.node_id is None:
+        return "the file names no node: a KRaft node needs node.id"
+    if meta.cluster_id is None:
+        return "the file names no cluster: a KRaft node needs cluster.id"
+    if meta.directory_id is not None and meta.directory_id.int < RESERVED_IDS:
+        return f"directory.id {format_uuid(meta.directory_id)} is reserved, and no directory's"
+    return None
 
 
 def _empty_partitions(
-    path: str, entries: Iterable[DirectoryEntry], *, is_clean: bool
+    path: str, node: Node, entries: Iterable[DirectoryEntry], *, is_clean: bool
 ) -> Iterator[Finding]:
     """Yield a finding for each directory that has the name of a partition and holds none."""
     named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
     empty = [
         (found, entry)
         for found, entry in named_entries
-        if found is not None and not found.state and _is_dir(entry) and not _has_log(entry.path)
+        if found is not None and not found.state and is_folder(entry) and not _has_log(entry.path)
     ]
     if empty and not is_clean:  # a broker may have just made them
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(PAUSE_SECONDS)
         empty = [each for each in empty if not _has_log(each[1].path)]
     for found, entry in empty:
         if found.topic_partition == CLUSTER_METADATA:
@@ -190,11 +234,12 @@ def _empty_partitions(
             yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)
             continue
         message = "the directory holds no log"
-        start, end = _recorded_offsets(path, found.topic_partition)
+        start, end = recorded_offsets(path, found.topic_partition)
         if end:
-            yield _gone("empty_partition", entry.path, message, start, end)
+            yield gone("empty_partition", entry.path, message, start, end)
         else:
             yield warning("empty_partition", entry.path, message)
+        yield from map(_of_node, node.problems(found.topic_partition, entry.path))
 
 
 def _has_log(path: str) -> bool:
@@ -206,86 +251,11 @@ def _has_log(path: str) -> bool:
     return any(find_segment_file_name(name) or METADATA_SNAPSHOT.fullmatch(name) for name in names)
 
 
-def _offsets_in(path: str, name: str) -> Mapping[TopicPartition, int]:
-    """Return what a checkpoint says; nothing if it cannot be read, which is a finding."""
-    with suppress(CorruptCheckpointError, LogDirectoryError):
-        return known_offset_checkpoint(join(path, name))
-    return {}
-
-
-def _recorded_offsets(path: str, topic_partition: TopicPartition) -> tuple[int, int]:
-    """Return the first offset of a partition according to checkpoints, and the highest one."""
-    end = max(0, *(_offsets_in(path, name).get(topic_partition, 0) for name in _RECORDED))
-    start = _offsets_in(path, LOG_START_OFFSET_CHECKPOINT).get(topic_partition, 0)
-    return min(max(0, start), end), end
-
-
-def _not_live(node: Node, known: Iterable[PartitionDirectory]) -> Iterator[Finding]:
-    live = {each.topic_partition for each in known if not each.state}
-    moved: dict[TopicPartition, str] = {}
+def _not_live(known: Iterable[PartitionDirectory]) -> Iterator[Finding]:
     for each in known:
-        if each.state not in _NOT_LIVE:
-            continue
-        code, what = _NOT_LIVE[each.state]
-        is_future = each.state == FUTURE_DIR_SUFFIX
-        problem = None
-        if is_future and each.topic_partition in live:
-            problem = node.future_problem(each.topic_partition, each.path)
-        if problem is not None:
-            yield Finding(Severity.ERROR, *problem)
-        else:
+        if each.state in _NOT_LIVE:
+            code, what = _NOT_LIVE[each.state]
             yield info(code, each.path, f"partition {each.topic_partition} {what}")
-        if is_future:
-            other = moved.setdefault(each.topic_partition, each.path)
-            if other != each.path:
-                yield _duplicate(each, other)
-
-
-def _is_dir(entry: DirectoryEntry) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _absent_partitions(
-    path: str, node: Node, absent: Iterable[TopicPartition], *, is_clean: bool
-) -> Iterator[Finding]:
-    """Yield a finding for each partition that a broker misses, and one for all others.
-
-    A crash leaves lines of partitions that have just been moved or deleted, a clean stop leaves
-    none. The cluster's metadata know better than either.
-    """
-    ends = {each: _recorded_offsets(path, each) for each in sorted(absent)}
-    missed = {
-        each for each, (_, end) in ends.items() if end and _is_missed(each, node, is_clean=is_clean)
-    }
-    if missed and not is_clean:  # a broker may be about to delete them
-        time.sleep(_PAUSE_SECONDS)
-        now = node.refreshed()
-        missed = {each for each in missed if _is_missed(each, now, is_clean=is_clean)}
-    for each in sorted(missed):
-        yield _gone(
-            "absent_partition", join(path, str(each)), "the directory is missing", *ends[each]
-        )
-    for name in _RECORDED:
-        offsets = _offsets_in(path, name)
-        others = [each for each in ends if each in offsets and each not in missed]
-        if others:
-            listed = named(list(map(str, others)), _LISTED)
-            message = f"names partitions that have no directory here: {listed}"
-            yield info("absent_partition", join(path, name), message)
-
-
-def _is_missed(topic_partition: TopicPartition, node: Node, *, is_clean: bool) -> bool:
-    is_assigned = node.is_assigned(topic_partition)
-    return is_clean if is_assigned is None else is_assigned
-
-
-def _gone(code: str, path: str, what: str, start: int, end: int) -> Finding:
-    """Return that all records of a partition are gone."""
-    message = f"{what}, and checkpoints say that the partition reached offset {end}"
-    return Finding(Severity.ERROR, code, path, message, next_offset=start, end_offset=end)
 
 
 def node_findings(
@@ -298,7 +268,7 @@ def node_findings(
     """
     found = list(_node_findings(views, nodes))
     if any(each.code == STRAY_PARTITION for _, each in found):
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(PAUSE_SECONDS)
         again = nodes_of(nodes, next(iter(nodes.values())).kafka_version)
         still = {
             (view.directory.path, each.code)
@@ -313,28 +283,90 @@ def _node_findings(
 ) -> Iterator[tuple[LogView, Finding]]:
     for view in views:
         place = view.directory
-        if place.state not in _LOADED:
+        if place.state not in LOADED:
             continue
         for each in nodes[place.log_directory].problems(view.topic_partition, place.path):
-            severity = Severity.WARNING if each.code in _HARMLESS else Severity.ERROR
-            yield view, Finding(severity, *each)
+            [finding] = with_own_limits([_of_node(each)])
+            yield view, finding
+
+
+def _of_node(problem: NodeProblem) -> Finding:
+    code, path, reason, is_certain = problem
+    severity = _SEVERITIES.get(code, Severity.ERROR)
+    effect = None if is_certain else Effect.UNKNOWN
+    return Finding(severity, code, path, reason, own_effect=effect)
 
 
 def findings_between(
     directories: Iterable[LogDirectoryCheck],
-    views: Iterable[LogView],
+    views: Sequence[LogView],
+    not_live: Sequence[LogView],
     nodes: Mapping[str, Node],
 ) -> Iterator[tuple[str, Finding]]:
     """Yield what log directories, and partitions, contradict each other in; by log directory."""
+    directories = list(directories)
     metas = {each.path: each.meta for each in directories}
     yield from _same_directory_ids(metas)
     yield from _several_clusters(metas)
+    yield from _twice(nodes)
+    yield from _of_other_nodes(nodes)
+    for path, node in nodes.items():
+        if path == node.disks.first and node.is_kraft:
+            for each in node.disks.problems():
+                yield path, _of_node(each)
+    if directories:
+        yield from future_findings([*views, *not_live], nodes)
+        yield from never_seen({each.path: each.is_clean for each in directories}, nodes)
+    yield from _between_partitions(views, not_live, metas, nodes)
+
+
+def _twice(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
+    """Yield log directories that were given twice, by a link."""
+    seen: dict[object, str] = {}
+    for path, node in nodes.items():
+        other = seen.setdefault(directory_identity(path), path)
+        if other != path and node.is_kraft:
+            message = f"this is the log directory {printable_location(other)}, under another name"
+            where = join(path, META_PROPERTIES)
+            yield other, Finding(Severity.ERROR, "meta_properties_disagree", where, message)
+
+
+def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
+    """Yield log directories that the metadata have as those of another node.
+
+    Source: MetaPropertiesEnsemble.verify, ClusterControlManager.registerBroker (Kafka 4.3).
+    """
+    owners: dict[uuid.UUID | None, tuple[str | None, int | None]] = {
+        directory_id: (node.cluster_id, node_id)
+        for node in nodes.values()
+        for node_id, ids in node.registrations.items()
+        for directory_id in ids
+    }
+    for path, node in nodes.items():
+        meta = node.disks.metas[path]
+        said = node.cluster_id, node.node_id
+        owner = owners.get(None if meta is None else meta.directory_id, said)
+        if owner != said:
+            message = (
+                f"the file says node {said[1]} of cluster {said[0]}, and the cluster's metadata "
+                f"have this log directory as one of node {owner[1]} of cluster {owner[0]}"
+            )
+            where = join(path, META_PROPERTIES)
+            yield path, Finding(Severity.ERROR, "meta_properties_of_another", where, message)
+
+
+def _between_partitions(
+    views: Sequence[LogView],
+    not_live: Sequence[LogView],
+    metas: Mapping[str, MetaProperties | None],
+    nodes: Mapping[str, Node],
+) -> Iterator[tuple[str, Finding]]:
     owners: dict[object, str] = {}
     topic_ids: dict[tuple[str | None, str], list[tuple[LogView, uuid.UUID]]] = defaultdict(list)
-    for view in views:
+    for view, is_live in [*((each, True) for each in views), *((each, False) for each in not_live)]:
         log_directory = view.directory.log_directory
         meta = metas.get(log_directory)
-        if view.directory.state in _LOADED:
+        if view.directory.state in LOADED:
             owner: object = log_directory
             if meta is not None and meta.node_id is not None:
                 owner = meta.cluster_id, meta.node_id
@@ -343,7 +375,7 @@ def findings_between(
             if other != view.directory.path:
                 yield log_directory, _duplicate(view.directory, other)
         topic_id = stored_topic_id(view)
-        if topic_id is not None:
+        if topic_id is not None and is_live:
             cluster_id = None if meta is None else meta.cluster_id
             topic_ids[cluster_id, view.topic].append((view, topic_id))
     yield from _topic_ids_that_disagree(topic_ids.values(), nodes)
@@ -383,7 +415,15 @@ def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple
         if meta is None or meta.cluster_id is None:
             continue
         first = first or (path, meta.cluster_id)
-        if meta.cluster_id != first[1]:
+        if meta.cluster_id != first[1] and meta.cluster_id.strip() == first[1].strip():
+            has_blanks = path if meta.cluster_id != meta.cluster_id.strip() else first[0]
+            message = (
+                f"cluster.id is {meta.cluster_id!r}, and {first[1]!r} in "
+                f"{printable_location(first[0])}: blanks are part of it"
+            )
+            where = join(has_blanks, META_PROPERTIES)
+            yield has_blanks, Finding(Severity.ERROR, "damaged_meta_properties", where, message)
+        elif meta.cluster_id != first[1]:
             message = (
                 f"the directory is of cluster {meta.cluster_id}, and "
                 f"{printable_location(first[0])} of cluster {first[1]}: they have nothing to do "

@@ -8,9 +8,10 @@ Brokers give offsets without a gap. One is missing afterwards where
 * a ``.log`` file, or part of one, is gone; or the log was truncated inside a batch.
 
 The first differs from the last by what compaction leaves elsewhere: a line in the cleaner's
-checkpoint, which says up to where it has come, or batches with such holes, without any record, or
-with a delete horizon, or empty segments below what is flushed (KAFKA-12889). A topic that Kafka
-itself compacts needs no such sign.
+checkpoint, on any disk of the node, which says up to where it has come, or batches with such holes,
+without any record, or with a delete horizon, or empty segments below what is flushed (KAFKA-12889),
+or files of a compaction that has not finished. A topic that Kafka itself compacts, or that the
+cluster's metadata say is compacted, needs no such sign.
 
 Where a compressed message of v0 or v1 begins, its header does not say; who decompresses it does.
 """
@@ -21,13 +22,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.clean_shutdown import has_clean_shutdown
-from pylog.files.file_names import INDEX_FILE_SUFFIX
-from pylog.files.storage import open_file
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+    find_segment_file_name,
+)
+from pylog.files.storage import list_directory, open_file
 from pylog.reading.headers import has_horizon
 from pylog.text.words import counted
 
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.checks.batches import SegmentWalk, WrappedOffsets
+    from pylog.files.file_names import SegmentFileName
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
@@ -46,6 +54,7 @@ if TYPE_CHECKING:
 _MOST_GAPS = 10_000
 """Of how many gaps the places are kept; the others are only counted."""
 _MOST_LISTED = 100
+_OF_COMPACTION = (CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
 
 
 class OffsetGap(NamedTuple):
@@ -62,11 +71,17 @@ class OffsetAccount:
     """Counts offsets, window by window. One thread."""
 
     def __init__(
-        self, view: LogView, cleaner_offset: int | None, recovery_point: int | None = None
+        self,
+        view: LogView,
+        cleaner_offset: int | None,
+        recovery_point: int | None = None,
+        *,
+        is_compacted: bool = False,
     ) -> None:
-        self._is_compacted = "compact" in INTERNAL_TOPIC_PROPERTIES.get(view.topic, {}).get(
-            "cleanup.policy", ""
-        )
+        self._is_compacted = is_compacted or "compact" in INTERNAL_TOPIC_PROPERTIES.get(
+            view.topic, {}
+        ).get("cleanup.policy", "")
+        self._leftovers = _leftovers(view)
         # After a crash an empty file that was not flushed may be a loss.
         flushed = None if has_clean_shutdown(view.directory.log_directory) else recovery_point
         self._is_compacted = self._is_compacted or any(
@@ -91,6 +106,12 @@ class OffsetAccount:
         """Whether compaction has been at the log, as far as has been seen."""
         return self._is_compacted or self._cleaner_offset is not None
 
+    def is_whole(self, start: int, end: int) -> bool:
+        """Whether a batch has each offset in ``[start, end)``, as far as has been seen."""
+        return not self._more_gaps and not any(
+            each.start < end and start < each.end for each in self._gaps
+        )
+
     def begin(self, walk: SegmentWalk) -> None:
         """Note that a segment begins."""
         base = walk.segment.base_offset
@@ -114,7 +135,7 @@ class OffsetAccount:
         lasts, counts = headers.last_offsets, headers.record_counts
         before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
         is_hidden = counts < 0
-        firsts = np.where(is_hidden, before, headers.offsets)
+        firsts = np.where(is_hidden, before, np.maximum(before, headers.offsets))
         wrapped = {place: each for place, each in wrapped.items() if not is_lost[place]}
         if wrapped:
             places = list(wrapped)
@@ -136,7 +157,7 @@ class OffsetAccount:
                 )
             )
         spans = lasts - firsts + 1
-        held = np.where(is_hidden, spans, counts)
+        held = np.where(is_hidden, spans, np.minimum(counts, spans))
         self._hidden += int(spans[is_lost & ~walk.is_refused].sum())
         spans, held = (np.where(is_lost, 0, each) for each in (spans, held))
         control = int(held[headers.is_control].sum())
@@ -194,7 +215,22 @@ class OffsetAccount:
     def _is_explained(self, gap: OffsetGap) -> bool:
         """Whether compaction may have made the gap."""
         below = self._cleaner_offset is not None and gap.end <= self._cleaner_offset
-        return self._is_compacted or below
+        return self._is_compacted or below or self._is_unfinished(gap)
+
+    def _is_unfinished(self, gap: OffsetGap) -> bool:
+        """Whether the topic is being compacted, and no file that waits to go belongs to the gap."""
+        is_here = any(gap.start <= each.base_offset < gap.end for each in self._leftovers)
+        return not is_here and any(each.state in _OF_COMPACTION for each in self._leftovers)
+
+
+def _leftovers(view: LogView) -> list[SegmentFileName]:
+    """Return the ``.log`` files that are not under their final names."""
+    try:
+        names = [each.name for each in list_directory(view.directory.path)]
+    except LogDirectoryError:
+        return []  # a finding
+    found = filter(None, map(find_segment_file_name, names))
+    return [each for each in found if each.state and each.suffix == LOG_FILE_SUFFIX]
 
 
 def _has_entries(segment: LogSegmentView) -> bool:
@@ -216,7 +252,7 @@ def _covered(damaged: Sequence[DamagedRange], end_offset: int) -> int:
     """Return how many offsets are in any of these ranges; none goes on after the log's end."""
     count = before = 0
     for start, known in sorted(
-        (each.next_offset, each.end_offset or end_offset) for each in damaged
+        (each.next_offset, each.end_offset or end_offset) for each in damaged if not each.is_kept
     ):
         end = min(known, end_offset)
         count += max(0, end - max(start, before))
@@ -238,4 +274,5 @@ def _missing(gap: OffsetGap) -> Finding:
     else:
         severity, code = Severity.WARNING, "offset_gap"
         message = f"{offsets} before this batch, and the log shows no sign of compaction"
-    return Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    found = Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    return found._replace(own_effect=Effect.GONE)

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pylog.checks.batches import (
     UNREADABLE,
@@ -18,25 +17,35 @@ from pylog.checks.batches import (
     damage_findings,
     empty_batch_findings,
     is_filled_empty,
+    overlap_findings,
     rest_findings,
     size_findings,
     tail_findings,
 )
-from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusal
+from pylog.checks.broker_action import with_actions
+from pylog.checks.broker_start import broker_start, deletion_refusal
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
+    had_more,
     leftover_findings,
+    log_start_findings,
+    lost_leftover,
     read_checkpoints,
 )
-from pylog.checks.findings import Finding, Severity
-from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
+from pylog.checks.findings import Effect, Finding, Severity
+from pylog.checks.indexes import IndexFindings
+from pylog.checks.lost_times import LostTimes
 from pylog.checks.offsets import OffsetAccount
-from pylog.checks.producers import SequenceFindings, SnapshotFindings
-from pylog.checks.report import OffsetTotals
-from pylog.checks.transactions import TransactionFindings
+from pylog.checks.partition_check import PartitionCheck
+from pylog.checks.permissions import FORBIDDEN, with_own_limits
+from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
+from pylog.checks.rescue import rescue
+from pylog.checks.time_indexes import MissingTimeIndexes
+from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
     DELETE_DIR_SUFFIX,
@@ -48,6 +57,8 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.discovery import NoPendingCommit
+from pylog.reading.headers import from_offset
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
@@ -55,7 +66,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.batches import SegmentWalk
+    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.log_directory import Held
+    from pylog.checks.permissions import BrokerUsers
+    from pylog.files.file_user import FileUser
     from pylog.reading.discovery import PartitionDirectory
     from pylog.record.batch_scan import Window
     from pylog.writing.node import Node
@@ -68,31 +82,11 @@ _PAUSE_SECONDS = 0.2
 _MISSING_FILES = ("missing_index", "missing_time_index")
 
 
-class PartitionCheck(NamedTuple):
-    """What is wrong with one partition, and what its log holds."""
-
-    view: LogView  # as it was looked at
-    findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
-    # what is no sound batch, and batches whose records cannot be decoded, in file order
-    damaged: list[DamagedRange]
-    # Of the ``.log`` files; of them, what was read and is sound.
-    size_bytes: int = 0
-    scanned_bytes: int = 0
-    # Of the batches on the disk; the end is exclusive
-    start_offset: int = 0
-    end_offset: int = 0
-    offsets: OffsetTotals = OffsetTotals()  # what has become of the offsets between them
-    # what a broker would do to the log; None where a file or the directory cannot be opened
-    start: BrokerStart | None = None
-    segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
-    # what checkpoints of the log directory say of it, by the file's name
-    recorded_offsets: Mapping[str, int] = MappingProxyType({})
-
-
 def check_partition(
     view: LogView,
     *,
     node: Node | None = None,
+    user: FileUser | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     window_bytes: int = DEFAULT_WINDOW_BYTES,
@@ -101,20 +95,49 @@ def check_partition(
 
     A broker may go on working on it. Where a log has changed meanwhile and something seems wrong,
     it is looked at once more, and what is not wrong then has only been on its way.
+
+    ``user`` is whom a broker runs as; None for one who may do anything.
     """
+    check = _check_settled(
+        view,
+        partial(_check, node=node, user=user),
+        partial(
+            LogWalk,
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_bytes=on_bytes,
+            window_bytes=window_bytes,
+        ),
+    )
+    if any(each.code == UNREADABLE for each in check.findings):
+        denied = _denied(check.view, user)
+        if denied is not None:
+            check = check._replace(findings=[denied, *check.findings])
+    return check._replace(findings=with_own_limits(check.findings))
+
+
+def _denied(view: LogView, user: FileUser | None) -> Finding | None:
+    """Return what a broker's user may not do with a log that this process may not read."""
+    if user is None:
+        return None
+    with suppress(LogStorageError):
+        start = broker_start(view, 0, user=user)
+        refusal = None if start is None else start.refusal
+        return refusal if refusal is not None and refusal.code == FORBIDDEN else None
+    return None
+
+
+def _check_settled(
+    view: LogView,
+    check_once: Callable[[LogView, DamageReport, Callable[[LogView], LogWalk]], PartitionCheck],
+    make_walk: Callable[..., LogWalk],
+) -> PartitionCheck:
+    """Return what is wrong with a partition once it stays wrong."""
     before: set[tuple[str, str]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
         try:
-            walk = partial(
-                LogWalk,
-                damage=damage,
-                max_decompressed_bytes=max_decompressed_bytes,
-                on_bytes=on_bytes,
-                window_bytes=window_bytes,
-            )
-            check = _check(view, node, damage, walk)
+            check = check_once(view, damage, partial(make_walk, damage=damage))
         except SegmentVanishedError:
             if not looks_left:
                 raise
@@ -182,14 +205,16 @@ def _has_changed(view: LogView, now: LogView | None) -> bool:
 
 def _check(
     view: LogView,
-    node: Node | None,
     damage: DamageReport,
     make_walk: Callable[[LogView], LogWalk],
+    *,
+    node: Node | None,
+    user: FileUser | None,
 ) -> PartitionCheck:
     about_directory = list(directory_findings(view, node))
     # What is wrong with files does not depend on whether readers are given what is in them.
     view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
-    return _Check(view, make_walk(view)).run(about_directory)
+    return _Check(view, make_walk(view), node).run(about_directory, user)
 
 
 class _Check:
@@ -199,11 +224,13 @@ class _Check:
     before the end of the log is known is about batches that are there.
     """
 
-    def __init__(self, view: LogView, walk: LogWalk) -> None:
+    def __init__(self, view: LogView, walk: LogWalk, node: Node | None) -> None:
         self._view = view
+        self._node = node
         self._walk = walk
         self._checkpoints = read_checkpoints(view)
-        self._epochs = EpochFindings(view, self._checkpoints.epochs)
+        newest = None if node is None else node.next_leader_epoch(view.topic_partition)
+        self._epochs = EpochFindings(view, self._checkpoints.epochs, newest)
         self._snapshots = SnapshotFindings(view)
         self._transactions = TransactionFindings(view)
         self._sequences = SequenceFindings(view)
@@ -212,20 +239,46 @@ class _Check:
         self._legacy = LegacyFindings(walk.options.max_decompressed_bytes)
         self._account = OffsetAccount(
             view,
-            self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT),
+            self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
+            is_compacted=node is not None and bool(node.is_compacted(view.topic)),
         )
+        self._times = LostTimes(view)
+        # A node closes neither the log of the metadata, nor what it is about to delete.
+        is_metadata = view.topic_partition == CLUSTER_METADATA
+        is_open = is_metadata or bool(view.directory.state)
+        self._is_closed = has_clean_shutdown(view.directory.log_directory) and not is_open
         self._ends: list[OffsetPosition] = []
         self._scanned_bytes = 0
 
-    def run(self, about_directory: list[Finding]) -> PartitionCheck:
+    def _cleaner_offset(self) -> int | None:
+        """Return up to where the log was compacted; a broker looks on all of its disks."""
+        view, own = self._view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+        known = [] if own is None else [own]
+        if self._node is not None:
+            place = view.directory.log_directory
+            known += self._node.offsets_elsewhere(
+                CLEANER_OFFSET_CHECKPOINT, view.topic_partition, place
+            ).values()
+        return max(known, default=None)
+
+    def _keeps_records(self) -> bool:
+        """Whether it is known that no cleaner removes records of the log."""
+        node = self._node
+        return (
+            node is not None
+            and node.is_compacted(self._view.topic) is False
+            and self._cleaner_offset() is None
+        )
+
+    def run(self, about_directory: list[Finding], user: FileUser | None) -> PartitionCheck:
         view, damage = self._view, self._walk.damage
         about_segments: list[Finding] = []
         end_offset = view.local_log_start_offset
         for segment_walk in self._walk:
             about_segments += self._about_segment(segment_walk)
             self._ends.append(OffsetPosition(segment_walk.next_offset, segment_walk.end_position))
-            end_offset = max(end_offset, segment_walk.next_offset)
+            end_offset = segment_walk.next_offset
         damaged = sorted(
             [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
         )
@@ -233,7 +286,14 @@ class _Check:
         is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
         start = None
         if not is_unreadable:
-            start = broker_start(view, end_offset, self._ends, {each.path for each in damaged})
+            start = broker_start(
+                view,
+                end_offset,
+                self._ends,
+                {each.path for each in damaged},
+                user,
+                keeps_records=self._keeps_records(),
+            )
         last = end_offset
         if start is not None and start.cut_path is None:
             # A batch that cannot be decoded has its offsets all the same.
@@ -242,20 +302,30 @@ class _Check:
             *about_damage,
             *about_directory,
             *tail_findings(view, start),
+            *overlap_findings(view, self._ends),
             *self._account.findings(damaged),
             *about_segments,
-            *self._about_log(None if self._is_last_unreadable() else last),
+            *self._about_log(None if self._is_last_unreadable() else last, start),
         ]
+        self._times.add_lost_segments()
+        findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
+        if start is not None and start.loses_records:
+            losses = map(self._times.dated, start.found_losses())
+            start = start._replace(losses=tuple(losses))
         refusal = None if start is None else start.refusal
-        is_refusal_said = refusal and any(
-            each.refuses_start and each.path == refusal.path for each in findings
+        is_refusal_said = any(
+            refusal is not None
+            and refusal.code != FORBIDDEN
+            and each.refuses_start
+            and each.path == refusal.path
+            for each in findings
         )
         if refusal is not None and not is_refusal_said:
             findings.insert(0, refusal)
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
-            findings.insert(0, start.loss())
-        return PartitionCheck(
+            findings = [*start.losses, *findings]
+        check = PartitionCheck(
             view,
             findings,
             damaged,
@@ -268,6 +338,7 @@ class _Check:
             tuple(each.position for each in self._ends),
             self._checkpoints.offsets,
         )
+        return _with_leftovers(check)
 
     def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:
         segment = walk.segment
@@ -289,6 +360,7 @@ class _Check:
             damaged,
             is_expected=not is_new,
             is_last=is_last,
+            is_closed=self._is_closed,
         )
 
     def _about_window(
@@ -298,11 +370,17 @@ class _Check:
         lost_bytes = int(window.headers.sizes_bytes[is_lost].sum())
         self._scanned_bytes += window.size_bytes - lost_bytes
         yield from empty_batch_findings(window)
-        indexes.add(window)
+        indexes.add(window, self._walk.timestamps.latest_in(window))
         self._time_indexes.add(window)
+        is_consumed = window.headers.last_offsets >= self._view.first_consumed(walk.index)
+        if not is_consumed.any():
+            return  # another segment has these offsets, too
+        window = from_offset(window, self._view.first_consumed(walk.index))
+        walk.is_refused, is_lost = walk.is_refused[is_consumed], is_lost[is_consumed]
         self._transactions.add(window)
         self._snapshots.add(window)
         self._account.add(walk, window, self._legacy.add(window), is_lost)
+        self._times.add(window, is_lost)
         yield from self._epochs.add(window)
         yield from self._sequences.add(walk.segment, window)
 
@@ -312,47 +390,88 @@ class _Check:
             each.is_unreadable for each in self._damaged_in(self._view.segments[-1].file_path())
         )
 
-    def _about_log(self, end_offset: int | None) -> Iterator[Finding]:
+    def _about_log(self, end_offset: int | None, start: BrokerStart | None) -> Iterator[Finding]:
         yield from self._legacy.findings()
         yield from self._walk.timestamps.findings()
         yield from self._time_indexes.findings()
         is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
         judges_entries = is_whole and not self._account.is_compacted
-        yield from self._transactions.findings(judges_entries=judges_entries)
+        yield from self._transactions.findings(
+            judges_entries=judges_entries, is_whole=self._account.is_whole
+        )
+        about_snapshots = list(self._snapshots.findings(end_offset))
+        is_disputed = any(each.code == WRONG_SNAPSHOT for each in about_snapshots)
+        if start is not None and start.refusal is None and end_offset is not None:
+            undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
+            if undecided.first is not None:
+                end = end_offset if start.leaves_log else start.log_end_offset
+                has_all = self._account.is_whole(undecided.first, end)
+                is_cut = start.loses_records or had_more(self._view, self._checkpoints, end_offset)
+                found = undecided.finding(
+                    self._view.directory.path,
+                    end,
+                    is_whole=is_whole and has_all and not is_cut and not is_disputed,
+                )
+                yield from () if found is None else (found,)
         yield from self._sequences.findings()
-        yield from self._snapshots.findings(end_offset)
+        yield from about_snapshots
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
-        yield from leftover_findings(self._view)
+        if self._node is not None:
+            yield from log_start_findings(self._view, self._checkpoints, self._node)
 
     def _damaged_in(self, path: str) -> Sequence[DamagedRange]:
         ranges = [*self._walk.damage.ranges, *self._walk.refused.ranges]
         return [each for each in ranges if each.path == path]
 
 
+def _with_leftovers(check: PartitionCheck) -> PartitionCheck:
+    """Return a check with what is said of files that a broker removes, or takes, at its start."""
+    leftovers = list(leftover_findings(check.view))
+    if not leftovers or is_remote(check.view.directory.path):
+        return check._replace(findings=[*check.findings, *leftovers])
+    held = rescue(check).in_leftovers
+    lost = [lost_leftover(path, *each) for path, ranges in held.items() for each in ranges]
+    others = [each for each in leftovers if each.path not in held]
+    start = min((each.next_offset or 0 for each in lost), default=0)
+    end = max((each.end_offset or 0 for each in lost), default=0)
+    known = [
+        # They are not gone yet.
+        each._replace(own_effect=Effect.LOSES)
+        if each.effect is Effect.GONE and start <= (each.next_offset or 0) < end
+        else each
+        for each in check.findings
+    ]
+    return check._replace(findings=[*lost, *known, *others])
+
+
 # Directories that are not live: a broker loads them like live ones before it looks at their names.
 #
 # It reads checkpoints for them, too, whose lines are those of the live partition. Of a ``-delete``
-# directory it loads the segments alone, and does not look for the end of the log. A ``-future``
-# directory without a live one becomes the partition.
+# directory it loads the segments alone, and does not look for the end of the log. What becomes of
+# ``-future`` directories stands in `pylog.checks.future_logs`.
 #
-# Source: LogManager.loadLog, LogManager.recoverAbandonedFutureLogs (Kafka 4.3).
+# Source: LogManager.loadLog (Kafka 4.3).
 
 
 @dataclass(frozen=True, slots=True)
 class NotLiveDirectory:
     """A directory that is not live.
 
-    ``has_live`` tells that its node has a live directory of the partition.
+    ``has_live`` tells that its node has a live directory of the partition, ``becomes_live`` that it
+    takes the place of that.
     """
 
     view: LogView
     has_live: bool
+    becomes_live: bool = False
+    user: FileUser | None = None
 
     @property
     def is_only_loaded(self) -> bool:
         """Whether nobody needs what is in it: it is being deleted, or a copy of the live one."""
         state = self.view.directory.state
-        return state == DELETE_DIR_SUFFIX or (state == FUTURE_DIR_SUFFIX and self.has_live)
+        is_copy = state == FUTURE_DIR_SUFFIX and self.has_live and not self.becomes_live
+        return state == DELETE_DIR_SUFFIX or is_copy
 
     @property
     def size_bytes(self) -> int:
@@ -375,14 +494,17 @@ class NotLiveDirectory:
         path = self.view.directory.path
         try:
             if self.view.directory.state == DELETE_DIR_SUFFIX:
-                refusal = deletion_refusal(self.view)
+                refusal = deletion_refusal(self.view, self.user)
                 found = [] if refusal is None else [refusal]
             elif self.is_only_loaded:
-                start = broker_start(self.view, 0)
+                start = broker_start(self.view, 0, user=self.user)
                 found = [] if start is None or start.refusal is None else [start.refusal]
             else:
                 found = check_partition(
-                    self.view, max_decompressed_bytes=max_decompressed_bytes, on_bytes=on_bytes
+                    self.view,
+                    user=self.user,
+                    max_decompressed_bytes=max_decompressed_bytes,
+                    on_bytes=on_bytes,
                 ).findings
         except LogStorageError:
             return []
@@ -399,10 +521,19 @@ class NotLiveDirectory:
 
 
 def not_live_directories(
-    directories: Iterable[PartitionDirectory], nodes: Mapping[str, Node], held: Container[Held]
+    directories: Iterable[PartitionDirectory],
+    nodes: Mapping[str, Node],
+    held: Container[Held],
+    users: BrokerUsers,
 ) -> list[NotLiveDirectory]:
     """Return what is looked at of directories that are not live."""
-    return [
-        NotLiveDirectory(LogView(each), (nodes[each.log_directory], each.topic_partition) in held)
-        for each in directories
-    ]
+    found = []
+    for each in directories:
+        view, node = LogView(each), nodes[each.log_directory]
+        becomes_live = each.state == FUTURE_DIR_SUFFIX and node.is_placed_in(
+            each.log_directory, each.topic_partition
+        )
+        has_live = (node, each.topic_partition) in held
+        user = users.of(each.log_directory)
+        found.append(NotLiveDirectory(view, has_live, becomes_live, user))
+    return found

@@ -65,6 +65,8 @@ _MOST_LISTED = 100
 
 _EPOCH, _BASE, _LAST, _OFFSET, _END, _MISSING, _TIMESTAMP, _LATEST = range(8)
 
+WRONG_SNAPSHOT = "wrong_snapshot"
+
 
 class _Batch(NamedTuple):
     """A batch of a producer, and what the log has been like up to it."""
@@ -320,7 +322,7 @@ class SnapshotFindings:
         yield from self._found
         for offset, path in self._snapshots:
             if path in self._contradicted:
-                yield warning("wrong_snapshot", path, self._contradicted[path])
+                yield warning(WRONG_SNAPSHOT, path, self._contradicted[path])
             elif end_offset is not None and offset > end_offset:
                 message = f"the log ends at offset {end_offset}, before that of the snapshot"
                 yield info("snapshot_above_log_end", path, message)

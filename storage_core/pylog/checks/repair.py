@@ -9,8 +9,12 @@ Nothing is ever repaired in place. The new directory is made in four steps:
 2. The directory is opened as its owner (`pylog.log.log_manager`), as after a crash: every segment
    is scanned, and indexes, snapshots and leader epochs are made from the batches.
 3. It is closed in order, which writes the checkpoints and the marker.
-4. The log of the cluster's metadata is copied as it is, if it is sound and this node is the only
-   controller. Elsewhere the other controllers have it, and give it to the node.
+4. What is intact of the log of the cluster's metadata is copied as it is, if that is the whole log
+   and this node is the only controller (`pylog.checks.metadata_copy`). Elsewhere the other
+   controllers have it, and give it to the node.
+
+A ``-future`` directory is copied as the partition if there is no live one, or if it is longer and
+begins with all that the live one has.
 
 A crash in it leaves a directory without the marker, which a broker recovers; it is refused as a
 target, since it is not empty any more.
@@ -21,6 +25,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -29,21 +34,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Severity
+from pylog.checks.future_logs import extends
+from pylog.checks.metadata_copy import copy_metadata
+from pylog.checks.partition import check_partition
 from pylog.checks.report import RepairedPartition, RepairSummary
-from pylog.checks.rescue import lacking, segments_to_copy
+from pylog.checks.rescue import doubt, kept_of_overlaps, lacking, rescue
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
+    FUTURE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
     file_name_prefix,
+    find_segment_file_name,
 )
 from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
@@ -53,9 +63,17 @@ from pylog.files.ledger import copy_ledger
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
-from pylog.files.storage import list_directory, open_file
-from pylog.locations import is_remote, join, parse_location
+from pylog.files.storage import open_file
+from pylog.locations import (
+    is_remote,
+    join,
+    name_of,
+    parent_of,
+    parse_location,
+    printable_location,
+)
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 from pylog.writing.node import nodes_of
@@ -63,10 +81,11 @@ from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pylog.checks.doctor import Examination
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.doctor import Examined
+    from pylog.checks.findings import Finding
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
     from pylog.files.durable_io import WritableFile
@@ -85,7 +104,7 @@ _EPOCH_CODES = frozenset({"leader_epoch_back", "leader_epoch_disagrees"})
 
 @names_nearest_keyword
 def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     to: str | os.PathLike[str],
     *,
     topics: Iterable[str] | None = None,
@@ -99,16 +118,18 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     Every sound batch is kept, also those after damage, and those that stand where they do not
     belong: what is lost leaves a gap in the offsets, which consumers pass over. A transaction of
     which damage has cost a part may then be given as committed without that part, or stay open
-    where its marker is lost. ``__cluster_metadata`` is copied where it is sound and the node is the
-    only controller.
+    where its marker is lost. ``__cluster_metadata`` is copied where all of it is intact and the
+    node is the only controller; a ``-future`` directory where it is all that is left of the
+    partition, or has all of the live one and more.
 
     Parameters
     ----------
     path
         A log directory, or a topic-partition directory. It is not changed, and no broker should be
-        working on it.
+        working on it. Or several of them: the log directories of a node.
     to
-        The log directory to be made: it does not exist, or is empty.
+        The log directory to be made: it does not exist, or is empty. Of several paths, the
+        directory in which one is made for each of them, under the name that it has there.
     topics, partitions
         As of `doctor`.
     threads, progress, max_decompressed_bytes
@@ -122,8 +143,9 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     Raises
     ------
     LogDirectoryError
-        ``to`` is not empty, or lies where no log directory can be; there is not enough space; or
-        the source cannot be read, be it a single ``.log`` file that cannot be opened.
+        ``to`` is not empty, or lies where no log directory can be; there is not enough space; two
+        of several log directories have the same name; or the source cannot be read, be it a single
+        ``.log`` file that cannot be opened.
     KafkaStorageError
         The copy could not be written; it is not finished then.
     SegmentVanishedError
@@ -135,51 +157,64 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     >>> [(str(each.topic_partition), each.missing) for each in summary.partitions]
     [('orders-0', [(15, 28)]), ('orders-1', [(42, 49)])]
     """
-    target = writable_log_directory(to)
-    if os.path.isdir(target) and os.listdir(target):  # noqa: PTH112, PTH208 - kept as text
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    place = writable_log_directory(to)
+    if os.path.isdir(place) and os.listdir(place):  # noqa: PTH112, PTH208 - kept as text
         reason = "directory is not empty: give a new one, or an empty one, for the repaired copy"
-        raise LogDirectoryError(reason, target)
-    _ensure_apart(target, os.fspath(path))
+        raise LogDirectoryError(reason, place)
+    for one in paths:
+        _ensure_apart(place, os.fspath(one))
     source = examine(
-        [path],
+        paths,
         topics=topics,
         partitions=partitions,
         threads=threads,
         progress=progress,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    nodes = nodes_of(each.view.directory.log_directory for each in source.partitions)
+    views = [*(each.view for each in source.partitions), *source.not_live]
+    nodes = nodes_of(each.directory.log_directory for each in views)
     metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
-    _ensure_readable(source.partitions)
+    chosen = _with_futures(source, nodes, max_decompressed_bytes)
+    _ensure_readable(source.report.findings)
     copies = [
-        _PartitionCopy(each, *segments_to_copy(each), _topic_id(each.view, source, nodes))
-        for each in source.partitions
+        _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
+        for each in chosen
         if each.view.topic_partition != CLUSTER_METADATA
     ]
-    _ensure_each_once(copies)
-    _ensure_space(target, copies)
+    _ensure_each_once(copies, nodes)
+    _ensure_space(place, copies)
+    targets = _targets(place, nodes, is_one=len(paths) == 1)
     io = DurableIO()
-    io.make_directory(target, exist_ok=True)
+    io.make_directory(place, exist_ok=True)
+    repaired: list[RepairedPartition] = []
     try:
-        for copy in copies:
-            copy.write(io, target)
-        for log_directory in nodes:
-            _copy_log_directory_files(io, log_directory, copies, target)
-        with own_log_directory(target) as manager:
-            repaired = [_repaired(copy, manager, target) for copy in copies]
-        left_out = []
-        for each in metadata:
-            if _is_of_only_controller(each, nodes):
-                _copy_whole(io, each.view.directory.path, join(target, str(CLUSTER_METADATA)))
-            else:
-                left_out.append(each.view.topic_partition)
+        for target in dict.fromkeys(targets.values()):
+            here = [each for each in copies if targets[each.log_directory] == target]
+            repaired += _write_log_directory(
+                io, target, here, [each for each in targets if targets[each] == target]
+            )
+        left_out = [
+            each.view.topic_partition
+            for each in metadata
+            if not copy_metadata(
+                each,
+                nodes[each.view.directory.log_directory],
+                targets[each.view.directory.log_directory],
+                partial(_copy_file, io),
+            )
+        ]
     except BaseException as error:  # Ctrl-C among them
-        text = f"the copy in {target} is not finished: remove it, and start no broker on it"
+        text = f"the copy in {place} is not finished: remove it, and start no broker on it"
         error.add_note(text)
         raise
-    report = doctor(target, threads=threads, max_decompressed_bytes=max_decompressed_bytes)
+    report = doctor(
+        *dict.fromkeys(targets.values()),
+        threads=threads,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
     return RepairSummary(
-        target,
+        place,
         source.report,
         repaired,
         report,
@@ -194,6 +229,10 @@ class _PartitionCopy(NamedTuple):
     segments: list[SegmentCopy]
     in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
     topic_id: uuid.UUID | None
+
+    @property
+    def log_directory(self) -> str:
+        return self.check.view.directory.log_directory
 
     @property
     def size_bytes(self) -> int:
@@ -220,7 +259,66 @@ class _PartitionCopy(NamedTuple):
         io.sync_directory(directory)
 
 
-def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> uuid.UUID | None:
+def _with_futures(
+    source: Examined, nodes: Mapping[str, Node], max_decompressed_bytes: int
+) -> list[PartitionCheck]:
+    """Return the partitions to copy, from ``-future`` directories where those have more."""
+    futures = [each for each in source.partitions if _is_future(each.view)]
+    chosen = [each for each in source.partitions if not _is_future(each.view)]
+    futures += [
+        check_partition(each, max_decompressed_bytes=max_decompressed_bytes)
+        for each in source.not_live
+        if _is_future(each)
+    ]
+    for future in futures:
+        view = future.view
+        node = nodes[view.directory.log_directory]
+        same = [
+            each
+            for each in chosen
+            if each.view.topic_partition == view.topic_partition
+            and nodes[each.view.directory.log_directory] is node
+        ]
+        if all(extends(view, each.view) for each in same):
+            chosen = [each for each in chosen if each not in same] + [future]
+    return chosen
+
+
+def _is_future(view: LogView) -> bool:
+    return view.directory.state == FUTURE_DIR_SUFFIX
+
+
+def _targets(place: str, log_directories: Iterable[str], *, is_one: bool) -> dict[str, str]:
+    """Return where the copy of each log directory lies: in a place, or below it by its name."""
+    targets: dict[str, str] = {}
+    for each in log_directories:
+        name = name_of(each.rstrip("/"))
+        target = place if is_one else join(place, name)
+        other = next((path for path in targets if targets[path] == target), None)
+        if other is not None and not is_one:
+            reason = (
+                f"{printable_location(each)} and {printable_location(other)} have the same name, "
+                f"{name}: copy each by itself, to a directory of its own"
+            )
+            raise LogDirectoryError(reason, place)
+        targets[each] = target
+    return targets
+
+
+def _write_log_directory(
+    io: DurableIO, target: str, copies: list[_PartitionCopy], sources: Iterable[str]
+) -> list[RepairedPartition]:
+    """Write a log directory of the copies of partitions, and close it in order."""
+    io.make_directory(target, exist_ok=True)
+    for copy in copies:
+        copy.write(io, target)
+    for log_directory in sources:
+        _copy_log_directory_files(io, log_directory, copies, target)
+    with own_log_directory(target) as manager:
+        return [_repaired(copy, manager, target) for copy in copies]
+
+
+def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uuid.UUID | None:
     """Return a topic's id from wherever it is known: here, in the metadata, of a sibling."""
     siblings = [each.view for each in source.partitions if each.view.topic == view.topic]
     ids = [
@@ -231,23 +329,13 @@ def _topic_id(view: LogView, source: Examination, nodes: Mapping[str, Node]) -> 
     return next((each for each in ids if each is not None), None)
 
 
-def _is_of_only_controller(check: PartitionCheck, nodes: Mapping[str, Node]) -> bool:
-    """Whether a log of the metadata is sound, and no other controller has it."""
-    is_sound = all(each.severity is not Severity.ERROR for each in check.findings)
-    return is_sound and nodes[check.view.directory.log_directory].is_only_voter
-
-
-def _copy_whole(io: DurableIO, source: str, target: str) -> None:
-    io.make_directory(target)
-    for entry in list_directory(source):
-        if not entry.is_dir():
-            with (
-                open_file(entry.path) as file,
-                io.open(join(target, entry.name), create=True) as to,
-            ):
-                _copy_bytes(file, 0, file.size(), to, 0)
-                to.sync()
-    io.sync_directory(target)
+def _copy_file(io: DurableIO, source: str, target: str) -> None:
+    directory = parent_of(target)
+    io.make_directory(directory, exist_ok=True)
+    with open_file(source) as file, io.open(target, create=True) as to:
+        _copy_bytes(file, 0, file.size(), to, 0)
+        to.sync()
+    io.sync_directory(directory)
 
 
 def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
@@ -257,6 +345,8 @@ def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
             with segment.open_log() as source:
                 for each in run:
                     _copy_bytes(source, each.start, each.end, file, at)
+                    if each.base_offset is not None:
+                        file.write_at(at, each.base_offset.to_bytes(OFFSET_LENGTH, "big"))
                     at += each.end - each.start
         file.sync()
 
@@ -324,12 +414,13 @@ def _ensure_apart(target: str, source: str) -> None:
         raise LogDirectoryError(reason, target)
 
 
-def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
-    """Refuse to choose between two directories of one partition (t-0 and t-00)."""
-    paths: dict[TopicPartition, str] = {}
+def _ensure_each_once(copies: Iterable[_PartitionCopy], nodes: Mapping[str, Node]) -> None:
+    """Refuse to choose between two directories of a node's partition (t-0 and t-00)."""
+    paths: dict[tuple[Node, TopicPartition], str] = {}
     for copy in copies:
         view = copy.check.view
-        other = paths.setdefault(view.topic_partition, view.directory.path)
+        which = nodes[copy.log_directory], view.topic_partition
+        other = paths.setdefault(which, view.directory.path)
         if other != view.directory.path:
             reason = (
                 f"partition {view.topic_partition} lies in {other}, too: repair one of the two "
@@ -338,16 +429,20 @@ def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
             raise LogDirectoryError(reason, view.directory.path)
 
 
-def _ensure_readable(checks: Iterable[PartitionCheck]) -> None:
-    """Refuse to leave out what may well be sound: it only could not be opened."""
-    for check in checks:
-        for each in check.findings:
-            if each.code == UNREADABLE:
-                reason = (
-                    f"{each.message}; what is in it may be sound, and a repaired copy would lack "
-                    "it: make it readable, or choose the other partitions alone"
-                )
-                raise LogDirectoryError(reason, each.path)
+def _ensure_readable(findings: Iterable[Finding]) -> None:
+    """Refuse to leave out what may well be sound: it only could not be opened.
+
+    Indexes and snapshots are made again.
+    """
+    for each in findings:
+        name = find_segment_file_name(name_of(each.path))
+        is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
+        if each.code == UNREADABLE and not is_made_again:
+            reason = (
+                f"{each.message}; what is in it may be sound, and a repaired copy would lack "
+                "it: make it readable, or choose the other partitions alone"
+            )
+            raise LogDirectoryError(reason, each.path)
 
 
 def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:
@@ -373,4 +468,7 @@ def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> Repaire
         end_offset,
         lacking(copy.check, copy.in_place, end_offset),
         None if copy.topic_id is None else format_uuid(copy.topic_id),
+        kept_of_overlaps(copy.check.view),
+        doubt(copy.check),
+        source=printable_location(copy.check.view.directory.path),
     )

@@ -250,6 +250,12 @@ class RepairedPartition:
         snapshots say, and are not in the copy.
     topic_id
         As Kafka prints it; None where it is known nowhere.
+    kept
+        Offsets ``[start, end)`` that two segments held, and the file whose records were copied.
+    doubt
+        What one side file alone says of the log's end, against the others; None if none does.
+    source
+        The directory that it was copied from; without the secrets of a URI.
     """
 
     topic_partition: TopicPartition
@@ -259,6 +265,9 @@ class RepairedPartition:
     end_offset: int
     missing: list[tuple[int, int]]
     topic_id: str | None
+    kept: list[tuple[int, int, str]]
+    doubt: str | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +277,7 @@ class RepairSummary:
     Attributes
     ----------
     directory
-        The log directory that was made.
+        The log directory that was made; of several, the directory that they are in.
     source
         What is wrong with the logs that were copied.
     partitions

@@ -12,13 +12,16 @@ The checksum does not cover the base offset. So such a batch is taken only
   marker before it: consumers skip a record below the offset that they ask for;
 * within what is known to have been in the log;
 * if it is not alone between two sound batches that leave just the room for it: then its offset is
-  what is wrong.
+  what is wrong, and the copy has it with the right one.
+
+Where segments overlap, the copy has what a consumer gets that reads from the start.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import (
@@ -27,14 +30,17 @@ from pylog.errors import (
     InvalidRecordError,
     LogDirectoryError,
 )
+from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
     HIGH_WATERMARK_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     RECOVERY_POINT_CHECKPOINT,
     find_segment_file_name,
 )
 from pylog.files.storage import list_directory, open_file
-from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.locations import name_of
+from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.reading.segments import LogSegmentView
 from pylog.record.batch_header import MAGIC_VALUE_V2
@@ -43,9 +49,11 @@ from pylog.record.record_batch import RecordBatch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.reading.damage import DamagedRange
+    from pylog.reading.log_view import LogView
 
+_NO_LIMIT = 2**63
 _MOST_BYTES = 1 << 30
 """A batch that is larger is not looked into."""
 
@@ -56,6 +64,7 @@ class Piece(NamedTuple):
     segment: LogSegmentView
     start: int
     end: int
+    base_offset: int | None = None  # that its batch gets, if it says another one
 
 
 class SegmentCopy(NamedTuple):
@@ -70,6 +79,15 @@ class SegmentCopy(NamedTuple):
         return sum(each.end - each.start for each in self.pieces)
 
 
+class Rescue(NamedTuple):
+    """What a repaired copy of a log is made of."""
+
+    segments: list[SegmentCopy]
+    in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
+    # Of them, what only files hold that a broker deletes when it starts, by their paths.
+    in_leftovers: dict[str, list[tuple[int, int]]]
+
+
 class _Batch(NamedTuple):
     """A batch that is intact; sorts as it belongs into the log."""
 
@@ -79,16 +97,23 @@ class _Batch(NamedTuple):
     segment: int
     start: int
     end: int
+    is_moved: bool = False  # it says other offsets
 
 
-def segments_to_copy(check: PartitionCheck) -> tuple[list[SegmentCopy], list[tuple[int, int]]]:
-    """Return the segments of a copy, and the offsets ``[start, end)`` that were put in place."""
+def rescue(check: PartitionCheck) -> Rescue:
+    """Return what is copied of a log."""
     segments = check.view.segments
-    sound = [
-        list(_sound_ranges(_damaged_in(check, segment), check.segment_ends[index]))
-        for index, segment in enumerate(segments)
+    foreign = () if check.start is None else check.start.foreign_swaps
+    bases, sound = [], []
+    for index, segment in enumerate(segments):
+        ranges = list(_sound_ranges(_damaged_in(check, segment), check.segment_ends[index]))
+        base, ranges = _consumed(check.view, index, ranges)
+        bases.append(base)
+        sound.append([] if segment.file_path() in foreign else ranges)
+    replaced = [
+        (each.base_offset, _held_end(check)) for each in segments if each.file_path() in foreign
     ]
-    gone = lacking(check, (), check.end_offset)
+    gone = _united([*_gone(check, check.end_offset, evidence_end(check)), *replaced])
     sources = [*segments, *_leftovers(check, gone)]
     misplaced = {
         batch
@@ -103,16 +128,59 @@ def segments_to_copy(check: PartitionCheck) -> tuple[list[SegmentCopy], list[tup
         known = _sound_batches(segments, sound)
         placed = _placed(check, known, sorted(misplaced), gone, len(segments))
         if placed:
-            return _merged(sources, sorted([*known, *placed])), [
-                (each.first_offset, each.last_offset + 1) for each in placed
-            ]
+            return Rescue(
+                _merged(sources, sorted([*known, *placed])),
+                [(each.first_offset, each.last_offset + 1) for each in placed],
+                _in_leftovers(sources, placed, len(segments)),
+            )
     copies = []
-    for segment, ranges in zip(segments, sound, strict=True):
+    for index, (segment, ranges) in enumerate(zip(segments, sound, strict=True)):
+        is_passed_over = check.view.first_consumed(index) > segment.base_offset
         # An empty one may be what compaction left; the last one says where the log ends.
-        if ranges or not _damaged_in(check, segment) or segment is segments[-1]:
+        is_empty = not _damaged_in(check, segment) or segment is segments[-1]
+        if ranges or (is_empty and not is_passed_over):
             pieces = [Piece(segment, start, end) for start, end in ranges]
-            copies.append(SegmentCopy(segment.base_offset, pieces))
-    return copies, []
+            copies.append(SegmentCopy(bases[index], pieces))
+    return Rescue(copies, [], {})
+
+
+def _in_leftovers(
+    sources: Sequence[LogSegmentView], placed: Iterable[_Batch], segments: int
+) -> dict[str, list[tuple[int, int]]]:
+    found: dict[str, list[tuple[int, int]]] = {}
+    for each in placed:
+        if each.segment >= segments and sources[each.segment].state:
+            ranges = found.setdefault(sources[each.segment].file_path(), [])
+            ranges.append((each.first_offset, each.last_offset + 1))
+    return {path: _united(ranges) for path, ranges in found.items()}
+
+
+def _consumed(
+    view: LogView, index: int, sound: list[tuple[int, int]]
+) -> tuple[int, list[tuple[int, int]]]:
+    """Return what a consumer from the log's start gets of a segment, and its name in the copy."""
+    segment, first = view.segments[index], view.first_consumed(index)
+    if first <= segment.base_offset:
+        return segment.base_offset, sound
+    with segment.open_log() as source:
+        for place, (start, end) in enumerate(sound):
+            for batch in walk_headers(source, start, end):
+                if batch.header.last_offset >= first:
+                    base = batch.header.base_offset
+                    name = max(segment.base_offset, first if base is None else base)
+                    return name, [(batch.position, end), *sound[place + 1 :]]
+    return segment.base_offset, []
+
+
+def kept_of_overlaps(view: LogView) -> list[tuple[int, int, str]]:
+    """Return offsets ``[start, end)`` that two segments hold, and the file that is copied."""
+    consumed = [place for place, _ in view.consumed_segments(view.local_log_start_offset)]
+    return [
+        (following, limit, name_of(view.segments[place].file_path()))
+        for place in consumed
+        for following, limit in [(view.next_base_offset(place), view.limit_offset(place))]
+        if following is not None and limit is not None and following < limit
+    ]
 
 
 def _leftovers(check: PartitionCheck, gone: list[tuple[int, int]]) -> list[LogSegmentView]:
@@ -160,6 +228,9 @@ def _misplaced(check: PartitionCheck, segment: LogSegmentView, index: int) -> It
         if len(found) == 1 and found[0].end == damaged.end_position:
             room = (damaged.end_offset or 0) - damaged.next_offset
             if found[0].last_offset - found[0].first_offset + 1 == room:
+                if damaged.is_kept:
+                    first, last = damaged.next_offset, damaged.next_offset + room - 1
+                    yield found[0]._replace(first_offset=first, last_offset=last, is_moved=True)
                 continue
         yield from found
 
@@ -254,8 +325,11 @@ def _merged(sources: list[LogSegmentView], batches: list[_Batch]) -> list[Segmen
     for batch in batches:
         pieces = copies[max(0, bisect_right(bases, batch.first_offset) - 1)].pieces
         segment = sources[batch.segment]
-        if pieces and pieces[-1].segment is segment and pieces[-1].end == batch.start:
-            pieces[-1] = pieces[-1]._replace(end=batch.end)
+        last = pieces[-1] if pieces else None
+        if batch.is_moved:
+            pieces.append(Piece(segment, batch.start, batch.end, batch.first_offset))
+        elif last and last.segment is segment and last[2:] == (batch.start, None):
+            pieces[-1] = last._replace(end=batch.end)
         else:
             pieces.append(Piece(segment, batch.start, batch.end))
     return [each for each in copies if each.pieces or each is copies[-1]]
@@ -264,31 +338,94 @@ def _merged(sources: list[LogSegmentView], batches: list[_Batch]) -> list[Segmen
 # ---- what there was
 
 
-def evidence_end(check: PartitionCheck) -> int:
-    """Return the offset up to which a log is known to have reached."""
+class _Claim(NamedTuple):
+    """Up to which offset a log reached, according to a side file."""
+
+    name: str
+    end_offset: int
+    is_exact: bool  # whether a log that ends there cannot have reached further
+
+
+_NO_CLAIM = _Claim("", 0, is_exact=False)
+
+
+def _claims(check: PartitionCheck) -> list[_Claim]:
+    """Return what side files say of the end of a log; those that name an end, or an epoch's start.
+
+    At a clean stop all of them are written, and are right. Before it, the high watermark follows
+    the end within seconds, and others are written when a segment ends.
+    """
     view = check.view
-    recorded = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
-    ends = [0, *view.producer_snapshot_offsets]
-    ends += [check.recorded_offsets.get(name, 0) for name in recorded]
+    is_clean = has_clean_shutdown(view.directory.log_directory)
+    claims = [
+        _Claim(name, check.recorded_offsets[name], is_clean or name == HIGH_WATERMARK_CHECKPOINT)
+        for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
+        if name in check.recorded_offsets
+    ]
+    claims += [
+        _Claim("the newest producer snapshot", offset, is_clean)
+        for offset in sorted(view.producer_snapshot_offsets)[-1:]
+    ]
     with suppress(CorruptCheckpointError, LogDirectoryError):
-        ends += [each.start_offset for each in view.leader_epochs]
+        claims += [
+            _Claim(LEADER_EPOCH_CHECKPOINT, each.start_offset, is_exact=False)
+            for each in view.leader_epochs[-1:]
+        ]
+    return claims
+
+
+def evidence_end(check: PartitionCheck) -> int:
+    """Return the highest offset that anything says a log has reached."""
+    return max([_held_end(check), *(each.end_offset for each in _claims(check))])
+
+
+def _held_end(check: PartitionCheck) -> int:
+    """Return where batches end that a broken ``.swap`` file replaces, or that no log is beside."""
+    ends = [0]
     if check.start is not None and check.start.broken_swap is not None:
         ends.append(check.start.broken_swap.end_offset or 0)
+    if not check.view.segments:
+        everything = [(0, _NO_LIMIT)]
+        for segment in _leftovers(check, everything):
+            ends += [each.last_offset + 1 for each in _intact(segment, 0, 0, segment.size_bytes)]
     return max(ends)
+
+
+def _doubtful(check: PartitionCheck) -> tuple[_Claim, _Claim] | None:
+    """Return the highest claim of a log's end if another one contradicts it, and that one."""
+    *others, highest = sorted(_claims(check), key=attrgetter("end_offset")) or [_NO_CLAIM]
+    if not others or highest.end_offset <= max(check.end_offset, _held_end(check)):
+        return None
+    is_alone = others[-1].end_offset < highest.end_offset
+    against = next((each for each in reversed(others) if each.is_exact), None)
+    return (highest, against) if is_alone and against is not None else None
+
+
+def doubt(check: PartitionCheck) -> str | None:
+    """Return what one side file alone says of the end of a log, against what the others say."""
+    found = _doubtful(check)
+    if found is None:
+        return None
+    alone, against = found
+    return (
+        f"{alone.name} alone says that the log reached offset {alone.end_offset}; according to "
+        f"{against.name} it reached {against.end_offset}"
+    )
+
+
+def _proved_end(check: PartitionCheck) -> int:
+    """Return the offset that a log has reached, without what one file alone says against others."""
+    found = _doubtful(check)
+    ends = [each.end_offset for each in _claims(check) if found is None or each != found[0]]
+    return max([_held_end(check), *ends])
 
 
 def lacking(
     check: PartitionCheck, in_place: Iterable[tuple[int, int]], end_offset: int
 ) -> list[tuple[int, int]]:
     """Return the offsets ``[start, end)`` that were in a log, and are not in its copy."""
-    gone = [
-        (each.next_offset, each.end_offset)
-        for each in check.findings
-        if each.code in _LOSSES and each.next_offset is not None and each.end_offset is not None
-    ]
-    end = evidence_end(check)
-    if end > end_offset:
-        gone.append((end_offset, end))
+    end = _proved_end(check)
+    gone = _gone(check, end_offset, end)
     for start, stop in in_place:
         gone = [
             part
@@ -297,6 +434,16 @@ def lacking(
             if part[0] < part[1]
         ]
     return _united(gone)
+
+
+def _gone(check: PartitionCheck, end_offset: int, evidence: int) -> list[tuple[int, int]]:
+    """Return the offsets ``[start, end)`` that findings miss, and those up to an end."""
+    gone = [
+        (each.next_offset, each.end_offset)
+        for each in check.findings
+        if each.code in _LOSSES and each.next_offset is not None and each.end_offset is not None
+    ]
+    return [*gone, (end_offset, evidence)] if evidence > end_offset else gone
 
 
 _LOSSES = (

@@ -1,12 +1,18 @@
-"""Findings about transaction indexes: unreadable, or not what the markers say."""
+"""Findings about transactions: indexes that are not what the markers say, and what is undecided.
+
+A broker tells consumers of committed records which transactions were aborted by the indexes alone,
+and up to where all are decided by its producers' state, which it reads from a snapshot.
+
+Source: TransactionIndex.collectAbortedTxns, ProducerStateManager.firstUnstableOffset (Kafka 4.3).
+"""
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import warning
+from pylog.checks.findings import Effect, warning
 from pylog.checks.indexes import LIVE_PAUSES
 from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
@@ -14,7 +20,7 @@ from pylog.files.transaction_index import read_transaction_index
 from pylog.reading.producer_transactions import TransactionsInOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pylog.checks.findings import Finding
     from pylog.files.transaction_index import TransactionIndexEntry
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
 
     Aborted = dict[tuple[int, int], int | None]
     Entries = dict[tuple[int, int], TransactionIndexEntry]
+
+
+UNDECIDED = "wrong_stable_offset"
 
 
 class TransactionFindings:
@@ -48,8 +57,13 @@ class TransactionFindings:
             if each.state == "aborted" and each.batches:
                 self._aborted[each.producer_id, each.marker_offset] = each.first_offset
 
-    def findings(self, *, judges_entries: bool) -> Iterator[Finding]:
-        """Yield what is wrong, once all windows have been added."""
+    def findings(
+        self, *, judges_entries: bool, is_whole: Callable[[int, int], bool]
+    ) -> Iterator[Finding]:
+        """Yield what is wrong, once all windows have been added.
+
+        ``is_whole`` tells whether no offset is missing in a range.
+        """
         view = self._view
         log_start = view.segments[0].base_offset if view.segments else 0
         bases = [segment.base_offset for segment in view.segments]
@@ -64,11 +78,12 @@ class TransactionFindings:
             if index == len(view.segments) - 1:
                 entries = _with_late_entries(path, entries, expected)
             if isinstance(entries, str):
-                yield warning("damaged_transaction_index", path, entries)
+                base, end = segment.base_offset, view.next_base_offset(index)
+                yield _wrong("damaged_transaction_index", path, entries, base, end)
                 continue
             stored = {_key(each): each for each in entries}
             yield from _missing_entries(path, expected, stored, log_start)
-            yield from _late_entries(path, expected, stored)
+            yield from _late_entries(path, expected, stored, is_whole)
             if judges_entries:
                 yield from _extra_entries(path, stored, self._markers, view.next_offset)
                 yield from self._wrong_stable_offsets(path, expected, stored)
@@ -86,7 +101,58 @@ class TransactionFindings:
                     f"entry of producer {key[0]}, aborted at offset {key[1]}, has last stable "
                     f"offset {stable}, expected {lowest}"
                 )
-                yield warning("wrong_transaction_index", path, message)
+                first = stored[key].first_offset
+                yield _wrong("wrong_transaction_index", path, message, first, key[1] + 1)
+
+    def undecided(self) -> int | None:
+        """Return where the first transaction begins that is open, once all windows were added.
+
+        None without one.
+        """
+        start = self._view.local_log_start_offset
+        return min(
+            (
+                start
+                if each.begins_before_log_start is not False or each.first_offset is None
+                else each.first_offset
+                for each in self._transactions.still_open()
+            ),
+            default=None,
+        )
+
+
+class Undecided(NamedTuple):
+    """From which offset on transactions are open; None where none is."""
+
+    in_log: int | None  # as batches show it
+    in_snapshots: int | None  # as the producers' state has it after a broker's start
+
+    def finding(self, path: str, end_offset: int, *, is_whole: bool) -> Finding | None:
+        """Return what consumers of committed records get wrong by it, if anything.
+
+        ``is_whole`` tells whether the log has all that was written from there on.
+        """
+        shown, stored = self
+        if stored is not None and (shown is None or stored < shown or not is_whole):
+            why = "the log does not show it" if is_whole else "its end may be what is missing"
+            message = (
+                f"a transaction is open since offset {stored} by producer snapshots, and {why}: "
+                "consumers of committed records wait there until it is aborted"
+            )
+            return _wrong(UNDECIDED, path, message, stored, end_offset)
+        if is_whole and shown is not None and (stored is None or stored > shown):
+            message = (
+                f"a transaction is open since offset {shown}, and producer snapshots do not have "
+                "it: consumers of committed records get its records"
+            )
+            end = end_offset if stored is None else stored
+            return _wrong(UNDECIDED, path, message, shown, end)
+        return None
+
+    @property
+    def first(self) -> int | None:
+        """The first of both."""
+        return min((each for each in self if each is not None), default=None)
 
 
 class StableOffsets:
@@ -174,18 +240,24 @@ def _missing_entries(
         # One that began before the log may have had no record in this partition.
         if first is not None and first >= log_start:
             message = f"no entry for producer {key[0]}, aborted at offset {key[1]}"
-            yield warning("wrong_transaction_index", path, message)
+            yield _wrong("wrong_transaction_index", path, message, first, key[1] + 1)
 
 
-def _late_entries(path: str, expected: Aborted, stored: Entries) -> Iterator[Finding]:
+def _late_entries(
+    path: str, expected: Aborted, stored: Entries, is_whole: Callable[[int, int], bool]
+) -> Iterator[Finding]:
     for key in _by_marker(expected.keys() & stored.keys()):
         first = expected[key]
-        if first is not None and stored[key].first_offset > first:
+        if first is None or stored[key].first_offset <= first:
+            continue
+        # In what is missing, an earlier transaction may have ended.
+        if is_whole(first, stored[key].first_offset):
             message = (
                 f"entry of producer {key[0]}, aborted at offset {key[1]}, begins at "
                 f"{stored[key].first_offset}, its first batch at {first}"
             )
-            yield warning("wrong_transaction_index", path, message)
+            end = stored[key].first_offset
+            yield _wrong("wrong_transaction_index", path, message, first, end)
 
 
 def _extra_entries(
@@ -196,7 +268,18 @@ def _extra_entries(
         if marker >= end_offset:
             what = f"the log ends at offset {end_offset}"
         message = f"entry of producer {producer_id}, aborted at offset {marker}, but {what}"
-        yield warning("wrong_transaction_index", path, message)
+        first = stored[producer_id, marker].first_offset
+        # A consumer leaves out all of the producer's records up to a marker of an abort.
+        ends = [at for producer, at in markers if producer == producer_id and at >= first]
+        end = min(ends, default=end_offset - 1) + 1
+        yield _wrong("wrong_transaction_index", path, message, first, end)
+
+
+def _wrong(code: str, path: str, message: str, start: int, end: int | None) -> Finding:
+    """Return a warning that consumers of committed records get wrong answers about offsets."""
+    return warning(code, path, message)._replace(
+        next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS
+    )
 
 
 def _by_marker(keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.checks.report import LogDirectoryReport, PartitionReport
+    from pylog.files.file_names import PartitionDirectoryName
 
 
 class AffectedOffsets(NamedTuple):
@@ -60,8 +61,14 @@ class AffectedOffsets(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The partition; the path where there is none."""
-        return self.path if self.topic is None else f"{self.topic}-{self.partition}"
+        """The partition; its directory where that is not live; the path where there is none."""
+        if self.topic is None:
+            return self.path
+        directory = _directory_of(self.path)
+        if directory is None or not directory.state:
+            return f"{self.topic}-{self.partition}"
+        is_it = find_partition_directory_name(name_of(self.path)) is not None
+        return name_of(self.path if is_it else parent_of(self.path))
 
     @property
     def text(self) -> str:
@@ -93,6 +100,8 @@ class Verdict:
     consumers
         Where consumers of a broker that has started get an error, or something else than what was
         written.
+    behind
+        What replicas of other nodes have, and one lacks.
     stray_partitions
         What it sets aside as ``-stray``, and does not serve.
     unserved
@@ -107,6 +116,7 @@ class Verdict:
     loses_records: list[AffectedOffsets]
     lost_already: list[AffectedOffsets]
     consumers: list[AffectedOffsets]
+    behind: list[AffectedOffsets]
     stray_partitions: list[AffectedOffsets]
     unserved: list[AffectedOffsets]
     not_known: list[AffectedOffsets]
@@ -123,16 +133,12 @@ def verdict_on(
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
         elif finding.effect is not None:
-            by_effect[finding.effect].append(affected)
-    for each in partitions:
-        if each.start is None or not each.loses_records:
-            continue
-        if not any(one.name == str(each.topic_partition) for one in by_effect[Effect.LOSES]):
-            by_effect[Effect.LOSES].append(
-                AffectedOffsets.of(each.start.loss(), *each.topic_partition)
-            )
+            _add(by_effect[finding.effect], affected)
     if directories and all(each.lacks_metadata for each in directories):
-        reason = "the cluster's metadata are not here"
+        reason = (
+            "the cluster's metadata are not here; a broker sets partitions that they do not have "
+            "aside as -stray"
+        )
         place = AffectedOffsets(None, None, None, None, None, None, directories[0].path, reason)
         by_effect[Effect.UNKNOWN].append(place)
     would_start = False if refusals else None if by_effect[Effect.UNKNOWN] else True
@@ -141,11 +147,22 @@ def verdict_on(
         by_effect[Effect.LOSES],
         by_effect[Effect.GONE],
         by_effect[Effect.CONSUMERS],
+        by_effect[Effect.BEHIND],
         by_effect[Effect.STRAY],
         by_effect[Effect.UNSERVED],
         by_effect[Effect.UNKNOWN],
         list(_sentences(refusals, by_effect)),
     )
+
+
+def _add(known: list[AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add what a finding is about, unless another one is about the same offsets: then its times."""
+    for place, each in enumerate(known):
+        if affected.from_offset is not None and each[:4] == affected[:4]:
+            if each.from_time is None and each.to_time is None:
+                known[place] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+            return
+    known.append(affected)
 
 
 def _affected(
@@ -155,16 +172,30 @@ def _affected(
         for finding in directory.findings:
             yield _affected_in_directory(finding), finding
     for partition in partitions:
-        for finding in partition.findings:
+        findings = partition.findings
+        if partition.start is not None and partition.loses_records:
+            losses = partition.start.losses or partition.start.found_losses()
+            said = {(each.path, each.next_offset) for each in losses}
+            others = [each for each in findings if each.effect is not Effect.LOSES]
+            kept = [each for each in findings if each not in others]
+            kept = [each for each in kept if (each.path, each.next_offset) not in said]
+            findings = [*losses, *kept, *others]
+        for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:
-    for path in (finding.path, parent_of(finding.path)):
-        found = find_partition_directory_name(name_of(path))
-        if found is not None:
-            return AffectedOffsets.of(finding, *found.topic_partition)
-    return AffectedOffsets.of(finding)
+    directory = _directory_of(finding.path)
+    if directory is None:
+        return AffectedOffsets.of(finding)
+    return AffectedOffsets.of(finding, *directory.topic_partition)
+
+
+def _directory_of(path: str) -> PartitionDirectoryName | None:
+    """Return the name of the partition's directory that a path is, or lies in."""
+    return find_partition_directory_name(name_of(path)) or find_partition_directory_name(
+        name_of(parent_of(path))
+    )
 
 
 def _sentences(
@@ -176,7 +207,8 @@ def _sentences(
         yield f"A broker does not start on this: {first.path}: {first.message}{more}"
     losing = by_effect[Effect.LOSES]
     if losing:
-        yield f"A broker that starts on this loses records of {_names(losing)}"
+        lost = named(_unique(each.text for each in losing))
+        yield f"A broker that starts on this loses records of {lost}: {losing[0].reason}"
     strays = by_effect[Effect.STRAY]
     if strays:
         yield f"A broker sets these aside as -stray, and serves none: {_names(strays)}"
@@ -185,18 +217,26 @@ def _sentences(
         yield f"A broker does not serve {_names(unserved)}: {unserved[0].reason}"
     gone = by_effect[Effect.GONE]
     if gone:
-        yield f"Records are gone already: {named(_unique(each.text for each in gone))}"
+        gone_texts = named(_unique(each.text for each in gone))
+        yield f"Records are gone, or cannot be read: {gone_texts}: {gone[0].reason}"
     consumers = by_effect[Effect.CONSUMERS]
     if consumers:
         yield (
             "Consumers get an error, or not what was written, from "
-            f"{named(_unique(each.text for each in consumers))}: {consumers[0].reason}"
+            f"{named(_unique(each.text for each in consumers))}: "
+            f"{name_of(consumers[0].path)}: {consumers[0].reason}"
         )
     unknown = by_effect[Effect.UNKNOWN]
     if unknown:
-        yield f"What a broker would do is not known: {unknown[0].path}: {unknown[0].reason}"
+        yield f"What a broker would do to {_names(unknown)} is not known: {unknown[0].reason}"
+    behind = by_effect.pop(Effect.BEHIND)
     if not any(by_effect.values()) and not refusals:
         yield "A broker starts on this, and loses no record that can be read"
+    if behind:
+        lacking = named(_unique(each.text for each in behind))
+        yield (
+            f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
+        )
 
 
 def _names(affected: Iterable[AffectedOffsets]) -> str:

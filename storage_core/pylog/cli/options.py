@@ -525,11 +525,17 @@ def _server_properties(
     return None if path is None else pylog.ServerProperties.read(path)
 
 
-server_properties = file(
-    "--server-properties",
-    callback=_server_properties,
-    help="A broker's server.properties, for what it says of topics that have no properties of "
-    "their own. Default: Kafka's defaults.",
+def server_properties_for(purpose: str) -> Decorator:
+    """Return the option for a broker's configuration; ``purpose``: what it is read for."""
+    return file(
+        "--server-properties",
+        callback=_server_properties,
+        help=f"A broker's server.properties, {purpose}",
+    )
+
+
+server_properties = server_properties_for(
+    "for what it says of topics that have no properties of their own. Default: Kafka's defaults."
 )
 
 dry_run = flag("--dry-run", help="Print what would be removed, and change nothing.")

@@ -52,7 +52,7 @@ from pylog.files.checkpoint_file import read_text_file
 from pylog.files.meta_properties import ENCODING, parse_java_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _LOGGER = logging.getLogger(__name__)
 DEFAULT_LOG_DIRS = ("/tmp/kafka-logs",)  # noqa: S108 - Kafka's
@@ -250,6 +250,14 @@ class ServerProperties:
     def is_log_dir(self, directory: str) -> bool:
         """Whether a directory is one of those that the file names."""
         return os.path.realpath(directory) in {os.path.realpath(each) for each in self.log_dirs}
+
+    def in_order(self, directories: Iterable[str]) -> list[str]:
+        """Return directories as a node takes them: that of the metadata first, then log.dirs."""
+        first = () if self.metadata_log_dir is None else (self.metadata_log_dir,)
+        known = [os.path.realpath(each) for each in (*first, *self.log_dirs)]
+        real = {each: os.path.realpath(each) for each in directories}
+        places = {each: known.index(path) for each, path in real.items() if path in known}
+        return sorted(real, key=lambda each: places.get(each, len(known)))
 
     def warn_unless_log_dir(self, directory: str) -> None:
         """Log a warning if the file names log directories, and ``directory`` is not one of them."""

@@ -54,6 +54,13 @@ class ByteSource(ABC):
         """Return what distinguishes the file from others of its name; 0 if nothing does."""
         return 0
 
+    def stamp(self) -> int:
+        """Return what distinguishes a file that nobody writes from a later one; 0 if nothing does.
+
+        A file system gives the inode number of a deleted file to the next one.
+        """
+        return 0
+
     def has_been_replaced(self) -> bool:
         """Whether what was read may be of another file that has the name by now."""
         return False
@@ -105,6 +112,11 @@ class ByteSource(ABC):
             raise _replaced(self.path) from error
 
 
+def stamp_of(status: os.stat_result) -> int:
+    """Return a number that is another one once a file has changed: of its length and time."""
+    return hash((status.st_size, status.st_mtime_ns))
+
+
 def _replaced(path: str) -> SegmentReplacedError:
     return SegmentReplacedError("file was replaced by another one while it was read", path)
 
@@ -142,6 +154,10 @@ class LocalFile(ByteSource):
     def file_id(self) -> int:
         """Return the inode number."""
         return os.fstat(self._descriptor).st_ino
+
+    def stamp(self) -> int:
+        """Return what a change of the file changes; see `stamp_of`."""
+        return stamp_of(os.fstat(self._descriptor))
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""

@@ -44,6 +44,7 @@ from pylog.files.file_names import (
     META_PROPERTIES,
     ONLY_REPLICA,
 )
+from pylog.files.java_numbers import parse_integer, shorten
 from pylog.files.storage import open_file
 from pylog.locations import is_remote
 from pylog.model import TopicPartition
@@ -61,8 +62,6 @@ EntryT = TypeVar("EntryT")
 
 OFFSET_CHECKPOINT_VERSION = 0
 MAX_TEXT_FILE_BYTES = 64 * 1024 * 1024
-_SHOWN_CHARACTERS = 80
-_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 # As Java's readLine and \s have them; str.splitlines and str.split know many more characters.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WHITESPACE = re.compile(r"[ \t\n\x0b\f\r]+")
@@ -89,22 +88,8 @@ def split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def parse_integer(text: str, bits: int) -> int:
-    """Return the signed decimal integer that ``text`` is."""
-    if _INTEGER.fullmatch(text) is None:
-        msg = f"{shorten(text)} is not an integer"
-        raise ValueError(msg)
-    value = int(text)
-    if not -(1 << bits - 1) <= value < 1 << bits - 1:
-        msg = f"{text} does not fit into int{bits}"
-        raise ValueError(msg)
-    return value
-
-
-def shorten(text: str) -> str:
-    """Return ``text`` in quotes, escaped and cut, so that it fits into an error's line."""
-    excerpt = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
-    return repr(excerpt)
+class CheckpointNumberError(CorruptCheckpointError):
+    """A line of a checkpoint has a number that is none, or does not fit: no I/O error to Kafka."""
 
 
 def parse_checkpoint(
@@ -126,11 +111,17 @@ def parse_checkpoint(
     count = _parse_header(lines, 1, "entry count", path)
     entries: list[EntryT] = []
     for number, line in enumerate(lines[2:], start=3):
+        where = f"checkpoint line {number}, {shorten(line)}, is malformed"
         try:
-            entries.append(parse_fields(_split_fields(line, field_count)))
+            fields = _split_fields(line, field_count)
         except ValueError as error:
-            reason = f"checkpoint line {number}, {shorten(line)}, is malformed: {error}"
+            reason = f"{where}: {error}"
             raise CorruptCheckpointError(reason, path) from error
+        try:
+            entries.append(parse_fields(fields))
+        except ValueError as error:
+            reason = f"{where}: {error}"
+            raise CheckpointNumberError(reason, path) from error
     if len(entries) != count:
         reason = f"checkpoint has {len(entries)} entries, its second line says {count}"
         raise CorruptCheckpointError(reason, path)

@@ -24,6 +24,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import UnexpectedFileError
+from pylog.files.java_numbers import parse_integer
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -170,15 +171,17 @@ def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
             raise UnexpectedFileError(reason)
         stem = name[: name.rindex(".")]
     topic, dash, number = stem.rpartition("-")
-    number = number.removeprefix("+")  # as Java's Integer.parseInt; leading zeros mean nothing, too
-    is_number = number.isascii() and number.isdecimal() and int(number) <= MAX_PARTITION
-    if not (dash and topic and is_number):
-        reason = f"directory name {name!r} is not <topic>-<partition>"
+    reason = f"directory name {name!r} is not <topic>-<partition>"
+    if not (dash and topic):
         raise UnexpectedFileError(reason)
+    try:
+        partition = parse_integer(number, 32)
+    except ValueError as error:
+        raise UnexpectedFileError(reason) from error
     if not _is_text(topic):
         reason = f"directory name {name!r} has bytes that are not UTF-8, which no topic's name has"
         raise UnexpectedFileError(reason)
-    return PartitionDirectoryName(TopicPartition(topic, int(number)), state)
+    return PartitionDirectoryName(TopicPartition(topic, partition), state)
 
 
 def _is_text(name: str) -> bool:

@@ -39,7 +39,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
 from pylog.files import disk
-from pylog.files.checkpoint_file import parse_integer, read_checkpoint, write_checkpoint
+from pylog.files.checkpoint_file import read_checkpoint, write_checkpoint
+from pylog.files.java_numbers import parse_integer
 
 if TYPE_CHECKING:
     import os

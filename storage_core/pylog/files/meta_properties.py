@@ -25,7 +25,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
-from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, split_lines
+from pylog.files.checkpoint_file import read_text_file, split_lines
+from pylog.files.java_numbers import parse_integer, shorten
 from pylog.files.partition_metadata import parse_uuid
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def _replace_escape(match: re.Match[str]) -> str:
     return _ESCAPED.get(escaped, escaped)
 
 
+_STRIPPED = "".join(map(chr, range(ord(" ") + 1)))  # as Java's trim
 _VERSION_ZOOKEEPER = 0
 _VERSION_KRAFT = 1
 KRAFT_VERSIONS = (_VERSION_KRAFT, 2)
@@ -148,7 +150,8 @@ def read_meta_properties(path: str | os.PathLike[str]) -> MetaProperties:
 
 
 def _meta_properties(properties: dict[str, str]) -> MetaProperties:
-    version = parse_integer(properties.get("version", "0"), 32)
+    # Of all values, Kafka strips the version alone.
+    version = parse_integer(properties.get("version", "0").strip(_STRIPPED), 16)
     if version not in {_VERSION_ZOOKEEPER, *KRAFT_VERSIONS}:
         msg = f"version {version} is unknown, expected 0, 1 or 2"
         raise ValueError(msg)

@@ -19,7 +19,8 @@ import json
 from typing import TYPE_CHECKING, TypeGuard
 
 from pylog.errors import InvalidConfigurationError, SegmentVanishedError
-from pylog.files.checkpoint_file import read_text_file, shorten
+from pylog.files.checkpoint_file import read_text_file
+from pylog.files.java_numbers import shorten
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Self
 from pylog.errors import SegmentVanishedError
 from pylog.files import disk
 from pylog.files.durable_io import DurableIO, WritableFile
+from pylog.files.file_user import READ, SEARCH, WRITE
 from pylog.files.system_calls import (
     missing_or_unreadable,
     not_a_regular_file,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.files.durable_io import BytesLike
+    from pylog.files.file_user import FileUser
 
 SPOOLED_BYTES = 32 * 1024 * 1024
 """How much of what was written is kept in memory."""
@@ -292,9 +294,14 @@ class Overlay(DurableIO):
     ----------
     is_quiet
         Whether what is found wrong is no warning, since whoever asks says it.
+    user
+        Who does it all: what he may not do on the disk fails here, too. None for a user who may do
+        anything that the process may.
     """
 
-    def __init__(self, *, is_quiet: bool = False) -> None:
+    def __init__(self, *, is_quiet: bool = False, user: FileUser | None = None) -> None:
+        self._user = user
+        self._allowed: set[tuple[str, int]] = set()
         self.warning_level = logging.DEBUG if is_quiet else logging.WARNING
         self.root = f"{OVERLAY_PREFIX}{os.getpid()}-{next(_numbers)}"
         self._lock = threading.RLock()
@@ -339,8 +346,9 @@ class Overlay(DurableIO):
     def scandir(self, path: str) -> AbstractContextManager[Iterable[disk.Entry]]:
         """Return the entries of a directory."""
         with self._lock:
-            node = self._get(path)
-            return nullcontext(list(self._entries(path, _as_directory(node, path))))
+            node = _as_directory(self._get(path), path)
+            self._ensure_may(node, READ)
+            return nullcontext(list(self._entries(path, node)))
 
     def open_to_read(self, path: str) -> ByteSource:
         """Open a regular file, or one that a link leads to."""
@@ -348,6 +356,7 @@ class Overlay(DurableIO):
             node = self._get(path)
             if isinstance(node, _Other):
                 node = _File(os.path.realpath(node.base))
+            self._ensure_may(node, READ)
         except OSError as error:
             raise missing_or_unreadable(path, error) from error
         if isinstance(node, _Directory):
@@ -368,7 +377,9 @@ class Overlay(DurableIO):
                 if node is None:
                     if not create:
                         raise _error(errno.ENOENT, text)
+                    self._ensure_may(parent, WRITE | SEARCH)
                     node = _File(None)
+                self._ensure_may(node, READ | WRITE)
                 if parent.changed.get(name) is not node:
                     parent.set(name, node)
             except OSError as error:
@@ -381,7 +392,9 @@ class Overlay(DurableIO):
     def follow_links(self, path: str) -> None:
         """Put the files that links in a directory lead to in their place."""
         with self._lock:
-            for name in _as_directory(self._get(path), path).names():
+            directory = _as_directory(self._get(path), path)
+            self._ensure_may(directory, READ | SEARCH)
+            for name in directory.names():
                 parent, _ = self._parent(os.path.join(path, name))  # noqa: PTH118
                 node = parent.child(name)
                 if isinstance(node, _Other) and os.path.isfile(node.base):  # noqa: PTH113
@@ -397,6 +410,7 @@ class Overlay(DurableIO):
             node = parent.child(name)
             if node is None:
                 raise _error(errno.ENOENT, path)
+            self._ensure_may(node, WRITE)
             if isinstance(node, _File | _Directory):
                 parent.changed[name] = node
                 node.modified_ns = modified_ms * 1_000_000
@@ -418,6 +432,8 @@ class Overlay(DurableIO):
             if isinstance(there, _Directory) and there.names():
                 raise _error(errno.ENOTEMPTY, target)
             old_parent, old_name = self._parent(source)
+            self._ensure_may(old_parent, WRITE | SEARCH)
+            self._ensure_may(new_parent, WRITE | SEARCH)
             old_parent.set(old_name, None)
             new_parent.set(new_name, node)
 
@@ -430,6 +446,7 @@ class Overlay(DurableIO):
                 raise _error(errno.ENOENT, path)
             if isinstance(node, _Directory):
                 raise _error(errno.EISDIR, path)
+            self._ensure_may(parent, WRITE | SEARCH)
             parent.set(name, None)
 
     def mkdir(self, path: str) -> None:
@@ -438,6 +455,7 @@ class Overlay(DurableIO):
             parent, name = self._parent(path)
             if parent.child(name) is not None:
                 raise _error(errno.EEXIST, path)
+            self._ensure_may(parent, WRITE | SEARCH)
             parent.set(name, _Directory(None))
 
     def rmdir(self, path: str) -> None:
@@ -451,12 +469,31 @@ class Overlay(DurableIO):
                 raise _error(errno.ENOTDIR, path)
             if node.names():
                 raise _error(errno.ENOTEMPTY, path)
+            self._ensure_may(parent, WRITE | SEARCH)
             parent.set(name, None)
 
     def fsync_directory(self, path: str) -> None:
         """Do nothing, if there is such a directory."""
         if not stat_module.S_ISDIR(self.stat(path).st_mode):
             raise _error(errno.ENOTDIR, path)
+
+    # ---- what the user may do
+
+    def ensure_readable(self, path: str) -> None:
+        """Raise unless the user may read a file."""
+        if self._user is None:
+            return
+        try:
+            self._ensure_may(self._get(path), READ)
+        except OSError as error:
+            raise missing_or_unreadable(path, error) from error
+
+    def _ensure_may(self, node: _Node, wanted: int) -> None:
+        """Raise `DeniedError` where the disk would refuse; what was made here is the user's."""
+        if self._user is None or node.base is None or (node.base, wanted) in self._allowed:
+            return
+        self._user.ensure_may(node.base, wanted)
+        self._allowed.add((node.base, wanted))
 
     # ---- names
 
@@ -469,7 +506,9 @@ class Overlay(DurableIO):
         with self._lock:
             node: _Node = self._top
             for part in self._parts(path):
-                found = _as_directory(node, path).child(part)
+                directory = _as_directory(node, path)
+                self._ensure_may(directory, SEARCH)
+                found = directory.child(part)
                 if found is None:
                     raise _error(errno.ENOENT, path)
                 node = found
@@ -480,11 +519,13 @@ class Overlay(DurableIO):
         *parts, name = self._parts(path)
         directory = self._top
         for part in parts:
+            self._ensure_may(directory, SEARCH)
             found = directory.child(part)
             if found is None:
                 raise _error(errno.ENOENT, path)
             below = directory.changed[part] = _as_directory(found, path)
             directory = below
+        self._ensure_may(directory, SEARCH)
         return directory, name
 
     def _entries(self, path: str, directory: _Directory) -> Iterator[disk.Entry]:

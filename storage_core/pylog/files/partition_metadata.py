@@ -9,8 +9,10 @@ The id is a UUID as Kafka writes all of them: its 16 bytes in URL-safe base64, 2
 without padding. Versions above 0 are accepted, since a broker accepts them to allow downgrades;
 the UUID of 16 zero bytes is not an id. Written by brokers since 2.8.
 
-Source: PartitionMetadataFile, Uuid (KIP-516; Kafka 3.9 and 4.3). Differs from Kafka, which does
-not look at the names.
+As a broker, the values are read from the first two lines, whatever the names are. A value is all
+that follows the colon and its blanks: a blank behind it makes it none.
+
+Source: PartitionMetadataFile, PartitionMetadataReadBuffer, Uuid (KIP-516; Kafka 3.9 and 4.3).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
-from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, split_lines
+from pylog.files.checkpoint_file import read_text_file, split_lines
+from pylog.files.java_numbers import parse_integer, shorten
 
 if TYPE_CHECKING:
     import os
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 PARTITION_METADATA_VERSION = 0
 ZERO_UUID = uuid.UUID(int=0)
 _RESERVED_UUID_COUNT = 100  # those of the smallest values: Kafka's own topics and directories
+_SEPARATOR = re.compile(r":[ \t\n\x0b\f\r]+")
 _UUID_TEXT = re.compile(r"([A-Za-z0-9_-]{22})(?:==)?")
 
 
@@ -76,8 +80,8 @@ def format_uuid(value: uuid.UUID) -> str:
 def read_partition_metadata(path: str | os.PathLike[str]) -> PartitionMetadata:
     """Return the content of a ``partition.metadata`` file."""
     lines = split_lines(read_text_file(path))
-    version_text = _field(lines, 0, "version", path)
-    id_text = _field(lines, 1, "topic_id", path)
+    version_text = _value(lines, 0, "version", path)
+    id_text = _value(lines, 1, "topic_id", path)
     try:
         version = parse_integer(version_text, 32)
         topic_id = parse_uuid(id_text)
@@ -115,17 +119,19 @@ def write_partition_metadata(
     io.write_atomically(path, text.encode())
 
 
-def _field(lines: list[str], index: int, name: str, path: str | os.PathLike[str]) -> str:
-    """Return the value in line ``index``, which must be called ``name``."""
+def _value(lines: list[str], index: int, name: str, path: str | os.PathLike[str]) -> str:
+    """Return the value in line ``index``, which Kafka calls ``name``."""
     if index >= len(lines):
         reason = (
             f"partition metadata has {len(lines)} lines, expected line {index + 1}: '{name}: …'"
         )
         raise CorruptCheckpointError(reason, path)
-    key, colon, value = lines[index].partition(": ")
-    if not colon or key != name:
+    parts = _SEPARATOR.split(lines[index])
+    while parts and not parts[-1]:  # as Java's split drops them
+        parts.pop()
+    if len(parts) != 2:
         reason = (
             f"partition metadata line {index + 1} is {shorten(lines[index])}, expected '{name}: …'"
         )
         raise CorruptCheckpointError(reason, path)
-    return value.strip(" \t")
+    return parts[1]

@@ -20,17 +20,51 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file, split_lines
+from pylog.files.partition_metadata import parse_uuid
 
 if TYPE_CHECKING:
     import os
 
 QUORUM_STATE = "quorum-state"
 
+_NUMBERS = {"leaderId": 32, "leaderEpoch": 32, "votedId": 32, "appliedOffset": 64}
 _FIELDS = {
     0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
     1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
 }
 """What must be there, by version."""
+_BLANKS = " \t\r\n"
+_HIGHEST_EPOCH = 2**31 - 1
+
+
+def _ensure_values(content: dict[str, object], version: int, path: str | os.PathLike[str]) -> None:
+    """Raise unless a node can read what it needs.
+
+    Source: QuorumStateDataJsonConverter (generated), ElectionState (Kafka 4.4).
+    """
+    missing = [name for name in _FIELDS[version] if name not in content]
+    if missing:
+        reason = f"quorum state of version {version} has no {', '.join(missing)}"
+        raise CorruptCheckpointError(reason, path)
+    for name in _FIELDS[version]:
+        value, bits = content[name], _NUMBERS.get(name)
+        if bits is not None and not _fits(value, bits):
+            reason = f"quorum state has {name} {value!r}, expected a whole number of {bits} bits"
+            raise CorruptCheckpointError(reason, path)
+    if content["leaderEpoch"] == _HIGHEST_EPOCH:
+        reason = f"quorum state has leaderEpoch {_HIGHEST_EPOCH}, after which there is none"
+        raise CorruptCheckpointError(reason, path)
+    if version == 1:
+        directory_id = content["votedDirectoryId"]
+        try:
+            parse_uuid(directory_id if isinstance(directory_id, str) else "")
+        except ValueError as error:
+            reason = f"quorum state has votedDirectoryId {directory_id!r}, expected a UUID"
+            raise CorruptCheckpointError(reason, path) from error
+
+
+def _fits(value: object, bits: int) -> bool:
+    return type(value) is int and -(1 << bits - 1) <= value < 1 << bits - 1
 
 
 def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
@@ -40,20 +74,21 @@ def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
     """
     try:
         lines = split_lines(read_text_file(path))
-        content, _ = json.JSONDecoder().raw_decode(lines[0] if lines else "")
+        content, _ = json.JSONDecoder().raw_decode(lines[0].lstrip(_BLANKS) if lines else "")
     except SegmentVanishedError:
         return None
     except (ValueError, RecursionError) as error:
         reason = f"quorum state is not JSON: {error}"
         raise CorruptCheckpointError(reason, path) from error
-    version = content.get("data_version") if isinstance(content, dict) else None
-    if type(version) is not int or version not in _FIELDS:
-        reason = f"quorum state has data_version {version!r}, expected 0 or 1"
+    stored = content.get("data_version") if isinstance(content, dict) else None
+    # A node takes the whole part of a number.
+    version = -1
+    if isinstance(stored, int | float) and not isinstance(stored, bool) and 0 <= stored < 2:
+        version = int(stored)
+    if version not in _FIELDS:
+        reason = f"quorum state has data_version {stored!r}, expected 0 or 1"
         raise CorruptCheckpointError(reason, path)
-    missing = [name for name in _FIELDS[version] if name not in content]
-    if missing:
-        reason = f"quorum state of version {version} has no {', '.join(missing)}"
-        raise CorruptCheckpointError(reason, path)
+    _ensure_values(content, version, path)
     if version == 1:
         return None
     try:

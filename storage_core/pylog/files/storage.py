@@ -87,6 +87,14 @@ def stat_file(entry: DirectoryEntry) -> FileStatus:
     return status
 
 
+def is_folder(entry: DirectoryEntry) -> bool:
+    """Whether an entry is a directory, which a broker takes for no file, whatever its name is."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def settled_since(location: str) -> int:
     """Return when a directory last changed, in ns of the epoch; waits if that is just now.
 

@@ -1,11 +1,11 @@
-"""Topics, their partitions and configurations as the records of ``__cluster_metadata`` leave them.
+"""Topics, partitions, brokers and configurations as records of ``__cluster_metadata`` leave them.
 
 Records between the beginning and the end of a metadata transaction count when it ends, and not at
 all if it is aborted or has not ended. Records of a type that is not known are left out and counted:
 a new version of Kafka brings new types, which say nothing of topics and their configurations.
 
-Source: TopicsDelta, PartitionRegistration.merge, ConfigurationsDelta, MetadataBatchLoader
-(Kafka 4.3); KIP-631, KIP-868, KIP-966.
+Source: TopicsDelta, PartitionRegistration.merge, ClusterDelta, ConfigurationsDelta,
+MetadataBatchLoader (Kafka 4.3); KIP-631, KIP-858, KIP-868, KIP-966.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ class PartitionRegistration:
     # The id of the log directory of each replica, in their order; empty before Kafka 3.7.
     directories: tuple[uuid.UUID, ...] = ()
 
+    def directory_of(self, node_id: int) -> uuid.UUID | None:
+        """Return the id of the log directory that a node's replica is assigned to, if there is."""
+        assigned = dict(zip(self.replicas, self.directories, strict=False))
+        return assigned.get(node_id)
+
 
 @dataclass(slots=True)
 class TopicImage:
@@ -87,6 +92,12 @@ class MetadataImage:
         """The level of the feature of that name; None before Kafka 3.3 has stored one."""
         self.changed: set[ConfigResource] = set()
         self.moved: set[TopicPartition] = set()
+        self.log_directories: dict[int, frozenset[uuid.UUID]] = {}
+        """By broker, the ids of the log directories that it last registered with, since 3.7."""
+        self.unknown_brokers: set[int] = set()
+        """Brokers that records change, and none has registered: a part is missing."""
+        self.controllers: set[int] = set()
+        """The ids of the controllers that have registered; since Kafka 3.7."""
         self._topics: dict[uuid.UUID, TopicImage] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._with_elr: dict[str, set[uuid.UUID]] = {}
@@ -151,6 +162,22 @@ class MetadataImage:
                 self.metadata_version = fields["featureLevel"]
             case "ClearElrRecord":
                 self._clear_elr(fields["topicName"])
+            case _:
+                self._apply_registration(record.message.name, fields)
+
+    def _apply_registration(self, name: str, fields: dict[str, Any]) -> None:
+        match name:
+            case "RegisterBrokerRecord":
+                self.log_directories[fields["brokerId"]] = frozenset(fields.get("logDirs") or ())
+            case "BrokerRegistrationChangeRecord":
+                if fields["brokerId"] not in self.log_directories:
+                    self.unknown_brokers.add(fields["brokerId"])
+            case "UnregisterBrokerRecord":
+                self.log_directories.pop(fields["brokerId"], None)
+            case "RegisterControllerRecord":
+                self.controllers.add(fields["controllerId"])
+            case "UnregisterControllerRecord":
+                self.controllers.discard(fields["controllerId"])
 
     def _topic(self, topic_id: uuid.UUID) -> TopicImage | None:
         topic = self._topics.get(topic_id)
@@ -166,7 +193,10 @@ class MetadataImage:
 
     def _register(self, topic: TopicImage, registration: PartitionRegistration) -> None:
         before = topic.partitions.get(registration.partition)
-        if before is None or before.replicas != registration.replicas:
+        if before is None or (before.replicas, before.directories) != (
+            registration.replicas,
+            registration.directories,
+        ):
             self.moved.add(TopicPartition(topic.name, registration.partition))
         topic.partitions[registration.partition] = registration
         if registration.eligible_leader_replicas or registration.last_known_elr:

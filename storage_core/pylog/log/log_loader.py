@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,14 +37,19 @@ from pylog.errors import (
 )
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     PARTITION_METADATA,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
     SEGMENT_FILE_SUFFIXES,
+    SWAP_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
     SegmentTarget,
     file_name_prefix,
     parse_partition_directory_name,
 )
+from pylog.files.java_numbers import find_offset_of
 from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
@@ -75,7 +79,13 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
-_JAVA_LONG = re.compile(r"[+-]?\d+")
+_NAMED_BY_OFFSET = (
+    *SEGMENT_FILE_SUFFIXES,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    CLEANED_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+)
+"""Ends of names of which a broker reads the number before the first dot."""
 _NO_OFFSET = 2**63
 """Above every offset."""
 
@@ -214,6 +224,7 @@ class _LogLoader:
     def _tidy(self) -> None:
         if self._is_broker_start:
             self._ensure_loadable()
+            self._make_indexes_of_swap_files()
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
 
@@ -226,11 +237,30 @@ class _LogLoader:
             path = os.path.join(self._directory, PARTITION_METADATA)  # noqa: PTH118
             read_partition_metadata(path)
         for name in file_names(self._directory):
-            stem, _, suffix = name.rpartition(".")
-            if f".{suffix}" in SEGMENT_FILE_SUFFIXES and not _JAVA_LONG.fullmatch(stem):
-                reason = f"the name of a .{suffix} file is not an offset"
-                path = os.path.join(self._directory, name)  # noqa: PTH118
+            path = os.path.join(self._directory, name)  # noqa: PTH118
+            if isinstance(self._context.io, Overlay):
+                self._context.io.ensure_readable(path)
+            if name.endswith(_NAMED_BY_OFFSET) and find_offset_of(name) is None:
+                reason = "what is before the first dot of the file's name is not an offset"
                 raise UnexpectedFileError(reason, path)
+
+    def _make_indexes_of_swap_files(self) -> None:
+        """Make empty indexes of ``.log.swap`` files that lack them.
+
+        A broker does when it asks for the last offset in such a file, and does not recover the
+        segment afterwards: its indexes are there.
+
+        Source: LogLoader.load, LogSegment.readNextOffset (Kafka 4.4).
+        """
+        names = set(file_names(self._directory))
+        for name in sorted(names):
+            if not name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
+                continue
+            index = name.removesuffix(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX) + INDEX_FILE_SUFFIX
+            if index + SWAP_FILE_SUFFIX not in names:
+                path = os.path.join(self._directory, index + SWAP_FILE_SUFFIX)  # noqa: PTH118
+                with self._context.io.open(path, create=True):
+                    pass
 
     def try_recovery(self) -> None:
         with suppress(_TrialEndedError):
@@ -263,11 +293,12 @@ class _LogLoader:
         """Fill the map; return a segment that has to be split first, if there is one."""
         loaded = []
         names = file_names(self._directory)
-        base_offsets = base_offsets_of_logs(names)
+        base_offsets = self._base_offsets(names)
         unflushed_from = self._first_unflushed_base(base_offsets)
         for base_offset in base_offsets:
             target = SegmentTarget(self._directory, base_offset)
-            segment = self._context.open_segment(target, self._config)
+            is_new = file_name_prefix(base_offset) + LOG_FILE_SUFFIX not in names
+            segment = self._context.open_segment(target, self._config, is_new=is_new)
             loaded.append(segment)
             has_time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX in names
             try:
@@ -286,6 +317,16 @@ class _LogLoader:
                     return segment
         self._segments = LogSegments(loaded)
         return None
+
+    def _base_offsets(self, names: Sequence[str]) -> list[int]:
+        """Return where segments begin. A broker makes a segment where a name is no usual one.
+
+        Not below 0, where nobody looks for a record.
+        """
+        if not self._is_broker_start:
+            return base_offsets_of_logs(names)
+        found = (find_offset_of(name) for name in names if name.endswith(LOG_FILE_SUFFIX))
+        return sorted({offset for offset in found if offset is not None and offset >= 0})
 
     def _first_unflushed_base(self, base_offsets: Sequence[int]) -> int:
         """Return the base offset from which on all segments are recovered after an unclean stop."""

@@ -48,6 +48,10 @@ _LEAST_LENGTHS = (RECORD_OVERHEAD_V0, RECORD_OVERHEAD_V1, RECORD_BATCH_OVERHEAD 
 HIGHEST_OFFSET = 2**63 - 1  # there is none after it, so that no batch ends there
 
 
+OFFSETS_IN_SEGMENT = 2**31
+"""Offsets are int32 in an index, relative to the segment's: from here on none is possible."""
+
+
 class PositionedHeader(NamedTuple):
     """A batch header and the byte of the file where it begins."""
 
@@ -134,14 +138,20 @@ def walk_headers(
 
 
 def find_whole_batches(
-    source: ByteSource, position: int, end: int, *, lowest_offset: int
+    source: ByteSource,
+    position: int,
+    end: int,
+    *,
+    lowest_offset: int,
+    limit_offset: int = HIGHEST_OFFSET,
 ) -> WholeBatches:
     """Return how far whole batches reach from ``position`` on, reading sizes and offsets only.
 
     Zeros up to ``end`` (a preallocated file, a hole) and a batch or header cut short by ``end`` are
     normal ends: Kafka acknowledges before it forces to disk. Anything else that cannot be a header
     is a defect, and so is an offset that is not above the one before, or the first if it is below
-    ``lowest_offset``: the end of the log is taken from the last one.
+    ``lowest_offset`` or the last is at or above ``limit_offset``: the end of the log is taken from
+    the last one.
     """
     chunks = _Chunks(source, end)
     before_last = last = None
@@ -157,17 +167,17 @@ def find_whole_batches(
             if magic > MAGIC_VALUE_V2 or length < _LEAST_LENGTHS[magic]:
                 is_end = is_zero(source, position, end)
                 defect = None if is_end else _describe(data, at)
-                return _whole(chunks, position, (before_last, last), defect)
+                return _whole(chunks, position, (before_last, last), defect, limit_offset)
             at += LOG_OVERHEAD + length
             if chunk_position + at > end:
-                return _whole(chunks, position, (before_last, last), None)
+                return _whole(chunks, position, (before_last, last), None, limit_offset)
             if offset < lowest_offset:
                 defect = f"batch has offset {offset}, expected at least {lowest_offset}"
-                return _whole(chunks, position, (before_last, last), defect)
+                return _whole(chunks, position, (before_last, last), defect, limit_offset)
             lowest_offset = offset + 1
             before_last, last = last, position
         position = chunk_position + at
-    return _whole(chunks, position, (before_last, last), None)
+    return _whole(chunks, position, (before_last, last), None, limit_offset)
 
 
 def _describe(data: bytes, at: int) -> str:
@@ -184,13 +194,15 @@ def _whole(
     end_position: int,
     last_two: tuple[int | None, int | None],
     defect: str | None,
+    limit_offset: int,
 ) -> WholeBatches:
     before_last, last = last_two
     if last is None:
         return WholeBatches(end_position, None, defect)
     batch = chunks.header(last)
-    if batch is not None and not (batch.header.offset <= batch.header.last_offset < HIGHEST_OFFSET):
-        defect = f"batch has offsets {batch.header.offset} to {batch.header.last_offset}"
+    if batch is not None and not (batch.header.offset <= batch.header.last_offset < limit_offset):
+        below = "" if limit_offset == HIGHEST_OFFSET else f", expected below {limit_offset}"
+        defect = f"batch has offsets {batch.header.offset} to {batch.header.last_offset}{below}"
         sound = None if before_last is None else chunks.header(before_last)
         return WholeBatches(last, sound, defect)
     return WholeBatches(end_position, batch, defect)

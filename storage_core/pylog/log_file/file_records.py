@@ -21,10 +21,14 @@ from pylog.files.durable_io import OwnedFile
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
 )
-from pylog.files.owned_directories import file_names
+from pylog.files.java_numbers import find_offset_of
+from pylog.files.owned_directories import base_offsets_of_logs, file_names
 from pylog.locations import printable_location
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 
@@ -194,13 +198,8 @@ def _size_of(path: str) -> int:
 # KAFKA-10471), which syncs nothing here.
 
 
+_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 _CHECKPOINT_DELETED = ".checkpoint" + DELETED_FILE_SUFFIX
-
-
-def find_offset_of(name: str) -> int | None:
-    """Return the offset that a file's name begins with, None if it begins with none."""
-    digits, dot, _ = name.partition(".")
-    return int(digits) if dot and digits.isascii() and digits.isdecimal() else None
 
 
 def tidy_directory(directory: str, io: DurableIO) -> None:
@@ -295,11 +294,10 @@ def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> 
 
 def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
     names = file_names(directory)
-    logs = {name.partition(".")[0] for name in names if name.endswith(LOG_FILE_SUFFIX)}
+    logs = set(base_offsets_of_logs(names))
     for name in names:
-        stem, _, suffix = name.partition(".")
-        is_index = suffix in {"index", "timeindex", "txnindex"} and find_offset_of(name) is not None
-        if is_index and stem not in logs:
+        offset = find_offset_of(name) if name.endswith(_INDEXES) else None
+        if offset is not None and offset not in logs:
             path = os.path.join(directory, name)  # noqa: PTH118
             # Not what is done about it: in a dry run nothing is.
             _LOGGER.log(

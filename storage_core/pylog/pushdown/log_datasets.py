@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -20,7 +21,7 @@ from pylog.reading.scan import covered_views
 from pylog.tables.tables import rows_of_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, MutableSequence, Sequence
+    from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 
     import pyarrow.compute as pc
 
@@ -323,8 +324,10 @@ class TableDataset(LogDataset):
         directory: LogDirectory,
         views: Sequence[LogView],
         errors: MutableSequence[BaseException],
+        choice: Mapping[str, Any],
     ) -> None:
         super().__init__(table.schema, errors)
+        self._choice = choice
         self._table = table
         self._directory = directory
         self._views = views
@@ -333,7 +336,8 @@ class TableDataset(LogDataset):
         """Yield rows of the logs whose topic and partition a filter lets pass."""
         # Rows about directories have neither topic nor partition.
         is_of_some = where is not None and not (where.topics is None and where.partitions is None)
-        directory = None if is_of_some else self._directory
+        table, rows_of_directories = self._table.bound(self._directory.given, **self._choice)
         views = covered_views(list(self._views), where)
-        for batch in rows_of_logs(self._table, views, directory):
+        about_directories = () if is_of_some else rows_of_directories()
+        for batch in chain(about_directories, rows_of_logs(table, views)):
             yield batch.select(columns)

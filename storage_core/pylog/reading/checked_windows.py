@@ -18,7 +18,12 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.kernels.decode_headers import NEEDS_REFERENCE, decode_control_types
+from pylog.kernels.decode_headers import (
+    LAST_OFFSET,
+    NEEDS_REFERENCE,
+    OFFSET,
+    decode_control_types,
+)
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, has_valid_checksum, read_header
 from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import (
@@ -30,7 +35,13 @@ from pylog.log_file.segment_windows import (
 from pylog.model import ControlRecordType
 from pylog.reading.damage import DamagedRange, ReadMode
 from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
-from pylog.record.batch_scan import BatchScan, find_bad_checksum
+from pylog.record.batch_scan import (
+    BatchHeaders,
+    BatchScan,
+    Window,
+    find_bad_checksum,
+    find_batches,
+)
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
@@ -41,9 +52,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
+    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.damage import DamageReport
     from pylog.reading.scan_task import SegmentSlice
-    from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -71,12 +82,16 @@ def find_misplaced(
     last_offsets: Int64Array,
     lowest_offset: int,
     limit_offset: int | None,
+    most_offset: int = HIGHEST_OFFSET,
 ) -> Misplaced | None:
-    """Return the first batch whose offsets go back or leave the segment, None if all go up."""
+    """Return the first batch whose offsets go back or leave the segment, None if all go up.
+
+    Offsets lie below the next segment's, ``limit_offset``, and what this one can hold.
+    """
     bad = last_offsets < offsets
     bad[1:] |= offsets[1:] <= last_offsets[:-1]
     bad[0] |= offsets[0] < lowest_offset
-    limit = HIGHEST_OFFSET if limit_offset is None else limit_offset
+    limit = most_offset if limit_offset is None else min(limit_offset, most_offset)
     if last_offsets[-1] < limit and not bad.any():
         return None
     bad |= last_offsets >= limit  # any of them, where they do not go up
@@ -188,6 +203,7 @@ class _Fault(NamedTuple):
     reason: str
     # Of a batch whose header is right, so that it has its offsets all the same
     next_offset: int | None = None
+    is_misplaced: bool = False  # one batch, of which the offsets alone are wrong
 
 
 def _find_impossible_count(window: Window, before: int) -> UnreadableBatch | None:
@@ -217,6 +233,7 @@ class CheckedWindows:
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
         checks_counts: bool = False,
+        moves_batches: bool = True,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         memory: WindowMemory | None = None,
     ) -> None:
@@ -226,11 +243,15 @@ class CheckedWindows:
         # A look-up decodes nothing.
         self._max_decompressed_bytes = None if options is None else options.max_decompressed_bytes
         self._slice = segment_slice
+        self._limit = segment_slice.limit_offset
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
         self._checks_counts = checks_counts
+        self._moves_batches = moves_batches
         self._first_window_bytes = first_window_bytes
-        self.next_offset = max(lowest_offset, segment_slice.base_offset)
+        self.next_offset = segment_slice.base_offset
+        if not segment_slice.skipped_below:
+            self.next_offset = max(lowest_offset, self.next_offset)
 
     def __iter__(self) -> Generator[Window, None, None]:
         """Yield windows in file order; to be closed before the file is, if it is not exhausted."""
@@ -241,7 +262,9 @@ class CheckedWindows:
                 return
             if self._damage is None:
                 raise CorruptRecordError(fault.reason, self._slice.path, fault.position)
-            position = self._skip(fault, self._damage)
+            position, kept = self._skip(fault, self._damage)
+            if kept is not None:
+                yield self._passed(kept)
 
     def _until_fault(self, position: int) -> Generator[Window, None, _Fault | None]:
         segment_slice = self._slice
@@ -276,7 +299,11 @@ class CheckedWindows:
     def _find_fault(self, window: Window) -> _Fault | None:
         headers = window.headers
         misplaced = find_misplaced(
-            headers.offsets, headers.last_offsets, self.next_offset, self._slice.next_base_offset
+            headers.offsets,
+            headers.last_offsets,
+            self.next_offset,
+            self._slice.next_base_offset,
+            self._limit,
         )
         is_last = window.end_position == self._slice.end_position
         # A look at the header after each window of an object store would be a request for each.
@@ -305,7 +332,7 @@ class CheckedWindows:
         last = window.end_position  # the batch after the window, which may be that one
         if misplaced.last < len(headers):
             last = window.position_of(misplaced.last)
-        return _Fault(first, last, misplaced.reason)
+        return _Fault(first, last, misplaced.reason, is_misplaced=first == last)
 
     def _find_unreadable(self, window: Window, before: int) -> UnreadableBatch | None:
         """Return the first of the batches before one that is intact and cannot be read."""
@@ -334,6 +361,7 @@ class CheckedWindows:
             np.append(headers.last_offsets, following.header.last_offset),
             self.next_offset,
             self._slice.next_base_offset,
+            self._limit,
         )
         return None if misplaced is None or misplaced.first == len(headers) else misplaced
 
@@ -357,28 +385,75 @@ class CheckedWindows:
         reason = f"whole batches end {rest} bytes before they should{missing}"
         return _Fault(position, position, reason)
 
-    def _skip(self, fault: _Fault, damage: DamageReport) -> int:
-        """Report the range from a fault to the next intact batch; return where that begins."""
+    def _skip(self, fault: _Fault, damage: DamageReport) -> tuple[int, Window | None]:
+        """Report the range from a fault to the next intact batch; return where that begins.
+
+        And the batch in it, if its neighbours prove where it belongs.
+        """
         segment_slice = self._slice
         end = find_next_batch(
             self._source,
             fault.last_position,
             segment_slice.end_position,
             lowest_offset=self.next_offset,
-            limit_offset=segment_slice.next_base_offset,
+            limit_offset=self._limit,
         )
         following = segment_slice.next_base_offset
-        if end < segment_slice.end_position:
-            batch = read_header(self._source, end, segment_slice.end_position)
-            following = None if batch is None else batch.header.offset
+        if end < segment_slice.end_position or not segment_slice.runs_to_segment_end:
+            batch = self._batch_at(end)
+            following = following if batch is None else batch.header.offset
+        kept = None
+        if fault.is_misplaced and following is not None:
+            kept = self._between(fault.position, end, following)
         damage.add(
             DamagedRange(
-                segment_slice.path, fault.position, end, self.next_offset, following, fault.reason
+                segment_slice.path,
+                fault.position,
+                end,
+                self.next_offset,
+                following,
+                fault.reason,
+                is_kept=kept is not None,
             )
         )
         if fault.next_offset is not None:
             self.next_offset = fault.next_offset
-        return end
+        return end, kept
+
+    def _batch_at(self, position: int) -> PositionedHeader | None:
+        """Return the intact batch at a byte, which may be behind the slice; None if none is."""
+        try:
+            batch = read_header(self._source, position, self._source.size())
+        except CorruptRecordError:
+            return None
+        is_sound = batch is not None and has_valid_checksum(self._source, batch)
+        fits = batch is not None and self.next_offset <= batch.header.offset < self._limit
+        return batch if is_sound and fits else None
+
+    def _between(self, position: int, end: int, following: int) -> Window | None:
+        """Return the one batch in a range if the offsets around leave just the room for it.
+
+        All of its offsets, which are then those; or the last ones, where it ends just before the
+        next batch and repeats offsets of those before it: these are not to be given again.
+        """
+        data = np.frombuffer(self._source.read_at(position, end - position), dtype=np.uint8)
+        scan = find_batches(data)
+        window = Window.of(scan, self._slice.path, position)
+        headers = window.headers
+        if len(headers) != 1 or scan.valid_bytes != end - position or not headers.is_v2[0]:
+            return None
+        if (
+            find_bad_checksum(window) is not None
+            or _find_impossible_count(window, 1) is not None
+            or self._find_unreadable(window, 1) is not None
+        ):
+            return None
+        first, last = int(headers.offsets[0]), int(headers.last_offsets[0])
+        if following - self.next_offset == last - first + 1 and self._moves_batches:
+            columns = headers.columns.copy()
+            columns[OFFSET], columns[LAST_OFFSET] = self.next_offset, following - 1
+            return replace(window, headers=BatchHeaders(columns))
+        return window if first < self.next_offset <= last == following - 1 else None
 
 
 def check_some(window: Window, segment_slice: SegmentSlice, which: npt.NDArray[np.bool_]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.locations import printable_location
 
 if TYPE_CHECKING:
@@ -40,6 +40,12 @@ class Attempts:
                 self._texts.add(text)
                 self.errors.append(error)
             return None
+
+    def ensure_all_there(self) -> None:
+        """Raise `SegmentVanishedError` if a file was gone: a new look has all of them."""
+        for error in self.errors:
+            if isinstance(error, SegmentVanishedError):
+                raise error
 
     def notes(self) -> list[str]:
         """Return a line for each of the first errors, and one that says how many are left."""
@@ -102,6 +108,10 @@ class DamagedRange:
         room between them: it is then unknown which offsets the bytes held.
     reason
         What is wrong with the first of the bytes.
+    is_kept
+        Whether the batch there is intact but for its base offset, which no checksum covers, and its
+        neighbours prove its place, so that readers have its records all the same: under their own
+        offsets, and without those that the log has already.
     is_unreadable
         Whether the file could not be opened or read, so that nobody knows what the bytes are. The
         path is that of the directory if that could not be listed.
@@ -114,6 +124,7 @@ class DamagedRange:
     end_offset: int | None
     reason: str
     is_unreadable: bool = False
+    is_kept: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -124,6 +135,12 @@ class DamagedRange:
         path = printable_location(self.path)
         if self.is_unreadable:
             return f"{path}: cannot be read, {self._missing} are missing: {self.reason}"
+        if self.is_kept:
+            return (
+                f"{path}: bytes {self.position} to {self.end_position} (exclusive) are damaged, "
+                f"their records are given as offsets {self.next_offset} to {self.end_offset} "
+                f"(exclusive), which their neighbours leave for them: {self.reason}"
+            )
         where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
         return f"{path}: {where}, {self._missing} may be missing: {self.reason}"
 
@@ -166,7 +183,7 @@ class DamageReport:
 
     def add(self, damaged_range: DamagedRange) -> None:
         """Note a range that has been skipped."""
-        self.skip_count += 1
+        self.skip_count += not damaged_range.is_kept
         if damaged_range not in self.ranges and self._may_hold_wanted(damaged_range):
             self.ranges.append(damaged_range)
             if self._above is not None:

@@ -22,7 +22,7 @@ from pylog.errors import (
     UnexpectedFileError,
 )
 from pylog.files import disk
-from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.checkpoint_file import CheckpointNumberError, read_offset_checkpoint
 from pylog.files.file_names import (
     LEDGER,
     LOG_FILE_SUFFIX,
@@ -61,7 +61,10 @@ class LogStartOffsets:
 
     @cached_property
     def _offsets(self) -> dict[TopicPartition, int]:
-        return read_offset_checkpoint(self._path)
+        try:
+            return read_offset_checkpoint(self._path)
+        except CheckpointNumberError:
+            return {}  # as for a broker, whose consumers get all that the files have
 
     def find(self, topic_partition: TopicPartition) -> int | None:
         """Return the offset that the checkpoint has for a partition, None if it has none."""

@@ -9,15 +9,17 @@ skips damage, to know what that is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.kernels.decode_headers import OFFSET, RECORD_COUNT
 from pylog.model import NO_SEQUENCE, NO_TIMESTAMP, CompressionType
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, UNKNOWN_RECORD_COUNT
-from pylog.record.batch_scan import find_bad_checksum
+from pylog.record.batch_scan import BatchHeaders, find_bad_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,26 @@ if TYPE_CHECKING:
 
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.batch_scan import BatchHeaders, Window
+    from pylog.record.batch_scan import Window
+
+
+def from_offset(window: Window, first: int) -> Window:
+    """Return the batches that have an offset from one on, and count only these; there may be none.
+
+    For sums: the records of a batch whose first ones are cut off cannot be decoded by its header.
+    """
+    headers = window.headers
+    if not len(headers) or int(headers.offsets[0]) >= first:
+        return window
+    columns = headers.columns[:, headers.last_offsets >= first].copy()
+    part = BatchHeaders(columns)
+    begins_before = part.is_v2 & (part.offsets < first)
+    room = part.last_offsets - first + 1
+    columns[OFFSET] = np.where(begins_before, first, part.offsets)
+    columns[RECORD_COUNT] = np.where(
+        begins_before, np.minimum(part.record_counts, room), part.record_counts
+    )
+    return replace(window, headers=part)
 
 
 class HeaderWindow(NamedTuple):
@@ -37,13 +58,17 @@ class HeaderWindow(NamedTuple):
 
 
 def header_windows(view: LogView, *, checks_counts: bool = True) -> Iterator[HeaderWindow]:
-    """Yield all whole batches of a log, in file order, in windows of at least one.
+    """Yield the whole batches of a log, in file order, in windows of at least one.
 
-    Without ``checks_counts`` also those that count more records than they can have.
+    Where segments overlap, those that a reader from the log's start gets. Without ``checks_counts``
+    also those that count more records than they can have.
     """
     for index, segment in enumerate(view.segments):
-        for window in SegmentHeaders(view, index, checks_counts=checks_counts):
-            yield HeaderWindow(segment, window)
+        headers = SegmentHeaders(view, index, checks_counts=checks_counts)
+        for window in headers:
+            new = from_offset(window, headers.first_new)
+            if len(new.headers):
+                yield HeaderWindow(segment, new)
 
 
 class SegmentHeaders:
@@ -65,6 +90,9 @@ class SegmentHeaders:
         self._damage = view.damage
         self._verifies_checksums = verifies_checksums
         self._checks_counts = checks_counts
+        # From here on, the offsets of the window that was given last are a reader's: others were in
+        # an earlier segment, or in a batch that this one repeats where damage is skipped.
+        self.first_new = view.first_consumed(index)
         # the byte after the last whole batch, once all windows have been seen
         self.end_position = 0
         # the offset after it; the segment's base offset where there is none
@@ -82,8 +110,10 @@ class SegmentHeaders:
                 verifies_checksums=self._verifies_checksums,
                 checks_counts=self._checks_counts,
             )
+            next_offset = windows.next_offset
             for window in windows:
-                self.next_offset = windows.next_offset
+                self.first_new = max(self.first_new, next_offset)
+                next_offset = self.next_offset = windows.next_offset
                 self.end_position = window.end_position
                 yield window
             self.next_offset = windows.next_offset  # also after a batch that was left out

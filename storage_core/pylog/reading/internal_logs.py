@@ -22,6 +22,7 @@ RecordsSnapshotReader (Kafka 4.3); KIP-595, KIP-630, KIP-853.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -160,7 +161,11 @@ def _latest_epoch(view: LogView) -> int:
 def has_footer(snapshot: MetadataSnapshot) -> bool:
     """Read a whole snapshot, and return whether it ends with its footer."""
     kind = None
-    for batch in snapshot_batches(snapshot):
+    batches = list(snapshot_batches(snapshot))
+    if not batches:
+        reason = "this snapshot has no batch"
+        raise CorruptRecordError(reason, snapshot.path)
+    for batch in batches:
         is_marked = batch.is_control and batch.records
         kind = parse_control_record_type(batch.records[-1].key) if is_marked else None
     return kind is ControlRecordType.SNAPSHOT_FOOTER
@@ -270,10 +275,14 @@ class CommittedMetadata:
     voters: frozenset[int]
 
 
-def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> CommittedMetadata:
+def read_committed_metadata(
+    view: LogView, *, needs_footer: bool = True, agreed_end_offset: int = 0
+) -> CommittedMetadata:
     """Return what the log of ``__cluster_metadata-0`` says.
 
-    Without ``needs_footer`` a snapshot that is cut counts as what is left of it, as for a node.
+    Without ``needs_footer`` a snapshot that is cut counts as what is left of it, and so does a log
+    with damage, as for a node; a snapshot that is empty does not.
+    Batches that end at ``agreed_end_offset`` or before are known to be on most voters' disks.
     `InvalidRecordError`: a record is not understood, since a later version of Kafka wrote it, or a
     part is missing.
     """
@@ -287,26 +296,22 @@ def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> Comm
     if snapshots and is_behind(view, snapshots[-1]):
         end_offset = committed_end_offset
     reading.forget_changes()
-    for batch in _log_batches(view, committed_end_offset, end_offset):
-        reading.read_log_batch(batch, committed_end_offset)
+    start_offset = committed_end_offset
+    batches = _log_batches(view, start_offset, end_offset)
+    for batch in batches if needs_footer else _up_to_damage(batches):
+        reading.read_log_batch(batch, start_offset)
+        if batch.records and batch.records[-1].offset < agreed_end_offset:
+            committed_end_offset = batch.records[-1].offset + 1
+            reading.forget_changes()
     if not reading.voters():
         # Snapshots of brokers whose configuration names the voters do not; the log may.
-        for batch in _log_batches(view, view.local_log_start_offset, committed_end_offset):
+        for batch in _log_batches(view, view.local_log_start_offset, start_offset):
             reading.read_voters(batch)
     voters = reading.voters() or frozenset()
     if len(voters) == 1:
         committed_end_offset = end_offset
         reading.forget_changes()
-    if reading.image.unknown_types:
-        types = ", ".join(map(str, sorted(reading.image.unknown_types)))
-        _LOGGER.warning(
-            "%s: records of types that are not known here are left out: %s",
-            *(printable_location(view.directory.path), types),
-        )
-    if reading.image.unknown_topic_ids:
-        ids = ", ".join(sorted(map(format_uuid, reading.image.unknown_topic_ids)))
-        reason = f"records name topics that no record has introduced (ids {ids}): a part is missing"
-        raise InvalidRecordError(reason, view.directory.path)
+    _ensure_complete(reading.image, view.directory.path)
     return CommittedMetadata(
         view.directory.path,
         reading.image,
@@ -316,6 +321,31 @@ def read_committed_metadata(view: LogView, *, needs_footer: bool = True) -> Comm
         frozenset(reading.image.moved),
         voters,
     )
+
+
+def _ensure_complete(image: MetadataImage, path: str) -> None:
+    """Warn of types that are not known; raise where a part is missing."""
+    if image.unknown_types:
+        types = ", ".join(map(str, sorted(image.unknown_types)))
+        _LOGGER.warning(
+            "%s: records of types that are not known here are left out: %s",
+            *(printable_location(path), types),
+        )
+    if image.unknown_topic_ids:
+        ids = ", ".join(sorted(map(format_uuid, image.unknown_topic_ids)))
+        reason = f"records name topics that no record has introduced (ids {ids}): a part is missing"
+        raise InvalidRecordError(reason, path)
+    if image.unknown_brokers:
+        ids = ", ".join(map(str, sorted(image.unknown_brokers)))
+        reason = (
+            f"records name brokers that no record has registered (ids {ids}): a part is missing"
+        )
+        raise InvalidRecordError(reason, path)
+
+
+def _up_to_damage(batches: Iterator[MetadataBatch]) -> Iterator[MetadataBatch]:
+    with suppress(CorruptRecordError):
+        yield from batches
 
 
 def _log_batches(view: LogView, start: int, end: int) -> Iterator[MetadataBatch]:

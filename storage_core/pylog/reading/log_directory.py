@@ -194,6 +194,8 @@ class LogDirectory:
     ----------
     others
         Directories that are not live: being deleted, stray, or future replicas.
+    given
+        The paths that it was opened with.
     """
 
     def __init__(
@@ -202,8 +204,12 @@ class LogDirectory:
         *,
         include_stray: bool = False,
         views: Mapping[TopicPartition, LogView] | None = None,
+        given: Iterable[str] | None = None,
     ) -> None:
         directories = list(directories)
+        if given is None:
+            given = (each.path if each.is_named else each.log_directory for each in directories)
+        self.given = tuple(dict.fromkeys(given))
         self.others = [
             each for each in directories if not each.is_live(include_stray=include_stray)
         ]
@@ -457,4 +463,5 @@ def open_directory(
         include_stray=include_stray,
         replica=replica,
     )
-    return LogDirectory(directories, include_stray=include_stray)
+    given = None if takes_segment_files else [os.fspath(each) for each in places]
+    return LogDirectory(directories, include_stray=include_stray, given=given)

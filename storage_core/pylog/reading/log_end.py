@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
+    OFFSETS_IN_SEGMENT,
     PositionedHeader,
     WholeBatches,
     computed_checksum,
@@ -101,8 +102,8 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         size = source.size()
         # A walk over damage alone would find nothing before it that is sound.
         start = segment.last_indexed_position(source, size, is_sound=skips_damage)
-        find_end = _sound_end if skips_damage else find_whole_batches
-        batches = find_end(source, start.position, size, lowest_offset=start.lowest_offset)
+        find_end = _sound_end if skips_damage else _whole_end
+        batches = find_end(segment, source, start.position, size, lowest_offset=start.lowest_offset)
         batches = _with_tail_defect(source, segment, batches, size)
         if not skips_damage or batches.defect is None:
             return batches
@@ -142,7 +143,8 @@ def continue_log_end(segment: LogSegmentView, known: WholeBatches) -> WholeBatch
         if not holds_batch(source, known.last, size):
             return None
         following = known.last.header.next_offset
-        batches = find_whole_batches(source, known.end_position, size, lowest_offset=following)
+        position = known.end_position
+        batches = _whole_end(segment, source, position, size, lowest_offset=following)
         if batches.last is None:
             batches = batches._replace(last=known.last)
         return _with_tail_defect(source, segment, batches, size)
@@ -172,9 +174,22 @@ def _next_offset(batches: WholeBatches, segment: LogSegmentView) -> int:
     return segment.base_offset if batches.last is None else batches.last.header.next_offset
 
 
-def _sound_end(source: ByteSource, start: int, size: int, *, lowest_offset: int) -> WholeBatches:
-    """Return the end of whole batches; the first wrong checksum is its defect."""
+def _whole_end(
+    segment: LogSegmentView, source: ByteSource, start: int, size: int, *, lowest_offset: int
+) -> WholeBatches:
+    """Return the end of whole batches; a last offset that a segment cannot hold is a defect."""
     batches = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
+    limit = segment.base_offset + OFFSETS_IN_SEGMENT
+    if batches.last is None or batches.last.header.last_offset < limit or segment.is_overlong():
+        return batches
+    return find_whole_batches(source, start, size, lowest_offset=lowest_offset, limit_offset=limit)
+
+
+def _sound_end(
+    segment: LogSegmentView, source: ByteSource, start: int, size: int, *, lowest_offset: int
+) -> WholeBatches:
+    """Return the end of whole batches; the first wrong checksum is its defect."""
+    batches = _whole_end(segment, source, start, size, lowest_offset=lowest_offset)
     last = None
     try:
         for batch in walk_headers(source, start, batches.end_position, lowest_offset=lowest_offset):
@@ -236,7 +251,7 @@ def _after_damage(
     )
     if position == size:
         return WholeBatches(size, batches.last, None)
-    following = _sound_end(source, position, size, lowest_offset=lowest)
+    following = _sound_end(segment, source, position, size, lowest_offset=lowest)
     if following.last is None:
         following = following._replace(last=batches.last)
     return _with_tail_defect(source, segment, following, size)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -38,7 +38,7 @@ from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
-from pylog.log_file.batch_walk import WholeBatches
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeBatches
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import LogStartOffsets, PendingCommit
 from pylog.reading.html_table import segments_html
@@ -46,7 +46,7 @@ from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.segments import list_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
@@ -69,6 +69,27 @@ def first_timestamp(view: LogView) -> int | None:
         if batch is not None:
             return batch.header.first_timestamp
     return None
+
+
+class ConsumedSegment(NamedTuple):
+    """A segment, and the first offset that is taken from it; see `LogView.consumed_segments`."""
+
+    place: int
+    start_offset: int
+
+
+_Value = TypeVar("_Value")
+_MOST_LOOKS = 20
+
+
+def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
+    """Return what ``read`` does of a log; of a new look at it where files change meanwhile."""
+    for _ in range(_MOST_LOOKS):
+        try:
+            return read(view)
+        except SegmentVanishedError:
+            view = view.refreshed(view.damage)
+    return read(view)
 
 
 class RemoteOffsets(NamedTuple):
@@ -177,6 +198,7 @@ class LogView:
         self.log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
         self.damage = damage
         self.known_last_stable_offset: int | None = None
+        self._limits: dict[int, int] = {}
         self._listed: SegmentListing | LogDirectoryError
         try:
             self._listed = _list_segments(directory)
@@ -457,6 +479,56 @@ class LogView:
         if index + 1 < len(self.segments):
             return self.segments[index + 1].base_offset
         return None
+
+    def limit_offset(self, index: int) -> int | None:
+        """Return the offset that the batches of segment ``index`` lie below; None for the last one.
+
+        The next segment's base offset, or what is after its last batch where the two overlap.
+        """
+        following = self.next_base_offset(index)
+        if following is None:
+            return None
+        if index not in self._limits:
+            end = self.segments[index].find_overlap_end(following)
+            self._limits[index] = following if end is None else end
+        return self._limits[index]
+
+    def is_overlong(self, index: int) -> bool:
+        """Whether a segment has more offsets than one can hold; see `LogSegmentView`."""
+        segment, limit = self.segments[index], self.limit_offset(index)
+        if limit is None:
+            limit = self.next_offset if self.end.defect is None else 0
+        return limit - segment.base_offset > OFFSETS_IN_SEGMENT and segment.is_overlong()
+
+    def consumed_segments(self, start_offset: int) -> Iterator[ConsumedSegment]:
+        """Yield the segments that a consumer reads which begins at an offset.
+
+        A fetch looks for the last segment whose base offset is not above its offset, and reads it
+        to its end, whatever other segments hold; the next fetch begins after the last batch. Where
+        the segment found has nothing from there on, the next ones are read. So of an offset that
+        two segments hold, a consumer from the start gets the record of the first, and one that
+        begins at it gets that of the last. (A consumer whose fetch ends in the middle of such a
+        range, since it has no more room, continues with the last, too.)
+        """
+        index, offset = self.find_segment(start_offset) or 0, start_offset
+        while index < len(self.segments):
+            yield ConsumedSegment(index, offset)
+            limit, following = self.limit_offset(index), self.next_base_offset(index)
+            index += 1
+            if limit is not None and following is not None and limit > following:
+                offset = max(offset, limit)
+                index = max(index, self.find_segment(offset) or 0)
+
+    def first_consumed(self, index: int) -> int:
+        """Return the first offset that a reader from the log's start takes from a segment.
+
+        Above all offsets where it passes over the segment.
+        """
+        return self._first_consumed.get(index, HIGHEST_OFFSET)
+
+    @cached_property
+    def _first_consumed(self) -> dict[int, int]:
+        return dict(self.consumed_segments(self.local_log_start_offset))
 
     def find_segment(self, offset: int) -> int | None:
         """Return the index of the last segment whose base offset is not above ``offset``."""

@@ -14,11 +14,12 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.locations import printable_location
 from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
 from pylog.reading.discovery import PendingCommit
+from pylog.reading.log_view import read_steadily
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask, SegmentSlice
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int, int]]:
     """Return the parts of ``[start, end)`` in the segments chosen, adjacent ones as one."""
-    if not view.directory.segments:
-        return [(start, end)]
     places = {segment.base_offset: index for index, segment in enumerate(view.segments)}
     ranges: list[tuple[int, int]] = []
     for base_offset in view.directory.segments:
@@ -49,9 +48,9 @@ def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int,
             name = file_name_prefix(base_offset) + LOG_FILE_SUFFIX
             reason = f"segment file {name} is not part of the log any more"
             raise LogDirectoryError(reason, view.directory.path)
-        following = view.next_base_offset(places[base_offset])
-        low = max(start, base_offset)
-        high = max(low, end if following is None else min(end, following))
+        limit = view.limit_offset(places[base_offset])
+        low = max([start, base_offset, *(high for _, high in ranges[-1:])])
+        high = max(low, end if limit is None else min(end, limit))
         if ranges and ranges[-1][1] == low:
             low = ranges.pop()[0]
         ranges.append((low, high))
@@ -137,13 +136,7 @@ def _plan_what_can_be_read(view: LogView, wanted: ScanRequest, ranges: Ranges) -
 
 
 def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
-    """Plan one partition, with a new look at its directory where files change meanwhile."""
-    for _ in range(_MOST_LOOKS):
-        try:
-            return plan_partition(view, wanted, ranges)
-        except SegmentVanishedError:
-            view = view.refreshed(view.damage)
-    return plan_partition(view, wanted, ranges)
+    return read_steadily(view, lambda now: plan_partition(now, wanted, ranges))
 
 
 def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
@@ -151,24 +144,33 @@ def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[S
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     known = ranges.get(view.directory.path)
     start, end = range_before = _resolved_range(view, wanted) if known is None else known
+    is_from_earliest = spec_for(wanted.start, view.topic_partition, EARLIEST) == EARLIEST
+    origin = start  # where the read begins decides which of two overlapping segments it gets
     if wanted.where is not None:
         start, end = wanted.where.clip(start, end)
     if known is not None:
         view, start, end = _still_held(view, start, end, fails=wanted.fail_on_data_loss)
-    aborted = find_aborted_transactions(view, start, end) if committed else ()
+    aborted = find_aborted_transactions(view, start, end, origin=origin) if committed else ()
+    # A file that was given is read as it is, whatever lies in the segments before it.
+    parts = (
+        [(low, low, high) for low, high in chosen_offset_ranges(view, start, end)]
+        if view.directory.segments
+        else [(origin, start, end)]
+    )
     tasks = [
         ScanTask(
             view.directory,
-            _late_enough(segment_slices(view, low, high), wanted.where),
+            _late_enough(segment_slices(view, low, high, origin=origin), wanted.where),
             low,
             high,
             aborted,
             wanted.fail_on_data_loss,
             wanted.where,
             committed,
+            earliest_offset=range_before[0] if is_from_earliest else None,
         )
-        for part in chosen_offset_ranges(view, start, end)
-        for low, high in offset_ranges(*part, wanted.max_records_per_partition)
+        for origin, first, last in parts
+        for low, high in offset_ranges(first, last, wanted.max_records_per_partition)
     ]
     ranges[view.directory.path] = range_before
     return tasks

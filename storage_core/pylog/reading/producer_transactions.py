@@ -26,12 +26,11 @@ from pylog.errors import (
 from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
 )
-from pylog.files.producer_snapshot import NO_OFFSET
 from pylog.files.transaction_index import read_transaction_index
 from pylog.model import NO_TIMESTAMP, ControlRecordType
 from pylog.reading.checked_windows import control_types
 from pylog.reading.headers import header_windows
-from pylog.reading.transactions import find_producer_snapshot
+from pylog.reading.transactions import open_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -266,16 +265,7 @@ def _open_at(view: LogView, offset: int) -> dict[int, int] | None:
     """
     if offset == 0:
         return {}
-    if offset not in view.producer_snapshot_offsets:
-        return None
-    entries = find_producer_snapshot(view, offset)
-    if entries is None:
-        return None
-    return {
-        entry.producer_id: entry.current_txn_first_offset
-        for entry in entries
-        if entry.current_txn_first_offset != NO_OFFSET
-    }
+    return open_at(view, offset)
 
 
 def _aborted_from_before(view: LogView, offset: int) -> dict[tuple[int, int], int]:

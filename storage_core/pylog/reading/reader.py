@@ -212,6 +212,9 @@ class TaskWindows:
         self._damage = damage
         self._verifies_checksums = verifies_checksums
         self._next_offset = 0
+        # Records of the window that was given last are a reader's from here on: what is below has
+        # been given, or is outside the task.
+        self.position = task.start_offset
 
     def __iter__(self) -> Iterator[tuple[SegmentSlice, Window]]:
         """Yield windows with the slices that they are of.
@@ -255,6 +258,7 @@ class TaskWindows:
             for window in windows:
                 if window.end_position >= segment_slice.end_position:
                     source.ensure_same()  # before the caller gets the last rows
+                self.position = max(self.position, self._next_offset)
                 self._next_offset = windows.next_offset
                 yield segment_slice, window
             # The slice's whole range of offsets is done, also where the last batches held less.
@@ -306,20 +310,37 @@ class _Look(NamedTuple):
 
 def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
     """Return the offsets ``[from, to)`` of the task gone from ``start`` on, or None."""
-    if view.log_start_offset > start:
+    if view.log_start_offset > start and start != task.earliest_offset:
         return start, min(view.log_start_offset, task.end_offset)
     if view.log_end_offset < task.end_offset:
         return view.log_end_offset, task.end_offset
-    planned = {each.path: each.file_id for each in task.slices}
+    planned = {
+        base_offset: (file_id, stamp)
+        for each in task.slices
+        if each.defect is None
+        for base_offset, file_id, stamp in [
+            *([] if each.file_before is None else [each.file_before]),
+            (each.segment_base_offset, each.file_id, each.stamp),
+        ]
+    }
     now = {segment.file_path(): segment for segment in view.segments}
     for segment_slice in task.slices:
         if (segment_slice.next_base_offset or task.end_offset) <= start:
             continue
         segment = now.get(segment_slice.path)
-        if segment is not None and not _has_shrunk(segment, segment_slice):
+        # No broker shortens an old file. Compaction leaves the replaced ones for a while, and the
+        # new file may have the inode number of one that is gone.
+        has_shrunk = (
+            segment is not None
+            and not view.leftover_file_count
+            and _has_shrunk(segment, segment_slice)
+        )
+        if segment is not None and not has_shrunk:
             continue
+        if segment_slice.base_offset < view.log_start_offset:
+            continue  # retention is faster than a reader that began at the log's start
         index = view.find_segment(segment_slice.base_offset)
-        if index is None or not _has_taken_over(view, index, planned, segment_slice.base_offset):
+        if has_shrunk or index is None or not _has_taken_over(view.segments[index], planned):
             following = segment_slice.next_base_offset
             return (
                 max(start, segment_slice.base_offset),
@@ -329,19 +350,22 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
 
 
 def _has_shrunk(segment: LogSegmentView, segment_slice: SegmentSlice) -> bool:
-    """Whether the very file that was planned is shorter now: no broker does that to an old one."""
+    """Whether the very file that was planned is shorter now."""
     is_same = bool(segment_slice.file_id) and segment.file_id == segment_slice.file_id
     return is_same and segment.size_bytes < segment_slice.end_position
 
 
-def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: int) -> bool:
-    """Whether compaction may have put records from ``offset`` on into segment ``index``."""
-    segment = view.segments[index]
-    file_id = planned.get(segment.file_path())
-    if file_id is not None:
-        return segment.file_id != file_id
-    with segment.open_log() as source:
-        return segment.find_batch(source, offset, view.segment_end(index)) is not None
+def _has_taken_over(segment: LogSegmentView, planned: dict[int, tuple[int, int]]) -> bool:
+    """Whether a segment is not the file that was there when the task was planned.
+
+    Compaction puts what it keeps of several segments into one, which may have nothing from the
+    offset on that is looked for. Whoever removes a file by hand leaves the ones around it.
+    """
+    if segment.base_offset not in planned:
+        return True
+    file_id, stamp = planned[segment.base_offset]
+    has_changed = stamp != 0 and segment.stamp not in (0, stamp)
+    return segment.file_id != file_id or has_changed
 
 
 class ReadMemory:
@@ -382,6 +406,7 @@ class TaskReader:
         self._pass_damage = self.damage  # of one pass, see `record_batches`
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
+        self._position = task.start_offset
         self._aborted = AbortedTransactions(task.aborted)
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
@@ -404,11 +429,13 @@ class TaskReader:
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         watch = self._abort_watch()
-        for segment_slice, window in self._windows(verifies_checksums=True):
+        windows = self._windows(verifies_checksums=True)
+        for segment_slice, window in windows:
             if self._scanned is not None:
                 self._scanned.add(window)
             self._refused.enter(segment_slice, window)
             yield from self._damaged_rows()
+            self._position = windows.position
             wanted = self._wanted(window)
             if watch is not None:
                 watch.look(window, wanted, segment_slice.path)
@@ -442,24 +469,22 @@ class TaskReader:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         watch = self._abort_watch()
-        for segment_slice, window in self._windows(verifies_checksums=False):
+        windows = self._windows(verifies_checksums=False)
+        for segment_slice, window in windows:
             headers = window.headers
+            self._position = start = windows.position
             wanted = self._wanted(window)
             if watch is not None:
                 check_some(window, segment_slice, headers.is_control)
                 watch.look(window, wanted, segment_slice.path)
             counts = headers.record_counts
             is_possible = headers.has_possible_count
-            if (
-                wanted is None
-                and headers.offsets[0] >= self._task.start_offset
-                and is_possible.all()
-            ):
+            if wanted is None and headers.offsets[0] >= start and is_possible.all():
                 total += int(counts.sum())
                 continue
             whole = (
                 is_possible
-                & (headers.offsets >= self._task.start_offset)
+                & (headers.offsets >= start)
                 & (headers.last_offsets < self._task.end_offset)
             )
             cut = ~whole
@@ -493,11 +518,11 @@ class TaskReader:
             traits.all_v2
             and not traits.any_has(CONTROL_FLAG_MASK)
             and not self._task.aborted
-            and headers.last_offsets[0] >= self._task.start_offset
+            and headers.last_offsets[0] >= self._position
             and headers.last_offsets[-1] < self._task.end_offset
         ):
             return None
-        wanted = ~headers.is_control & (headers.last_offsets >= self._task.start_offset)
+        wanted = ~headers.is_control & (headers.last_offsets >= self._position)
         # A compressed v0/v1 wrapper's offset is its last; it may begin inside the range.
         wanted &= (headers.offsets < self._task.end_offset) | (headers.record_counts < 0)
         if self._task.aborted:
@@ -529,7 +554,7 @@ class TaskReader:
             raise
 
     def _decode_batches(self, window: Window) -> Iterator[pa.RecordBatch]:
-        return self._decoder.decode(window, self._task.start_offset, self._task.end_offset)
+        return self._decoder.decode(window, self._position, self._task.end_offset)
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
         ranges_left = self._pass_damage.ranges[self._given_ranges :]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pylog.errors import UnreadableFileError
 from pylog.lazy_modules import LazyModule, load_name
 from pylog.locations import name_of
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT
 from pylog.reading.damage import ReadMode
 from pylog.reading.segments import open_segment
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -45,11 +46,28 @@ class SegmentSlice:
     file_id: int = 0
     leaves_page_cache: bool = False
     defect: str | None = None  # why it cannot be opened; then ``path`` may be the directory
+    skipped_below: int = 0  # records below this offset are an earlier slice's: segments overlap
+    stamp: int = 0  # of a file that does not grow; see `LogSegmentView`
+    # Which file held the segment before it, of that base offset: compaction replaces it where it
+    # takes this one away.
+    file_before: tuple[int, int, int] | None = None
+    is_overlong: bool = False  # more than one batch has offsets that no index could hold
+
+    @property
+    def first_offset(self) -> int:
+        """The lowest offset that records of this slice may have."""
+        return max(self.base_offset, self.skipped_below)
 
     @property
     def segment_base_offset(self) -> int:
         """Base offset of the segment, as the file's name tells it."""
         return int(name_of(self.path)[:20])
+
+    @property
+    def limit_offset(self) -> int:
+        """What all its offsets lie below: other segments, or what a segment can hold."""
+        most = HIGHEST_OFFSET if self.is_overlong else self.segment_base_offset + OFFSETS_IN_SEGMENT
+        return most if self.next_base_offset is None else min(most, self.next_base_offset)
 
     @property
     def size_bytes(self) -> int:
@@ -60,7 +78,9 @@ class SegmentSlice:
         """Open the file; `SegmentVanishedError` if it is gone or has been replaced."""
         if self.defect is not None:
             raise UnreadableFileError(self.defect, self.path)
-        return open_segment(self.path, self.file_id, leaves_page_cache=self.leaves_page_cache)
+        return open_segment(
+            self.path, self.file_id, self.stamp, leaves_page_cache=self.leaves_page_cache
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,9 @@ class ScanTask:
         Whether the range is read with READ_COMMITTED.
     looks_for_late
         Whether slices may begin with batches too early for ``where``, which are skipped.
+    earliest_offset
+        Where the log began, of a read that starts with it: a task that begins there begins where
+        the log does by then. None for a read from an offset.
 
     Examples
     --------
@@ -105,6 +128,7 @@ class ScanTask:
     where: RecordFilter | None = None
     is_committed: bool = False
     looks_for_late: bool = True
+    earliest_offset: int | None = None
 
     @property
     def topic_partition(self) -> TopicPartition:

@@ -10,15 +10,25 @@ replacement counts, as it does for a broker that starts after a crash in between
 whose base offsets lie in the range of the ``.swap`` files are left out. A ``.swap`` at or above a
 ``.cleaned`` file was not renamed with all its like and does not count.
 
-Source: LogLoader, LocalLog.replaceSegments (Kafka 3.9, 4.3).
+Segments overlap where files of a backup lie among those of a live log. A broker asks no batch which
+file it belongs to, so neither does a reader: `LogView.consumed_segments` has the order.
+
+Source: LogLoader, LocalLog.replaceSegments, LocalLog.read (Kafka 3.9, 4.4).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, SegmentVanishedError, UnreadableFileError
+from pylog.errors import (
+    CorruptRecordError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.byte_source import stamp_of
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -32,26 +42,33 @@ from pylog.files.file_names import (
     is_kafka_0_7_log,
 )
 from pylog.files.index_entries import OffsetIndexEntries
-from pylog.files.storage import list_directory, open_file, settled_since, stat_file
+from pylog.files.storage import is_folder, list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
+    OFFSETS_IN_SEGMENT,
     PositionedHeader,
     ProvedPosition,
     ProvedPositions,
     find_whole_batches,
+    has_valid_checksum,
     walk_headers,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pylog.files.byte_source import ByteSource
     from pylog.files.file_names import SegmentFileName
     from pylog.files.storage import DirectoryEntry, FileStatus
 
 
-def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) -> ByteSource:
+def open_segment(
+    path: str, file_id: int, stamp: int, *, leaves_page_cache: bool = False
+) -> ByteSource:
     """Open a listed ``.log`` file; `SegmentVanishedError` if it is gone or has been replaced."""
     source = open_file(path, leaves_page_cache=leaves_page_cache)
-    if file_id and source.file_id() not in (file_id, 0):
+    is_other = file_id and source.file_id() not in (file_id, 0)
+    if is_other or (stamp and source.stamp() not in (stamp, 0)):
         source.close()
         reason = "file was replaced (by compaction, say) since the directory was listed"
         raise SegmentVanishedError(reason, path)
@@ -71,6 +88,7 @@ class LogSegmentView:
     defect: str | None = None
     uses_indexes: bool = True
     leaves_page_cache: bool = False
+    stamp: int = 0  # of a file that does not grow, since another segment follows; see `stamp_of`
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
@@ -94,34 +112,40 @@ class LogSegmentView:
     def open_log(self) -> ByteSource:
         """Open the ``.log`` file."""
         return open_segment(
-            self.file_path(), self.file_id, leaves_page_cache=self.leaves_page_cache
+            self.file_path(),
+            self.file_id,
+            self.stamp,
+            leaves_page_cache=self.leaves_page_cache,
         )
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``."""
         _, batch = self._batches_around(source, offset, end)
-        return batch
+        return None if batch is None else batch[0]
 
     def find_start(
         self, source: ByteSource, offset: int, end: int, *, checks_gap: bool
-    ) -> tuple[int, PositionedHeader | None]:
+    ) -> tuple[ProvedPosition, PositionedHeader | None]:
         """Return where a reader of the records from ``offset`` on begins, and `find_batch`."""
-        before, batch = self._batches_around(source, offset, end)
+        before, found = self._batches_around(source, offset, end)
+        batch, lowest_offset = (None, self.base_offset) if found is None else found
         base_offset = None if batch is None else batch.header.base_offset
         is_in_gap = base_offset is None or base_offset > offset  # or nobody knows
         if checks_gap and is_in_gap and before is not None:
-            return before.position, batch
-        return self._whole_end(source, offset, end) if batch is None else batch.position, batch
+            return ProvedPosition(before[0].position, before[1]), batch
+        position = self._whole_end(source, offset, end) if batch is None else batch.position
+        return ProvedPosition(position, lowest_offset), batch
 
     def _batches_around(
         self, source: ByteSource, offset: int, end: int
-    ) -> tuple[PositionedHeader | None, PositionedHeader | None]:
+    ) -> tuple[_PlacedHeader | None, _PlacedHeader | None]:
+        """Return the last batch below an offset and the first one that is not."""
         start = self._position_at_or_before(source, offset, end)
-        before = None
-        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
+        before, lowest = None, start.lowest_offset
+        for batch in walk_headers(source, start.position, end, lowest_offset=lowest):
             if batch.header.last_offset >= offset:
-                return before, batch
-            before = batch
+                return before, (batch, lowest)
+            before, lowest = (batch, lowest), batch.header.next_offset
         return before, None
 
     def _whole_end(self, source: ByteSource, offset: int, end: int) -> int:
@@ -145,6 +169,55 @@ class LogSegmentView:
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)
 
+    def is_overlong(self) -> bool:
+        """Whether batches lie above what a segment can hold, as cleaners before Kafka 1.1 left.
+
+        The offset of a single one is wrong.
+        """
+        return self.find_overlap_end(self.base_offset + OFFSETS_IN_SEGMENT) is not None
+
+    def find_overlap_end(self, following: int) -> int | None:
+        """Return the offset after the last batch if it is above ``following``; None otherwise.
+
+        ``following`` is the next segment's base offset. No checksum covers a base offset: a batch
+        is believed to lie above it if its own checksum is right, and it follows the one before
+        without a gap, or another one follows it. A segment that begins above it is misnamed.
+        """
+        try:
+            with self.open_log() as source:
+                end = source.size()
+                start = self._position_at_or_before(source, following, end)
+                if not self._reaches_above(source, start, end, following):
+                    return None
+                start = self.last_indexed_position(source, end)
+                last = find_whole_batches(
+                    source, start.position, end, lowest_offset=start.lowest_offset
+                ).last
+                if last is None or last.header.offset < following:
+                    return None
+                # What is damaged here may be intact in the next segment.
+                is_sound = has_valid_checksum(source, last)
+                return last.header.next_offset if is_sound else last.header.offset
+        except (CorruptRecordError, UnreadableFileError):
+            return None  # its reader meets it
+
+    def _reaches_above(
+        self, source: ByteSource, start: ProvedPosition, end: int, following: int
+    ) -> bool:
+        """Whether a batch that is believed has an offset at or above ``following``."""
+        crossing, lowest = None, start.lowest_offset
+        for batch in walk_headers(source, start.position, end, lowest_offset=lowest):
+            if crossing is not None:
+                return has_valid_checksum(source, crossing)
+            if batch.header.last_offset >= following:
+                if batch.header.base_offset == lowest:
+                    return has_valid_checksum(source, batch)
+                if batch.position == 0:
+                    return False
+                crossing = batch
+            lowest = batch.header.next_offset
+        return False
+
     def open_offset_index(self) -> OffsetIndexEntries:
         """Open the offset index; one without entries if there is none, or none is to be used."""
         if not self.uses_indexes:
@@ -165,7 +238,10 @@ class LogSegmentView:
         return ProvedPositions(source, index, self._beginning, end)
 
 
+_PlacedHeader = tuple[PositionedHeader, int]
+"""A header, and the offset after the batch before it."""
 _MOST_LOOKS = 100
+_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 
 @dataclass(slots=True)
@@ -179,6 +255,12 @@ class SegmentListing:
     base_offsets_without_log: list[int] = field(default_factory=list)
     misnamed_logs: list[str] = field(default_factory=list)
     other_names: list[str] = field(default_factory=list)
+
+    def add_other(self, entry: DirectoryEntry) -> None:
+        """Add what is not named like a file of a segment."""
+        self.other_names.append(entry.name)
+        if entry.name.endswith(LOG_FILE_SUFFIX) and not is_folder(entry):
+            self.misnamed_logs.append(entry.name)
 
 
 class _Names:
@@ -198,6 +280,12 @@ class _Names:
                 self._logs[name.base_offset] = error
         self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
 
+    def add_folders(self, folders: Iterable[SegmentFileName]) -> None:
+        """Add folders in the places of indexes; a broker ignores all others."""
+        for name in folders:
+            if not name.state and name.base_offset in self._logs and name.suffix in _INDEXES:
+                self._suffixes[name.base_offset].add(name.suffix)
+
     def segments(self) -> list[LogSegmentView]:
         return [self._segment(base, status) for base, status in sorted(self._logs.items())]
 
@@ -211,7 +299,13 @@ class _Names:
                 self._directory, base, 0, suffixes, self._state, defect=status.reason
             )
         return LogSegmentView(
-            self._directory, base, status.st_size, suffixes, self._state, status.st_ino
+            self._directory,
+            base,
+            status.st_size,
+            suffixes,
+            self._state,
+            status.st_ino,
+            stamp=stamp_of(status) if isinstance(status, os.stat_result) else 0,
         )
 
 
@@ -233,15 +327,15 @@ def _list_once(directory: str) -> SegmentListing:
     listing = SegmentListing()
     live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
     cleaned: list[int] = []
-    is_kafka_0_7 = False
+    folders: list[SegmentFileName] = []
     for entry in list_directory(directory):
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
         if name is None:
-            listing.other_names.append(entry.name)
-            is_kafka_0_7 = is_kafka_0_7 or is_kafka_0_7_log(entry.name)
-            if entry.name.endswith(LOG_FILE_SUFFIX):
-                listing.misnamed_logs.append(entry.name)
+            listing.add_other(entry)
+            continue
+        if is_folder(entry):
+            folders.append(name)
             continue
         if name.state:
             listing.leftover_file_count += 1
@@ -253,13 +347,15 @@ def _list_once(directory: str) -> SegmentListing:
             listing.producer_snapshot_offsets.append(name.base_offset)
         elif not name.state:
             live.add(name, entry)
+    live.add_folders(folders)
     replacing = [
         segment for segment in swap.segments() if not cleaned or segment.base_offset < min(cleaned)
     ]
     replaced = _Replaced(replacing)
     kept = [each for each in live.segments() if each.base_offset not in replaced]
     listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
-    if is_kafka_0_7 and not listing.segments:
+    listing.segments[-1:] = [replace(last, stamp=0) for last in listing.segments[-1:]]
+    if not listing.segments and any(map(is_kafka_0_7_log, listing.other_names)):
         reason = (
             "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
             "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7"

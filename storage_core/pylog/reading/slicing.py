@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
     from pylog.record.record import Record
 else:
@@ -122,27 +123,47 @@ def _is_sound(source: ByteSource, position: int, end: int) -> bool:
     return (is_last or len(two) == 2) and all(has_valid_checksum(source, each) for each in two)
 
 
-def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) -> SegmentSlice:
+def slice_of(
+    view: LogView,
+    index: int,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    skipped_below: int = 0,
+) -> SegmentSlice:
     """Return bytes ``[start, end)`` of segment ``index``; up to the end of its log if None."""
     segment = view.segments[index]
     segment_end = view.segment_end(index)
     end = segment_end if end is None else end
-    following = view.next_base_offset(index)
+    limit = view.limit_offset(index)
     return SegmentSlice(
         segment.file_path(),
         segment.base_offset,
-        following,
+        limit,
         start,
         end,
-        following is not None and end == segment_end,
+        limit is not None and end == segment_end,
         segment.file_id,
         segment.leaves_page_cache,
         segment.defect,
+        skipped_below,
+        segment.stamp,
+        _file_of(view.segments[index - 1]) if index else None,
+        view.is_overlong(index),
     )
 
 
+def _file_of(segment: LogSegmentView) -> tuple[int, int, int]:
+    return segment.base_offset, segment.file_id, segment.stamp
+
+
 def segment_slices(
-    view: LogView, start_offset: int, end_offset: int, *, checks_gap: bool = True
+    view: LogView,
+    start_offset: int,
+    end_offset: int,
+    *,
+    origin: int | None = None,
+    checks_gap: bool = True,
 ) -> tuple[SegmentSlice, ...]:
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
@@ -151,27 +172,35 @@ def segment_slices(
     read has a slice, too, so that its reader meets the error. Where damage is skipped and the
     range goes up to the log's end, the slices reach to the end of the last file: what is damaged
     there is to be reported, whatever its offsets say.
+
+    Where segments overlap, the slices are those of a reader that begins at ``origin``, by default
+    at the range's own start; see `LogView.consumed_segments`.
     """
     reaches_end_of_files = view.damage is not None and end_offset >= view.log_end_offset
     if start_offset >= end_offset and not reaches_end_of_files:
         return ()
     slices = []
-    first = view.find_segment(start_offset) or 0
-    for index in range(first, len(view.segments)):
+    origin = start_offset if origin is None else origin
+    for index, consumed_from in view.consumed_segments(origin):
         segment = view.segments[index]
-        if segment.base_offset >= end_offset and not reaches_end_of_files:
+        first = max(start_offset, consumed_from)
+        if max(segment.base_offset, first) >= end_offset and not reaches_end_of_files:
             break
-        following = view.next_base_offset(index)
+        limit = view.limit_offset(index)
+        if limit is not None and limit <= start_offset and origin < start_offset:
+            continue
         segment_end = view.segment_end(index)
-        start, end = 0, segment_end
+        start, end = ProvedPosition(0, segment.base_offset), segment_end
         is_unreadable = segment.defect is not None
-        if segment_end and (
-            segment.base_offset < start_offset or _ends_inside(following, end_offset)
-        ):
-            bounds = start_offset, end_offset
-            start, end = _positions(view, index, bounds, checks_gap=checks_gap)
-        if start < end or is_unreadable:
-            slices.append(slice_of(view, index, start, end))
+        if segment_end and (segment.base_offset < first or _ends_inside(limit, end_offset)):
+            start, end = _positions(
+                view, index, (first, end_offset), checks_gap=checks_gap and first == start_offset
+            )
+        if start.position < end or is_unreadable:
+            skipped_below = consumed_from if consumed_from > origin else 0
+            found = slice_of(view, index, start.position, end, skipped_below=skipped_below)
+            # Where offsets are wrong, those before the slice tell which ones.
+            slices.append(replace(found, base_offset=start.lowest_offset))
     return tuple(slices)
 
 
@@ -198,18 +227,18 @@ def open_slice(
         return None
 
 
-def _ends_inside(following: int | None, end_offset: int) -> bool:
-    return following is None or end_offset < following
+def _ends_inside(limit: int | None, end_offset: int) -> bool:
+    return limit is None or end_offset < limit
 
 
 def _positions(
     view: LogView, index: int, offsets: tuple[int, int], *, checks_gap: bool
-) -> tuple[int, int]:
-    """Return the bytes from the batch that holds the first offset to after the last one's."""
+) -> tuple[ProvedPosition, int]:
+    """Return where the batch that holds the first offset begins, and the last one's ends."""
     start_offset, end_offset = offsets
     segment = view.segments[index]
     segment_end = view.segment_end(index)
-    start, end = 0, segment_end
+    start, end = ProvedPosition(0, segment.base_offset), segment_end
     first = None
     try:
         with segment.open_log() as source:
@@ -218,15 +247,19 @@ def _positions(
                     source, start_offset, segment_end, checks_gap=checks_gap
                 )
             covers_the_end = end_offset >= view.log_end_offset
-            if _ends_inside(view.next_base_offset(index), end_offset) and not covers_the_end:
+            if _ends_inside(view.limit_offset(index), end_offset) and not covers_the_end:
                 last = first
                 if first is None or first.header.last_offset < end_offset - 1:
                     last = segment.find_batch(source, end_offset - 1, segment_end)
                 end = segment_end if last is None else last.end_position
+                if view.damage is not None and last is not None:
+                    following = read_header(source, end, segment_end)
+                    if following and following.header.offset <= last.header.last_offset:
+                        end = segment_end  # one of the two has a wrong offset
     except (CorruptRecordError, UnreadableFileError):
         if view.damage is None:
             raise
-        return 0, segment_end  # the reader finds its way through
+        return ProvedPosition(0, segment.base_offset), segment_end  # its reader finds its way
     return start, end
 
 
@@ -316,7 +349,7 @@ def _halves(task: ScanTask, *, checks_records: bool) -> tuple[ScanTask, ScanTask
     # The slice is a single batch: between it and its neighbours.
     for edge in (at, at + 1):
         if 0 < edge < len(task.slices):
-            offset = task.slices[edge].base_offset
+            offset = task.slices[edge].first_offset
             if task.start_offset < offset < task.end_offset:
                 return _cut_at(task, offset, task.slices[:edge], task.slices[edge:])
     return None
@@ -352,11 +385,10 @@ def cut_task(
     uses_indexes = task.directory.uses_indexes
     for whole in task.slices:
         rest = whole
-        if taken >= size() and start < rest.base_offset < task.end_offset:
-            yield replace(
-                task, slices=tuple(slices), start_offset=start, end_offset=rest.base_offset
-            )
-            slices, start, taken = [], rest.base_offset, 0
+        edge = rest.first_offset
+        if taken >= size() and start < edge < task.end_offset:
+            yield replace(task, slices=tuple(slices), start_offset=start, end_offset=edge)
+            slices, start, taken = [], edge, 0
         if (uses_indexes or is_thorough) and taken + rest.size_bytes > size():
             with _Cutter(
                 rest,
@@ -431,9 +463,10 @@ class _Cutter:
                 return None
             if not all(has_valid_checksum(source, each) for each in two):
                 return None
-            if self._checks_records:
-                for each in two:
-                    _records(source, each)
+            if batch.header.last_offset >= rest.limit_offset:
+                return None  # its reader will report it
+            if self._checks_records and not _are_readable(source, before, batch, rest.end_position):
+                return None
             return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
         except LogStorageError:
             return None  # its reader will report it
@@ -485,6 +518,20 @@ def _two_by_walk(
             next(headers, None)
             break
     return None if before is None or last is None else (before, last)
+
+
+def _are_readable(
+    source: ByteSource, before: PositionedHeader, batch: PositionedHeader, end: int
+) -> bool:
+    """Whether a reader that skips damage gives two batches as they are; an error if it cannot."""
+    if batch.header.base_offset != before.header.next_offset:
+        # One whose offset is wrong is moved: it goes back behind what follows.
+        following = read_header(source, batch.end_position, end)
+        if following is None or following.header.offset <= batch.header.last_offset:
+            return False
+    for each in (before, batch):
+        _records(source, each)
+    return True
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:

@@ -24,6 +24,7 @@ TransactionIndex.collectAbortedTxns (Kafka 4.3); KIP-98.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
@@ -57,8 +58,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.producer_snapshot import ProducerStateEntry
-    from pylog.reading.scan_task import ScanTask
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.record.batch_scan import BatchHeaders, Window
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class OpenTransactions:
@@ -67,6 +71,8 @@ class OpenTransactions:
     def __init__(self, since: dict[int, int]) -> None:
         self._since = since
         self._undecidable: set[int] = set()
+        # Producer ids and first offsets of those that a marker ended which is in no file
+        self.ended_unseen: list[tuple[int, int]] = []
 
     def note_damage(self) -> None:
         """Note that batches are missing here."""
@@ -83,6 +89,15 @@ class OpenTransactions:
         self._undecidable.discard(producer_id)
         return since if is_aborted else None
 
+    def end_unseen(self, still_open: dict[int, int]) -> None:
+        """Note which transactions are open after a gap; the markers of the others were in it."""
+        for producer_id, since in list(self._since.items()):
+            if producer_id in self._undecidable or still_open.get(producer_id, -1) == since:
+                continue
+            self.ended_unseen.append((producer_id, self._since.pop(producer_id)))
+            if producer_id in still_open:
+                self._since[producer_id] = still_open[producer_id]
+
     def __bool__(self) -> bool:
         return bool(self._since)
 
@@ -90,6 +105,11 @@ class OpenTransactions:
     def first_offsets(self) -> dict[int, int]:
         """First offset by producer id, of all that are open."""
         return self._since
+
+    @property
+    def undecidable(self) -> dict[int, int]:
+        """First offset by producer id, of those whose marker damage may have taken."""
+        return {each: at for each, at in self._since.items() if each in self._undecidable}
 
     @property
     def decidable(self) -> list[int]:
@@ -109,9 +129,11 @@ def follow_transactions(
 ) -> Iterator[AbortedTransaction | None]:
     """Note what the batches of a range say of transactions; yield each that is aborted."""
     start, end = offsets
-    for scan, is_behind_damage in _windows(view, start, end):
+    gaps = _FileGaps(view, transactions)
+    for scan, segment_slice, is_behind_damage in _windows(view, start, end):
         if is_behind_damage:
             transactions.note_damage()
+        gaps.look(scan, segment_slice)
         for producer_id, offset, kind in _transaction_events(scan, start, end):
             if kind is None:
                 if below is None or offset < below:
@@ -119,12 +141,57 @@ def follow_transactions(
             elif kind in END_TYPES:
                 since = transactions.end(producer_id, kind)
                 if since is not None:
-                    yield AbortedTransaction(producer_id, since, offset)
+                    first = gaps.first_of_aborted(producer_id, since, offset)
+                    yield AbortedTransaction(producer_id, first, offset)
         if below is not None:
             yield None
 
 
-def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[Window, bool]]:
+class _FileGaps:
+    """Notices offsets that are in no file, where a marker may have been."""
+
+    def __init__(self, view: LogView, transactions: OpenTransactions) -> None:
+        self._view = view
+        self._transactions = transactions
+        self._path = ""
+        self._gap = self._next_offset = -1
+
+    def look(self, scan: Window, segment_slice: SegmentSlice) -> None:
+        """Note the next batches; what has ended before them by a marker that is gone has ended."""
+        is_next_file = segment_slice.path != self._path and self._path
+        if is_next_file and segment_slice.base_offset > self._next_offset:
+            self._gap = self._next_offset
+            still_open = open_at(self._view, segment_slice.base_offset)
+            if still_open is not None:
+                self._transactions.end_unseen(still_open)
+        self._path, self._next_offset = segment_slice.path, int(scan.headers.last_offsets[-1]) + 1
+
+    def first_of_aborted(self, producer_id: int, since: int, marker_offset: int) -> int:
+        """Return where a transaction begins that was aborted, whose producer is known so long."""
+        if since >= self._gap:
+            return since
+        first = _indexed_first_offset(self._view, self._path, producer_id, marker_offset)
+        if first > since:
+            self._transactions.ended_unseen.append((producer_id, since))
+        return max(first, since)
+
+
+def _indexed_first_offset(view: LogView, path: str, producer_id: int, marker_offset: int) -> int:
+    """Return where the transaction begins that an ABORT ends, as its index says; -1 if not."""
+    if not view.directory.uses_indexes:
+        return -1
+    try:
+        entries = read_transaction_index(path.replace(LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX))
+    except (CorruptIndexError, SegmentVanishedError, UnreadableFileError):
+        return -1
+    ended = (producer_id, marker_offset)
+    found = (each.first_offset for each in entries if (each.producer_id, each.last_offset) == ended)
+    return next(found, -1)
+
+
+def _windows(
+    view: LogView, start_offset: int, end_offset: int
+) -> Iterator[tuple[Window, SegmentSlice, bool]]:
     """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``."""
     # Other threads skip damage meanwhile, which says nothing of these transactions.
     damage = None if view.damage is None else view.damage.for_one_walk()
@@ -136,7 +203,7 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
         with opened as source:
             for window in CheckedWindows(source, segment_slice, damage=damage):
                 now = 0 if damage is None else damage.skip_count
-                yield window, now > gaps
+                yield window, segment_slice, now > gaps
                 gaps = now
 
 
@@ -229,6 +296,20 @@ def find_producer_snapshot(view: LogView, offset: int) -> list[ProducerStateEntr
         return None
 
 
+def open_at(view: LogView, offset: int) -> dict[int, int] | None:
+    """Return producer id to first offset of what was open at an offset; None if nothing says it."""
+    if offset not in view.producer_snapshot_offsets:
+        return None
+    entries = find_producer_snapshot(view, offset)
+    if entries is None:
+        return None
+    return {
+        entry.producer_id: entry.current_txn_first_offset
+        for entry in entries
+        if entry.current_txn_first_offset != NO_OFFSET
+    }
+
+
 def _newest_snapshot(view: LogView, end_offset: int) -> tuple[dict[int, int], int]:
     """Return open transactions (producer id to first offset) and the offset they are known at."""
     for offset in sorted(view.producer_snapshot_offsets, reverse=True):
@@ -269,12 +350,21 @@ class AbortedTransactions:
 
 
 def find_aborted_transactions(
-    view: LogView, start_offset: int, end_offset: int
+    view: LogView, start_offset: int, end_offset: int, *, origin: int | None = None
 ) -> tuple[AbortedTransaction, ...]:
-    """Return the aborted transactions that overlap ``[start_offset, end_offset)``."""
+    """Return the aborted transactions that overlap ``[start_offset, end_offset)``.
+
+    ``origin`` is where the read begins of which the range is a part; see `segment_slices`.
+    """
     if start_offset >= end_offset:
         return ()
-    first = view.find_segment(start_offset) or 0
+    consumed = view.consumed_segments(start_offset if origin is None else origin)
+    first = 0
+    for index, _ in consumed:
+        first = index
+        limit = view.limit_offset(index)
+        if limit is None or limit > start_offset:
+            break
     # Where damage is skipped the markers alone decide: nothing there could raise an error about an
     # index that they contradict, and its lie would be wrong rows in silence.
     transactions = _from_indexes(view, first, end_offset) if view.damage is None else None
@@ -313,15 +403,24 @@ def _from_markers(view: LogView, first: int, end_offset: int) -> list[AbortedTra
 
     A range begins with the producer's first batch since its last marker; batches before the first
     segment looked at are not of interest. The walk ends when every transaction that began below
-    ``end_offset`` is decided. One that no marker ends counts as aborted: it has not been committed.
+    ``end_offset`` is decided. One that damage keeps from being decided counts as aborted. All that
+    is read is below the last stable offset: so one that no marker ends, and that no damage is near,
+    has been ended by a marker in a file that is gone. A consumer gets its records.
     """
     transactions = OpenTransactions({})
     start = view.segments[first].base_offset
     decided = list(_until_decided(view, transactions, start, end_offset))
-    undecided = transactions.first_offsets.items()
+    undecidable = transactions.undecidable
+    lost = [each for each in transactions.first_offsets.items() if each[0] not in undecidable]
+    for producer_id, since in [*transactions.ended_unseen, *lost]:
+        _LOGGER.warning(
+            "%s: the marker that ended the transaction of producer %d from offset %d on is in no "
+            "file; its records are given, as to a consumer",
+            *(view.topic_partition, producer_id, since),
+        )
     return [
         *decided,
-        *(AbortedTransaction(producer_id, since, end_offset) for producer_id, since in undecided),
+        *(AbortedTransaction(each, since, end_offset) for each, since in undecidable.items()),
     ]
 
 

@@ -62,7 +62,7 @@ class LogTransactions:
             segment = view.segments[index]
             key = segment.base_offset, segment.file_id
             walk = self._segments.pop(key, None) or _SegmentWalk(segment.base_offset)
-            found = walk.look(view, view.next_base_offset(index))
+            found = walk.look(view, view.limit_offset(index))
             if found.error is None:
                 self._segments[key] = walk
             return found
@@ -77,10 +77,10 @@ class _SegmentWalk:
         self._open = OpenTransactions({})
         self._aborted: list[AbortedTransaction] = []
 
-    def look(self, view: LogView, following: int | None) -> SegmentTransactions:
-        """Return what is known with this view, whose next segment begins at ``following``."""
+    def look(self, view: LogView, limit: int | None) -> SegmentTransactions:
+        """Return what is known with this view, where the segment's batches lie below ``limit``."""
         log_end = view.log_end_offset
-        end = log_end if following is None else following
+        end = log_end if limit is None else limit
         try:
             if self._offset < end:
                 self._walk(view, end, end)
@@ -89,10 +89,10 @@ class _SegmentWalk:
         except CorruptRecordError as error:
             undecided = min(self._open.first_offsets.values(), default=None)
             return SegmentTransactions(tuple(self._aborted), undecided, error)
-        # One that no marker ends has not been committed.
+        # What is below the last stable offset has been decided, but for what damage hides.
         open_ones = [
             AbortedTransaction(producer_id, since, max(end, since))
-            for producer_id, since in self._open.first_offsets.items()
+            for producer_id, since in self._open.undecidable.items()
         ]
         return SegmentTransactions((*self._aborted, *open_ones))
 

@@ -342,6 +342,7 @@ class SegmentProof:
             lowest_offset=0 if self._begins_inside(start) else lowest_offset,
             damage=view.damage,
             checks_counts=True,
+            moves_batches=False,  # bytes are served as they are
             first_window_bytes=_FIRST_WINDOW_BYTES,
             memory=_memory(),
         )

@@ -10,7 +10,7 @@ import heapq
 import random
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
 from pylog.kernels.decode_headers import RECORD_COUNT
 from pylog.locations import join
 from pylog.reading.damage import DamageReport
-from pylog.reading.headers import HeaderSums, SegmentHeaders
+from pylog.reading.headers import HeaderSums, SegmentHeaders, from_offset
 from pylog.reading.record_check import RecordCheck
 from pylog.record.batch_scan import BatchHeaders
 from pylog.record.batch_writer import MAX_INT64
@@ -169,11 +169,14 @@ def walk_partition(
         sums = HeaderSums()
         for window in headers:
             choice.offer(index, window)
-            batches = window.headers
+            counted = window
             if read_window is not None and check is not None:
                 is_refused = check.refused_in(headers.slice, window)
                 decodable = window.select(~is_refused if is_refused.any() else None)
-                batches = read_window(view, index, decodable)
+                is_new = decodable.headers.last_offsets >= headers.first_new
+                new = decodable.select(None if is_new.all() else is_new)
+                counted = replace(window, headers=read_window(view, index, new))
+            batches = from_offset(counted, headers.first_new).headers
             if len(batches):
                 pending.add(batches, sums)
             advance(window.size_bytes)
@@ -331,7 +334,7 @@ class TopicCounts:
                 self._sum = None
 
 
-_ATTEMPTS = 3
+_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ def _rows(
     deletions = deletions or []
     deletions += [_Deletion()] * (len(segments) - len(deletions))
     policy = None if config is None else sorted(config.cleanup_policy)
+    attempts.ensure_all_there()
     defects = [str(error) for error in attempts.errors]
     for segment, live, deletion in zip(segments, lives, deletions, strict=True):
         yield (

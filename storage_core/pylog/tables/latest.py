@@ -70,7 +70,11 @@ class KeySearch:
 
     def windows(self, index: int) -> Iterator[Window]:
         """Yield the windows of a segment."""
-        yield from SegmentHeaders(self._view, index, verifies_checksums=True)
+        headers = SegmentHeaders(self._view, index, verifies_checksums=True)
+        for window in headers:
+            new = window.headers.last_offsets >= headers.first_new
+            if new.any():
+                yield window.select(None if new.all() else new)
 
     def are_gone(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
         """Return which batches no consumer gets."""

@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from pylog.checks.examination import Examination
 from pylog.checks.findings import FINDINGS
 from pylog.checks.indexes import read_offset_index, read_time_index
-from pylog.checks.log_directory import (
-    check_log_directories,
-    findings_between,
-    held_partitions,
-    log_directories_of,
-    node_findings,
-)
-from pylog.checks.partition import check_partition, not_live_directories
 from pylog.columnar.arrow_schema import fixed_width_array, string_array
 from pylog.columnar.rows import TIMESTAMP, TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
@@ -51,16 +44,15 @@ from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.tables.metadata_table import MetadataTable, table_of_rows
-from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
-    from pylog.checks.findings import Finding
     from pylog.checks.indexes import IndexColumns
-    from pylog.reading.log_directory import LogDirectory
+    from pylog.model import TopicPartition
+    from pylog.reading.log_directory import TopicChoice
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_header import BatchHeader
@@ -212,6 +204,7 @@ def _partitions(view: LogView) -> Iterator[tuple[object, ...]]:
 
 
 def _defects(attempts: Attempts) -> list[str]:
+    attempts.ensure_all_there()
     return [str(error) for error in attempts.errors]
 
 
@@ -388,40 +381,51 @@ LEADER_EPOCHS = table_of_rows("leader_epochs", _LEADER_EPOCHS, _leader_epochs)
 _FINDINGS = TableText.of_partitions(FINDINGS)
 
 
+class _Findings:
+    """What doctor finds under some paths, of the partitions that are chosen."""
+
+    def __init__(self, paths: Sequence[str], choice: TopicChoice) -> None:
+        self._examination = Examination(paths)
+        self._choice = choice
+        self._views: dict[TopicPartition, list[LogView]] = {}
+        for view in self._examination.views:
+            self._views.setdefault(view.topic_partition, []).append(view)
+
+    def of(self, view: LogView, max_decompressed_bytes: int) -> Iterator[tuple[object, ...]]:
+        """Yield the findings about one partition, in each directory that it has."""
+        for each in self._views.get(view.topic_partition, ()):
+            check = self._examination.check(each, max_decompressed_bytes=max_decompressed_bytes)
+            for finding in check.findings:
+                yield finding.row()
+
+    def record_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the findings about log directories."""
+        examination = self._examination
+        not_live = [
+            (each, each.findings())
+            for each in examination.not_live
+            if each.view.directory in self._choice
+        ]
+        rows = [
+            (None, None, *finding.row())
+            for check in examination.checks
+            for finding in examination.findings_of(check, not_live)
+        ]
+        if rows:
+            yield from arrow_table(rows, _FINDINGS.schema).to_batches()
+
+
 def _findings(
-    view: LogView, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    view: LogView,
+    *,
+    around: _Findings,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the findings about one partition: its ``.log`` files, indexes, then all else."""
-    for finding in check_partition(view, max_decompressed_bytes=max_decompressed_bytes).findings:
-        yield finding.row()
-
-
-def _directory_batches(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
-    nodes = nodes_of(
-        [*log_directories_of(directory), *(v.directory.log_directory for v in directory)]
-    )
-    held = held_partitions(directory, nodes)
-    checks = check_log_directories(directory, nodes, held)
-    between: dict[str, list[Finding]] = {}
-    if checks:
-        for each in not_live_directories(directory.others, nodes, held):
-            between.setdefault(each.view.directory.log_directory, []).extend(each.findings())
-        for path, finding in findings_between(checks, directory, nodes):
-            between.setdefault(path, []).append(finding)
-    rows: list[tuple[object, ...]] = [
-        (None, None, *finding.row())
-        for check in checks
-        for finding in [*check.findings, *between.get(check.path, ())]
-    ]
-    rows += [
-        (*view.topic_partition, *finding.row()) for view, finding in node_findings(directory, nodes)
-    ]
-    if rows:
-        yield from arrow_table(rows, _FINDINGS.schema).to_batches()
+    return around.of(view, max_decompressed_bytes)
 
 
 FINDINGS_TABLE = table_of_rows(
-    "findings", _FINDINGS, _findings, _directory_batches, max_decompressed_bytes=""
+    "findings", _FINDINGS, _findings, _Findings, max_decompressed_bytes=""
 )
 
 

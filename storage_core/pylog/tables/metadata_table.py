@@ -5,20 +5,27 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pylog.columnar.rows import TableText, record_batches
 from pylog.errors import LogDirectoryError
+from pylog.reading.log_directory import TopicChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 _LOGGER = logging.getLogger(__name__)
+
+
+class Surroundings(Protocol):
+    """What lies around the partitions that a table is about."""
+
+    def record_batches(self) -> Iterable[pa.RecordBatch]:
+        """Return the rows about log directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +44,10 @@ class MetadataTable:
     record_batches
         Returns the rows of one partition in order, as record batches of this schema that own their
         memory. Errors are `pylog.errors.LogStorageError`.
-    directory_batches
-        Returns rows about log directories, whose topic and partition are null; None of a table that
-        has no such rows.
+    around
+        Binds the table to all that lies under some paths, of which a choice is wanted: returns what
+        makes the rows of a partition, and rows about log directories, whose topic and partition are
+        null. None of a table whose rows come from a partition alone.
     text
         What it is about, and what each column means.
     options
@@ -49,25 +57,37 @@ class MetadataTable:
     name: str
     schema: pa.Schema
     record_batches: Callable[..., Iterable[pa.RecordBatch]]
-    directory_batches: Callable[[LogDirectory], Iterable[pa.RecordBatch]] | None = None
+    around: Callable[[Sequence[str], TopicChoice], Surroundings] | None = None
     text: TableText | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_directory_rows(self) -> bool:
         """Whether there may be rows about log directories."""
-        return self.directory_batches is not None
+        return self.around is not None
 
-    def rows_of_directories(self, directory: LogDirectory) -> Iterator[pa.RecordBatch]:
-        """Yield the rows about the log directories that were given, which come before all others.
+    def bound(
+        self,
+        paths: Sequence[str],
+        *,
+        topics: Iterable[str] | None = None,
+        assign: Mapping[str, Iterable[int]] | None = None,
+        pattern: str | None = None,
+    ) -> tuple[MetadataTable, Callable[[], Iterable[pa.RecordBatch]]]:
+        """Return the table of what lies under some paths, and its rows about log directories.
+
+        Those come before all others. Partitions are chosen as by `LogDirectory.select`.
 
         Raises
         ------
         LogStorageError
-            A partition cannot be listed.
+            A path cannot be read.
         """
-        if self.directory_batches is not None:
-            yield from self.directory_batches(directory)
+        if self.around is None:
+            return self, tuple
+        around = self.around(paths, TopicChoice.of(topics=topics, assign=assign, pattern=pattern))
+        record_batches = partial(self.record_batches, around=around)
+        return replace(self, record_batches=record_batches), around.record_batches
 
     def rows_of(self, view: LogView) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one partition, or those up to what keeps it from being read.
@@ -97,7 +117,7 @@ def table_of_rows(
     name: str,
     text: TableText,
     rows: Callable[..., Iterable[tuple[object, ...]]],
-    directory_batches: Callable[[LogDirectory], Iterable[pa.RecordBatch]] | None = None,
+    around: Callable[[Sequence[str], TopicChoice], Surroundings] | None = None,
     **options: str,
 ) -> MetadataTable:
     """Declare a table whose rows are made one by one: the values after topic and partition."""
@@ -106,4 +126,4 @@ def table_of_rows(
     def batches(view: LogView, **given: object) -> Iterator[pa.RecordBatch]:
         return record_batches(view.topic_partition, rows(view, **given), schema)
 
-    return MetadataTable(name, schema, batches, directory_batches, text, options)
+    return MetadataTable(name, schema, batches, around, text, options)

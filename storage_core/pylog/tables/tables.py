@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pylog.model import LATEST as LOG_END
 from pylog.model import check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
+from pylog.reading.log_view import read_steadily
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables import unknown_table
@@ -125,19 +127,15 @@ def tables_with_options(**options: object) -> list[MetadataTable]:
 _MAX_THREADS = 16
 
 
-def rows_of_logs(
-    table: MetadataTable, views: Sequence[LogView], directory: LogDirectory | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows about log directories, if one is given, and then those of each log in turn.
+def rows_of_logs(table: MetadataTable, views: Sequence[LogView]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each log in turn.
 
     They are read by as many threads as there are processors, or as the environment variable
     ``PYLOG_NUM_THREADS`` says; the rows of one log more than that are in memory.
     """
-    if directory is not None:
-        yield from table.rows_of_directories(directory)
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
-        return list(table.rows_of(view))
+        return read_steadily(view, lambda now: list(table.rows_of(now)))
 
     # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
     threads = max(1, min(_MAX_THREADS, len(views), thread_count(default=usable_processors())))
@@ -250,16 +248,22 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         max_decompressed_bytes=max_decompressed_bytes,
     )
     directory = opened(in_store(path, filesystem, storage_options))
-    views = table_views(
-        directory,
-        topics=topics,
-        assign=assign,
-        pattern=pattern,
-        mode=mode,
-        leave_page_cache=leave_page_cache,
-    )
+    views = []
+    if len(directory) or topics or assign or pattern or not wanted.has_directory_rows:
+        views = table_views(
+            directory,
+            topics=topics,
+            assign=assign,
+            pattern=pattern,
+            mode=mode,
+            leave_page_cache=leave_page_cache,
+        )
     check_specs(end, [view.topic_partition for view in views])
-    rows = pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
+    wanted, rows_of_directories = wanted.bound(
+        directory.given, topics=as_names(topics), assign=assign, pattern=pattern
+    )
+    batches = chain(rows_of_directories(), rows_of_logs(wanted, views))
+    rows = pa.Table.from_batches(batches, schema=wanted.schema)
     return _without_far_times(rows)
 
 
@@ -281,6 +285,11 @@ def _without_far_times(rows: pa.Table) -> pa.Table:
     return rows
 
 
+def as_names(topics: str | Iterable[str] | None) -> list[str] | None:
+    """Return the topics that an argument names."""
+    return [topics] if isinstance(topics, str) else None if topics is None else list(topics)
+
+
 def table_views(
     directory: LogDirectory,
     *,
@@ -291,8 +300,7 @@ def table_views(
     leave_page_cache: bool = False,
 ) -> list[LogView]:
     """Return the logs that a table is made of, in its order; all parameters as of `read_table`."""
-    names = [topics] if isinstance(topics, str) else topics
-    views = directory.select(topics=names, assign=assign, pattern=pattern)
+    views = directory.select(topics=as_names(topics), assign=assign, pattern=pattern)
     views.sort(key=lambda view: view.topic_partition)
     if ReadMode.parse(mode).skips_damage:
         views = [view.refreshed(DamageReport()) for view in views]

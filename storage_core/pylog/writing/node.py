@@ -3,117 +3,75 @@
 ============================== ==================================================================
 found                          what a broker does
 ============================== ==================================================================
-no ``meta.properties`` beside  does not start
-a broker's other files
 ``partition.metadata`` that    does not start, or takes the log directory offline
 cannot be read
 no ``partition.metadata``; or  renames the partition to ``-stray``, which is neither served nor
 the metadata have no such id,  deleted, and makes an empty one where it is assigned the partition
 partition, or replica here
-``-future`` beside the live    does not start: it takes the live one for what the other replaces,
-partition                      and cannot rename onto it
-metadata log in two of its     does not start
-log directories
-log of the metadata begins     does not start
-above 0, without a snapshot
-that reaches it
-newest snapshot damaged        does not start
-newest snapshot without its    starts with what is left of it: partitions of topics that are
-footer                         missing become ``-stray``
-newest snapshot of a later     deletes the log up to the snapshot
-leader than the log, or beyond
-its end
-only a snapshot 0-0, and no    before 4.4 it does not start
-``bootstrap.checkpoint``
-``quorum-state`` or            does not start
-``bootstrap.checkpoint`` that
-cannot be read
-level of ``metadata.version``  does not start
-that its version does not know
+partition that is assigned to  starts, and tells the controller where the partition is; that makes
+the id of a log directory      it leader at the next start only
+which the node does not have
 ============================== ==================================================================
 
-Brokers of ZooKeeper's (version 0 of ``meta.properties``) do none of it. What is not on the given
-disks, such as the metadata in another log directory of the node, is not known.
+What it makes of its log directories stands in `pylog.writing.node_disks`, of its log of the
+metadata in `pylog.writing.node_metadata`. Brokers of ZooKeeper's (version 0 of ``meta.properties``,
+and no log of the metadata) do none of it. What is not on the given disks, such as the metadata in
+another log directory of the node, is not known.
 
-Source: KafkaRaftServer, MetaPropertiesEnsemble, LogManager.isStrayKraftReplica,
-LogManager.recoverAbandonedFutureLogs, KafkaMetadataLog, FileQuorumStateStore, BootstrapDirectory,
-MetadataVersion (Kafka 4.3); KIP-858, KIP-1262.
+Source: LogManager.isStrayKraftReplica, ReplicationControlManager (Kafka 4.3); KIP-858.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pylog.errors import (
     CorruptCheckpointError,
-    CorruptRecordError,
-    InvalidRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import (
-    CLEAN_SHUTDOWN,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
+    FUTURE_DIR_SUFFIX,
     META_PROPERTIES,
-    ONLY_REPLICA,
     PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT,
-    REMOTE_LOG_INDEX_CACHE,
-    find_partition_directory_name,
 )
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
-from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
-from pylog.files.storage import list_directory
-from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
-from pylog.internal_topics.versions import METADATA_VERSION_LEVELS, KafkaVersion
-from pylog.locations import join, parent_of
-from pylog.log_file.batch_walk import WholeBatches
-from pylog.reading.internal_logs import (
-    CLUSTER_METADATA,
-    bootstrap_level,
-    has_footer,
-    is_behind,
-    metadata_snapshots,
-    read_committed_metadata,
-    usable_snapshots,
+from pylog.internal_topics.metadata_image import (
+    NO_LEADER,
+    ConfigResource,
+    ConfigResourceType,
 )
-from pylog.reading.log_directory import open_directory
+from pylog.internal_topics.versions import KafkaVersion
+from pylog.locations import join, parent_of
+from pylog.model import TopicPartition
+from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
+from pylog.text.words import counted
+from pylog.writing.metadata_quorum import LogHistory, agreed_end_offset
+from pylog.writing.node_disks import (
+    HIGHEST_VERSION,
+    Assignment,
+    NodeDisks,
+    Place,
+    is_of_a_broker,
+    names_in,
+)
+from pylog.writing.node_metadata import NodeProblem, metadata_view, problems_of_metadata
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterable, Iterator
 
     from pylog.files.meta_properties import MetaProperties
-    from pylog.internal_topics.metadata_image import TopicImage
-    from pylog.model import TopicPartition
+    from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
     from pylog.reading.internal_logs import CommittedMetadata
-    from pylog.reading.log_view import LogView
 
 STRAY_PARTITION = "stray_partition"
-BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
-_OF_A_BROKER = {
-    CLEAN_SHUTDOWN,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-}
-"""What a broker writes into a log directory beside ``meta.properties``."""
-
-
-class NodeProblem(NamedTuple):
-    """Something that a node does at its start, or why it does not start."""
-
-    code: str  # a kind of finding, see `pylog.checks.findings`
-    path: str
-    reason: str
 
 
 class Node:
@@ -122,7 +80,8 @@ class Node:
     Parameters
     ----------
     directories
-        What ``meta.properties`` of each log directory says, None where it cannot be read.
+        What ``meta.properties`` of each log directory says, None where it cannot be read; in the
+        order of ``log.dirs``.
     kafka_version
         Of the broker that is to start.
     is_beside_kraft
@@ -137,86 +96,219 @@ class Node:
         is_beside_kraft: bool = False,
     ) -> None:
         self.kafka_version = kafka_version
-        self._directories = directories
+        self.cluster: list[Node] = [self]
+        """The nodes of one cluster that were given; the same list for each."""
         known = [meta for meta in directories.values() if meta is not None]
-        self.is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
-        self._node_id = known[0].node_id if known else None
-        self._metadata_logs = [
-            path for path in directories if str(CLUSTER_METADATA) in _names_in(path)
-        ]
+        self.disks = NodeDisks(directories)
+        has_kraft_version = any(meta.version in KRAFT_VERSIONS for meta in known)
+        self.is_kraft = has_kraft_version or bool(known and self.disks.metadata_logs)
+        self.node_id = known[0].node_id if known else None
+        self.cluster_id = known[0].cluster_id if known else None
         self._is_beside_kraft = is_beside_kraft
+
+    @property
+    def lacks_metadata(self) -> bool:
+        """Whether it is a KRaft node of which nothing shows what the cluster's metadata say."""
+        is_shown = self.has_metadata_log or self.disks.has_lost_metadata or self._metadata
+        return self.is_kraft and not is_shown
 
     @property
     def has_metadata_log(self) -> bool:
         """Whether one of the directories has the log of the cluster's metadata."""
-        return bool(self._metadata_logs)
+        return bool(self.disks.metadata_logs)
 
-    @cached_property
+    @property
     def _metadata(self) -> CommittedMetadata | None:
         """What the metadata say, as far as a broker reads them; None where that is not known."""
-        if len(self._metadata_logs) != 1:
-            return None
+        found = self._metadata_or_error
+        return None if isinstance(found, LogStorageError) else found
+
+    @cached_property
+    def _metadata_or_error(self) -> CommittedMetadata | LogStorageError | None:
+        if len(self.disks.metadata_logs) != 1 or self.disks.has_lost_metadata:
+            return self._metadata_of_peers()
+        path = join(self.disks.metadata_logs[0], str(CLUSTER_METADATA))
         try:
-            view = _metadata_view(join(self._metadata_logs[0], str(CLUSTER_METADATA)))
-            return read_committed_metadata(view, needs_footer=False)
-        except LogStorageError:
-            return None  # what is wrong with them is found beside
+            view = metadata_view(path)
+            metadata = read_committed_metadata(view, needs_footer=False)
+            agreed = self._agreed_end_offset(metadata.voters or metadata.image.controllers)
+            if agreed > metadata.committed_end_offset:
+                metadata = read_committed_metadata(
+                    view, needs_footer=False, agreed_end_offset=agreed
+                )
+        except LogStorageError as error:
+            return error
+        return metadata
+
+    def _metadata_of_peers(self) -> CommittedMetadata | None:
+        """Return what the other nodes that were given will tell; None if they are too few."""
+        for each in self.cluster:
+            has_metadata = each.has_metadata_log and not each.disks.has_lost_metadata
+            if each is not self and has_metadata and each.waiting_reason is None:
+                return each._metadata
+        return None
+
+    @cached_property
+    def _history(self) -> LogHistory | None:
+        if len(self.disks.metadata_logs) != 1:
+            return None
+        return LogHistory.of(join(self.disks.metadata_logs[0], str(CLUSTER_METADATA)))
+
+    @property
+    def _position(self) -> tuple[int, int]:
+        return (-1, -1) if self._history is None else self._history.position
+
+    def _agreed_end_offset(self, voters: Iterable[int]) -> int:
+        """Return up to which offset most voters are known to have the same log; 0 if none is."""
+        voters = set(voters)
+        found = [each._history for each in self.cluster if each.node_id in voters]
+        return agreed_end_offset([each for each in found if each is not None], len(voters))
 
     @cached_property
     def _topics(self) -> dict[uuid.UUID, TopicImage]:
         metadata = self._metadata
         return {} if metadata is None else {each.topic_id: each for each in metadata.image.topics}
 
-    def refreshed(self) -> Node:
-        """Return the node as its metadata are now."""
-        return Node(self._directories, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
+    @property
+    def _voters(self) -> frozenset[int]:
+        """The controllers that vote, or else those that have registered."""
+        metadata = self._metadata
+        if metadata is None:
+            return frozenset()
+        return metadata.voters or frozenset(metadata.image.controllers)
 
     @property
     def is_only_voter(self) -> bool:
         """Whether the node is surely the only controller that votes."""
         metadata = self._metadata
-        return metadata is not None and metadata.voters == {self._node_id}
+        return metadata is not None and metadata.voters == {self.node_id}
+
+    @cached_property
+    def _topics_by_name(self) -> dict[str, TopicImage]:
+        return {each.name: each for each in self._topics.values()}
 
     def topic_id(self, topic: str) -> uuid.UUID | None:
         """Return the id that the metadata have for a topic, None if they have none."""
-        ids = [each.topic_id for each in self._topics.values() if each.name == topic]
-        return ids[0] if ids else None
+        image = self._topics_by_name.get(topic)
+        return None if image is None else image.topic_id
+
+    # ---- log directories
+
+    @property
+    def registrations(self) -> dict[int, frozenset[uuid.UUID]]:
+        """By broker, the ids of the log directories that it last registered with."""
+        metadata = self._metadata
+        return {} if metadata is None else metadata.image.log_directories
+
+    def assignment(self, topic_partition: TopicPartition) -> Assignment | None:
+        """Return where the metadata place a partition on the node.
+
+        None if they do not assign it to the node, or are not known.
+        """
+        if self.node_id is None or not self.is_kraft:
+            return None
+        registration = self._registration(topic_partition)
+        if registration is None or self.node_id not in registration.replicas:
+            return None
+        directory_id = registration.directory_of(self.node_id)
+        place, path = self.disks.place_of(
+            directory_id, self.registrations.get(self.node_id, frozenset())
+        )
+        in_sync = {*registration.isr, *registration.eligible_leader_replicas}
+        others = tuple(each for each in registration.replicas if each in in_sync - {self.node_id})
+        is_certain = not self._is_undecided(topic_partition)
+        return Assignment(place, path, directory_id, others, is_certain)
+
+    def may_lead(self, topic_partition: TopicPartition) -> bool:
+        """Whether the newest metadata have the node as leader of a partition, or in sync."""
+        newest = max((self, *self.cluster), key=lambda each: each._position)
+        registration = newest._registration(topic_partition)
+        return registration is not None and self.node_id in {registration.leader, *registration.isr}
+
+    def next_leader_epoch(self, topic_partition: TopicPartition) -> int | None:
+        """Return the highest epoch in which a partition gets a leader after a start of its nodes.
+
+        None where it is not known. One that has a leader loses it first.
+        """
+        registration = self._registration(topic_partition)
+        if registration is None:
+            return None
+        return registration.leader_epoch + (1 if registration.leader == NO_LEADER else 2)
+
+    def is_placed_in(self, log_directory: str, topic_partition: TopicPartition) -> bool:
+        """Whether the metadata assign a partition to a log directory of the node, by its id."""
+        assignment = self.assignment(topic_partition)
+        return assignment is not None and assignment.path == log_directory
+
+    def _registration(self, topic_partition: TopicPartition) -> PartitionRegistration | None:
+        image = self._topics_by_name.get(topic_partition.topic)
+        return None if image is None else image.partitions.get(topic_partition.partition)
+
+    def assigned_partitions(self) -> Iterator[tuple[TopicPartition, Assignment]]:
+        """Yield the partitions that the metadata assign to the node, by name and number."""
+        for topic in self._topics.values():
+            for number in sorted(topic.partitions):
+                topic_partition = TopicPartition(topic.name, number)
+                assignment = self.assignment(topic_partition)
+                if assignment is not None:
+                    yield topic_partition, assignment
+
+    def refreshed(self) -> Node:
+        """Return the node as its metadata are now."""
+        now = Node(self.disks.metas, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
+        now.cluster = [now if each is self else each for each in self.cluster]
+        return now
 
     def missing_meta_properties(self, directory: str) -> str | None:
-        """Return why a broker needs the ``meta.properties`` that a directory of its own lacks.
-
-        None where it does not: in a copy of partitions, and where pylog has made the directory.
-        """
-        if directory in self._metadata_logs:
-            return "the log of the cluster's metadata is here"
-        names = _names_in(directory)
-        if ONLY_REPLICA in names or not names & _OF_A_BROKER:
-            return None
-        if self._is_beside_kraft:
-            return "a broker's files are here; a KRaft node needs it in each log directory"
-        partitions = filter(find_partition_directory_name, names)
-        is_a_brokers = HIGH_WATERMARK_CHECKPOINT in names and not _was_closed_by_pylog(directory)
-        needs_it = self.kafka_version >= KafkaVersion.V4_0 and is_a_brokers
-        if needs_it and any(_has_partition_metadata(join(directory, each)) for each in partitions):
-            return f"a broker's files are here, and Kafka {self.kafka_version} needs it"
-        return None  # a broker of ZooKeeper's writes it again
+        """Return why a broker needs the ``meta.properties`` that a directory of its own lacks."""
+        return self.disks.missing_meta_properties(
+            directory, self.kafka_version, is_beside_kraft=self._is_beside_kraft
+        )
 
     def shows_remote_storage(self, topic: str) -> bool:
         """Whether segments of a topic may be in remote storage alone."""
-        return any(map(_has_used_remote_storage, self._directories)) or any(
+        return self.disks.have_used_remote_storage() or any(
             each.name == topic and each.configs.get("remote.storage.enable") == "true"
             for each in self._topics.values()
         )
 
+    def is_compacted(self, topic: str) -> bool | None:
+        """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
+
+        None where they are not known, or have no such topic.
+        """
+        metadata = self._metadata
+        if metadata is None or self.topic_id(topic) is None:
+            return None
+        asked = [
+            ("cleanup.policy", ConfigResourceType.TOPIC, topic),
+            ("log.cleanup.policy", ConfigResourceType.BROKER, str(self.node_id)),
+            ("log.cleanup.policy", ConfigResourceType.BROKER, ""),
+        ]
+        known = (
+            metadata.image.configs_of(ConfigResource(kind, owner)).get(name)
+            for name, kind, owner in asked
+        )
+        return "compact" in (next((each for each in known if each is not None), None) or "")
+
+    def offsets_elsewhere(
+        self, name: str, topic_partition: TopicPartition, directory: str
+    ) -> dict[str, int]:
+        """Return what a checkpoint says of a partition in the node's other directories, by path."""
+        found = {}
+        for path in (join(each, name) for each in self.disks.metas if each != directory):
+            with suppress(CorruptCheckpointError, LogDirectoryError):
+                offset = known_offset_checkpoint(path).get(topic_partition)
+                if offset is not None:
+                    found[path] = offset
+        return found
+
     def is_assigned(self, topic_partition: TopicPartition) -> bool | None:
         """Return whether the metadata assign a partition to the node; None if that is not known."""
-        if self._is_undecided(topic_partition) or self._node_id is None:
+        if self._is_undecided(topic_partition) or self.node_id is None:
             return None
-        topic, number = topic_partition
-        found = [
-            each.partitions.get(number) for each in self._topics.values() if each.name == topic
-        ]
-        return any(each is not None and self._node_id in each.replicas for each in found)
+        registration = self._registration(topic_partition)
+        return registration is not None and self.node_id in registration.replicas
 
     def _is_undecided(self, topic_partition: TopicPartition) -> bool:
         metadata = self._metadata
@@ -226,217 +318,191 @@ class Node:
             or ConfigResource(ConfigResourceType.TOPIC, topic_partition.topic) in metadata.undecided
         )
 
+    # ---- problems
+
     def problems(self, topic_partition: TopicPartition, directory: str) -> Iterator[NodeProblem]:
         """Yield what is wrong with a partition for this node, apart from its log."""
         if topic_partition == CLUSTER_METADATA:
             yield from self._problems_of_metadata(directory)
+        elif self.disks.is_missing_properties(parent_of(directory)):
+            return  # it does not come as far as that
+        elif self.disks.is_offline(parent_of(directory)):
+            assignment = self.assignment(topic_partition)
+            if assignment is None or not assignment.others:
+                reason = f"{META_PROPERTIES} of its log directory cannot be read"
+                yield NodeProblem("unserved_partition", directory, reason)
         elif self.is_kraft:
-            reason = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
-            if reason is not None:
-                yield NodeProblem(STRAY_PARTITION, directory, reason)
+            stray = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
+            if stray is not None:
+                yield NodeProblem(STRAY_PARTITION, directory, *stray)
+            else:
+                yield from self._problems_of_place(topic_partition, directory)
 
-    def _stray_reason(self, topic_partition: TopicPartition, path: str) -> str | None:
+    def _stray_reason(self, topic_partition: TopicPartition, path: str) -> tuple[str, bool] | None:
+        """Return why a partition is set aside, and whether that is certain; None if it is not."""
         try:
             topic_id = read_partition_metadata(path).topic_id
         except SegmentVanishedError:
-            return f"{PARTITION_METADATA} is missing, so its topic id is not known"
+            return f"{PARTITION_METADATA} is missing, so its topic id is not known", True
         except (CorruptCheckpointError, UnreadableFileError):
             return None  # a broker does not come as far as that
-        if self._is_undecided(topic_partition):
+        if self.disks.has_lost_metadata and self._metadata is None:
+            reason = (
+                "the log of the cluster's metadata is gone: unless other controllers have it, no "
+                "topic is known"
+            )
+            return reason, True
+        if self._metadata is None:
             return None
         topic, number = topic_partition
         image = self._topics.get(topic_id)
+        registration = None if image is None else image.partitions.get(number)
         if image is None:
             ids = [each.topic_id for each in self._topics.values() if each.name == topic]
             there = f"has the id {format_uuid(ids[0])}" if ids else "does not exist"
-            return (
+            reason = (
                 f"its topic id is {format_uuid(topic_id)}, which the cluster's metadata do not "
                 f"have: topic {topic} {there} there"
             )
-        registration = image.partitions.get(number)
-        if registration is None:
-            return f"the cluster's metadata have no partition {number} of topic {topic}"
-        if self._node_id is not None and self._node_id not in registration.replicas:
+        elif registration is None:
+            reason = f"the cluster's metadata have no partition {number} of topic {topic}"
+        elif self.node_id is not None and self.node_id not in registration.replicas:
             nodes = ", ".join(map(str, registration.replicas))
-            return f"the cluster's metadata assign it to nodes {nodes}, not to {self._node_id}"
-        return None
+            reason = f"the cluster's metadata assign it to nodes {nodes}, not to {self.node_id}"
+        else:
+            return None
+        if self._is_undecided(topic_partition):
+            return f"{reason}. {_UNDECIDED}", False
+        return reason, True
+
+    def _problems_of_place(
+        self, topic_partition: TopicPartition, directory: str
+    ) -> Iterator[NodeProblem]:
+        """Yield why nobody leads a partition, if it is assigned to a directory that is gone."""
+        assignment = self.assignment(topic_partition)
+        if assignment is None or assignment.others or assignment.directory_id is None:
+            return
+        if directory.endswith(FUTURE_DIR_SUFFIX):
+            return  # what becomes of it is found beside
+        if assignment.place is Place.GONE:
+            reason = (
+                "the cluster's metadata assign it to the log directory with the id "
+                f"{format_uuid(assignment.directory_id)}, which none of the node's has"
+            )
+            if not assignment.is_certain:
+                reason = f"{reason}. {_UNDECIDED}"
+            yield NodeProblem("unserved_partition", directory, reason, assignment.is_certain)
+
+    def is_set_aside(self, topic_partition: TopicPartition, directory: str) -> bool:
+        """Whether a broker renames a partition's directory to ``-stray``, as far as is known."""
+        path = join(directory, PARTITION_METADATA)
+        return self.is_kraft and self._stray_reason(topic_partition, path) is not None
 
     def future_problem(self, topic_partition: TopicPartition, future: str) -> NodeProblem | None:
         """Return why a ``-future`` directory beside its live partition ends a broker, if so."""
-        if not self.is_kraft:
+        if not self.is_kraft or self.is_set_aside(topic_partition, future):
             return None
-        if self._stray_reason(topic_partition, join(future, PARTITION_METADATA)) is not None:
-            return None  # it is set aside before
         reason = f"partition {topic_partition} lies here under its own name, too"
         return NodeProblem("future_beside_live", future, reason)
 
-    # ---- metadata
-
     def _problems_of_metadata(self, directory: str) -> Iterator[NodeProblem]:
         others = [
-            each for each in self._metadata_logs if join(each, str(CLUSTER_METADATA)) != directory
+            each
+            for each in self.disks.metadata_logs
+            if join(each, str(CLUSTER_METADATA)) != directory
         ]
         if others:
             reason = f"{others[0]} of the same node has a log of the metadata, too"
             yield NodeProblem("metadata_log_twice", directory, reason)
-        yield from self._problems_of_files(directory)
-        try:
-            view = _metadata_view(directory)
-            if not view.segments and not metadata_snapshots(view):
-                reason = "the log of the cluster's metadata is gone"
-                yield NodeProblem("missing_metadata_log", directory, reason)
-                return
-            for code, path, reason in self._problems_of_snapshots(view):
-                below = path[len(view.directory.path) :]
-                yield NodeProblem(code, directory + below, reason)
-            metadata = self._metadata
-            level = None if metadata is None else metadata.image.metadata_version
-            unknown = None if level is None else self._level_reason(level)
-            if unknown is not None:
-                yield NodeProblem("unusable_metadata", directory, unknown)
-        except LogStorageError as error:
-            yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
-
-    def _problems_of_files(self, directory: str) -> Iterator[NodeProblem]:
-        """Yield what is wrong with the files that a node reads beside its log of the metadata."""
-        path = join(directory, QUORUM_STATE)
-        try:
-            read_quorum_voters(path)
-        except (CorruptCheckpointError, UnreadableFileError) as error:
-            reason = (
-                f"{error.reason}. Delete the file: the node takes the epoch from its log then, and "
-                "forgets for whom it has voted in it"
+        yield from problems_of_metadata(directory, self._metadata_or_error, self.kafka_version)
+        if self.waiting_reason is not None:
+            is_voter = self.node_id in self._voters
+            yield NodeProblem(
+                "waits_for_controllers", directory, self.waiting_reason, is_certain=not is_voter
             )
-            yield NodeProblem("unusable_metadata", path, reason)
-        path = join(parent_of(directory), BOOTSTRAP_CHECKPOINT)
-        problem = self._bootstrap_reason(path)
-        if problem is not None:
-            yield NodeProblem("unusable_metadata", path, problem)
+        if self.elsewhere_reason is not None:
+            yield NodeProblem(
+                "log_directory_not_given", directory, self.elsewhere_reason, is_certain=False
+            )
 
-    def _bootstrap_reason(self, path: str) -> str | None:
-        try:
-            level = bootstrap_level(path)
-        except SegmentVanishedError:
+    @cached_property
+    def elsewhere_reason(self) -> str | None:
+        """Why more log directories of the node are needed to judge it; None if they are not."""
+        placed = [each for _, each in self.assigned_partitions() if each.place is Place.NOT_KNOWN]
+        if not placed or None in self.disks.metas.values():
             return None
-        except (CorruptRecordError, InvalidRecordError, UnreadableFileError) as error:
-            return error.reason
-        if level is None:
-            return "no record in it gives the level of metadata.version"
-        metadata = self._metadata
-        is_used = metadata is None or metadata.image.metadata_version is None
-        # Kafka 3.9 looks at the level whether it needs it or not.
-        if is_used or self.kafka_version < KafkaVersion.V4_0:
-            return self._level_reason(level)
-        return None
-
-    def _level_reason(self, level: int) -> str | None:
-        lowest, highest = METADATA_VERSION_LEVELS[self.kafka_version]
-        if lowest <= level <= highest:
-            return None
-        reason = (
-            f"metadata.version is {level}, and Kafka {self.kafka_version} can use {lowest} to "
-            f"{highest}"
+        ids = _listed(
+            sorted({format_uuid(each.directory_id) for each in placed if each.directory_id})
         )
-        if level < lowest:
-            return f"{reason}: raise it with Kafka 3.9 before the upgrade"
-        able = [version for version, (_, most) in METADATA_VERSION_LEVELS.items() if level <= most]
-        needed = f"Kafka {able[0]} or later" if able else "the version of Kafka that has written it"
-        return f"{reason}: start {needed} on this"
+        return (
+            f"the cluster's metadata assign {counted(len(placed), 'partition')} of node "
+            f"{self.node_id} to log directories that were not given (ids {ids}). If one of them is "
+            "gone, a broker makes empty logs for its partitions"
+        )
 
-    def _problems_of_snapshots(self, view: LogView) -> Iterator[NodeProblem]:
-        snapshots = metadata_snapshots(view)
-        if not snapshots:
-            usable_snapshots(view)  # raises where the log begins above 0
-            return
-        newest = snapshots[-1]
-        try:
-            is_whole = has_footer(newest)
-        except CorruptRecordError as error:
-            reason = f"the newest snapshot of the metadata is damaged: {error.reason}"
-            yield NodeProblem("unusable_metadata", newest.path, reason)
-            return
-        usable_snapshots(view)
-        if not is_whole:
-            reason = "the newest snapshot of the metadata does not end with its footer"
-            yield NodeProblem("cut_metadata_snapshot", newest.path, reason)
-        if is_behind(view, newest) and view.log_end_offset:
-            reason = (
-                f"the log ends at offset {view.log_end_offset}, and the newest snapshot is of "
-                f"offset {newest.end_offset} and epoch {newest.epoch}, which it does not reach"
-            )
-            yield NodeProblem("discarded_metadata", view.directory.path, reason)
-        is_fresh = newest.end_offset == 0 and not view.log_end_offset
-        names = {each.name for each in list_directory(view.directory.log_directory)}
-        if (
-            is_fresh
-            and self.kafka_version < KafkaVersion.V4_4
-            and BOOTSTRAP_CHECKPOINT not in names
-        ):
-            reason = (
-                f"the directory is formatted by Kafka 4.4 or later: {BOOTSTRAP_CHECKPOINT} is "
-                f"missing, which Kafka {self.kafka_version} needs"
-            )
-            yield NodeProblem("unusable_metadata", newest.path, reason)
+    @property
+    def waiting_reason(self) -> str | None:
+        """Why the node needs controllers that were not given; None if it does not, or who knows."""
+        voters = self._voters
+        given = sorted({each.node_id for each in self.cluster if each.node_id in voters} - {None})
+        needed = len(voters) // 2 + 1
+        if len(given) >= needed or not voters:
+            return None
+        here = f"only {_listed(given)} is here" if given else "none of them is here"
+        return (
+            f"it serves when {needed} of the controllers {_listed(sorted(voters))} run, and {here}"
+            if len(voters) > 1
+            else f"it serves when controller {_listed(sorted(voters))} runs, which is not here"
+        )
+
+
+_UNDECIDED = "Whether the controllers have agreed on that is not known: only most of them can tell"
+
+
+def _listed(ids: Iterable[object]) -> str:
+    return ", ".join(map(str, ids))
 
 
 def nodes_of(
     log_directories: Iterable[str], kafka_version: KafkaVersion = KafkaVersion.V4_4
 ) -> dict[str, Node]:
-    """Return the node of each log directory; those with one cluster and node id share one."""
+    """Return the node of each log directory; those with one cluster and node id share one.
+
+    So do those of which it cannot be read, if all others are one KRaft node's.
+    """
+    metas = {path: _meta_of(path) for path in dict.fromkeys(log_directories)}
+    known = [meta for meta in metas.values() if meta is not None and meta.node_id is not None]
+    is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
+    only = {(meta.cluster_id, meta.node_id) for meta in known} if is_kraft else set()
     owners: dict[object, dict[str, MetaProperties | None]] = {}
-    is_kraft = False
-    for path in dict.fromkeys(log_directories):
-        try:
-            meta = read_meta_properties(join(path, META_PROPERTIES))
-        except (CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
-            meta = None
-        is_known = meta is not None and meta.node_id is not None
-        owner = (meta.cluster_id, meta.node_id) if is_known and meta is not None else path
+    for path, meta in metas.items():
+        owner: object = path
+        if meta is not None and meta.node_id is not None:
+            owner = meta.cluster_id, meta.node_id
+        elif len(only) == 1 and _is_beside(path):
+            [owner] = only
         owners.setdefault(owner, {})[path] = meta
-        is_kraft |= meta is not None and meta.version in KRAFT_VERSIONS
-    return {
-        path: node
+    nodes = [
+        Node(directories, kafka_version, is_beside_kraft=is_kraft)
         for directories in owners.values()
-        for node in [Node(directories, kafka_version, is_beside_kraft=is_kraft)]
-        for path in directories
-    }
+    ]
+    clusters: dict[str | None, list[Node]] = {}
+    for node in nodes:
+        if node.cluster_id is not None:
+            node.cluster = clusters.setdefault(node.cluster_id, node.cluster)
+            node.cluster += [node] if node not in node.cluster else []
+    return {path: node for node in nodes for path in node.disks.metas}
 
 
-def _metadata_view(directory: str) -> LogView:
-    view = open_directory(directory)[CLUSTER_METADATA]
-    if not view.segments:  # a node deletes index files without a .log, and begins with an empty log
-        view.end = WholeBatches(0, None, None)
-    return view
-
-
-def _names_in(directory: str) -> set[str]:
+def _meta_of(log_directory: str) -> MetaProperties | None:
     try:
-        return {each.name for each in list_directory(directory)}
-    except LogDirectoryError:
-        return set()  # which is a finding
+        meta = read_meta_properties(join(log_directory, META_PROPERTIES))
+    except (CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
+        return None  # which is a finding
+    return meta if meta.version <= HIGHEST_VERSION else None
 
 
-def _has_partition_metadata(partition: str) -> bool:
-    try:
-        read_partition_metadata(join(partition, PARTITION_METADATA))
-    except SegmentVanishedError:
-        return False
-    except (CorruptCheckpointError, LogDirectoryError):
-        return True
-    return True
-
-
-def _was_closed_by_pylog(log_directory: str) -> bool:
-    """Whether the marker of a clean stop has no epoch, which each broker of KRaft's writes."""
-    try:
-        marker = read_clean_shutdown(join(log_directory, CLEAN_SHUTDOWN))
-    except LogDirectoryError:
-        return False
-    return marker is not None and marker.broker_epoch is None
-
-
-def _has_used_remote_storage(log_directory: str) -> bool:
-    names = _names_in(log_directory)
-    return REMOTE_LOG_INDEX_CACHE in names or any(
-        name.startswith("__remote_log_metadata-") for name in names
-    )
+def _is_beside(log_directory: str) -> bool:
+    """Whether a directory without a legible ``meta.properties`` is a broker's, or a new disk."""
+    names = names_in(log_directory)
+    return not names or META_PROPERTIES in names or is_of_a_broker(log_directory)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.checks.doctor import doctor
 from pylog.checks.files import read_checkpoints
 from pylog.checks.findings import FINDING_CODES
 from pylog.errors import LogDirectoryError
@@ -233,7 +234,7 @@ def test_what_a_broker_deletes_meanwhile_is_not_lost_at_its_start(
         return load_log(loading)
 
     monkeypatch.setattr("pylog.checks.broker_start.load_log", delete_and_load)
-    report = pylog.doctor(directory)
+    report = doctor(directory)  # once: the directory changes
     assert report.partitions[0].start is None
 
 
@@ -334,9 +335,9 @@ def test_a_segment_that_no_broker_can_open_is_an_error(directory: Path) -> None:
 
 
 def test_offsets_beyond_32_bits_are_a_warning(tmp_path: Path) -> None:
-    far = 2**31 + 5
-    data = batch_v2_of(b"", base_offset=far, last_offset_delta=0, record_count=0)
-    batches = [FIRST[0], Built(data, (), 2, far, far)]
+    far = [2**31 + 5, 2**31 + 6]
+    data = [batch_v2_of(b"", base_offset=at, last_offset_delta=0, record_count=0) for at in far]
+    batches = [FIRST[0], *(Built(each, (), 2, at, at) for each, at in zip(data, far, strict=True))]
     write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     assert ("warning", "offset_overflow") in codes(pylog.doctor(tmp_path))
 
@@ -556,7 +557,10 @@ def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
     segment_path(directory, 10).write_bytes(joined([with_bad_crc(SECOND[0]), SECOND[1]]))
     segment_path(directory, 10, ".index").unlink()
     report = pylog.doctor(directory.parent)
-    assert report.verdict.reasons == ["A broker that starts on this loses records of orders-0"]
+    assert report.verdict.reasons[0].startswith(
+        "A broker that starts on this loses records of orders-0"
+    )
+    assert report.verdict.would_start
     start = report.partitions[0].start
     assert start is not None
     assert (start.cut_position, start.deleted_segments, start.loses_records) == (0, 0, True)
@@ -565,9 +569,11 @@ def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
     # What no consumer could read is no loss.
     segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
     report = pylog.doctor(directory.parent)
-    assert report.verdict.reasons == [
-        "A broker starts on this, and loses no record that can be read"
-    ]
+    [gone] = report.verdict.reasons
+    times = "after 1970-01-01T00:00:01.014Z, before 1970-01-01T00:00:01.020Z"
+    lost = f"orders-0 offsets 15 to 20 ({times})"
+    assert gone.startswith(f"Records are gone, or cannot be read: {lost}: batch CRC")
+    assert report.verdict.loses_records == []
 
 
 @pytest.mark.parametrize("base", [0, 10, 20])
@@ -588,7 +594,10 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
     assert (lost.code, lost.path) == ("lost_at_start", str(swap))
     first = {"empty": base, "half": base, "damaged": base + 5}[what]
     assert (lost.next_offset, lost.end_offset) == (first, base + 10)
-    assert report.verdict.reasons[0] == "A broker that starts on this loses records of orders-0"
+    offsets = f"offsets {first} to {base + 10}"
+    loses = f"A broker that starts on this loses records of orders-0 {offsets} ("
+    assert report.verdict.reasons[0].startswith(loses)
+    assert f": a broker puts {swap.name} in the place of " in report.verdict.reasons[0]
 
 
 def test_a_compaction_that_a_crash_ended_loses_nothing(directory: Path) -> None:

@@ -101,6 +101,7 @@ def test_the_topic_id_of_a_partition(logs: Path, text: str | None, code: str, fi
     )
     assert start_text is not None
     assert ("sets it aside as -stray" in start_text) == (code == "stray_partition")
+    shutil.rmtree(logs / METADATA)
     (logs / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
     assert found(logs) == ([] if code == "stray_partition" else [(code, file)])
 
@@ -132,9 +133,10 @@ def test_a_partition_that_the_topic_does_not_have(logs: Path) -> None:
 def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> None:
     shutil.rmtree(logs / METADATA)
     assert found(logs) == []
-    assert "The cluster's metadata are not here" in pylog.doctor(logs).verdict.reasons[-1]
+    assert "the cluster's metadata are not here" in pylog.doctor(logs).verdict.reasons[-1]
     (logs / METADATA).mkdir()
-    assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}")]
+    strays = [("stray_partition", f"logs/orders-{number}") for number in range(2)]
+    assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}"), *strays]
 
 
 def test_without_the_metadata_a_partition_without_its_topic_id_is_a_stray_all_the_same(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.checks.partition import PartitionCheck, check_partition
+from pylog.checks.doctor import doctor
+from pylog.checks.partition import check_partition
 from pylog.results import Severity
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
@@ -16,6 +17,7 @@ from tests.support.log_files import segment_path, write_log_start_offsets, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.results import DoctorReport
 
 FIRST = [batch_v2(plain_records(o, 5)) for o in (0, 5)]
@@ -86,9 +88,9 @@ def test_the_log_start_of_the_live_partition_empties_a_stray(logs: Path) -> None
     write_log_start_offsets(logs, {("orders", 0): 15})
     report = pylog.doctor(logs)
     assert errors(report) == ["lost_at_start"]
-    assert report.verdict.reasons == [
-        f"A broker that starts on this loses records of orders-0.{1:032x}-stray"
-    ]
+    [sentence] = report.verdict.reasons
+    loses = "A broker that starts on this loses records of"
+    assert sentence.startswith(f"{loses} orders-0.{1:032x}-stray: ")
 
 
 def test_a_future_replica_that_is_behind_is_copied_again(logs: Path) -> None:
@@ -130,4 +132,4 @@ def test_one_that_a_broker_removes_meanwhile_is_no_finding(
         return found
 
     monkeypatch.setattr("pylog.checks.partition.check_partition", checked_and_removed)
-    assert errors(pylog.doctor(logs)) == []
+    assert errors(doctor(logs)) == []  # once: the directory changes

@@ -9,6 +9,15 @@ import pytest
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records, wrapper
 from tests.support.log_files import segment_path, write_high_watermarks, write_partition
+from tests.support.metadata_log import (
+    BROKER,
+    TOPIC,
+    TOPIC_ID_TEXT,
+    config_record,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,3 +89,65 @@ def test_a_batch_that_cannot_be_decoded_has_its_offsets(tmp_path: Path) -> None:
     assert wrong(tmp_path) == ["damaged_batches"]
     write_high_watermarks(tmp_path, {("orders", 0): 5})
     assert wrong(tmp_path) == ["damaged_batches", "high_watermark_above_log_end"]
+
+
+# ---- where offsets are missing, and only other files say that the topic is compacted
+
+
+def write_gap(directory: Path) -> Path:
+    (directory / ".kafka_cleanshutdown").write_bytes(b"")
+    batches = {base: [batch_v2(plain_records(base, 5))] for base in (0, 20)}
+    partition = write_partition(directory, batches)
+    assert wrong(directory) == ["missing_segment"]
+    return partition
+
+
+@pytest.mark.parametrize(
+    ("resource", "owner", "name", "value", "is_known"),
+    [
+        (TOPIC, "orders", "cleanup.policy", "compact", True),
+        (TOPIC, "orders", "cleanup.policy", "compact,delete", True),
+        (TOPIC, "orders", "cleanup.policy", "delete", False),
+        (TOPIC, "others", "cleanup.policy", "compact", False),
+        (BROKER, "", "log.cleanup.policy", "compact", True),
+        (BROKER, "1", "log.cleanup.policy", "compact", True),
+        (BROKER, "2", "log.cleanup.policy", "compact", False),
+    ],
+)
+def test_the_metadata_say_that_a_topic_is_compacted(
+    tmp_path: Path, resource: int, owner: str, name: str, value: str, *, is_known: bool
+) -> None:
+    partition = write_gap(tmp_path)
+    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    records = [topic_record("orders"), partition_record(0, 1, (1,))]
+    write_metadata_log(tmp_path, [*records, config_record(resource, owner, name, value)])
+    assert wrong(tmp_path) == ([] if is_known else ["missing_segment"])
+
+
+def test_the_cleaner_has_a_line_on_another_disk_of_the_node(tmp_path: Path) -> None:
+    disk, other = tmp_path / "one", tmp_path / "two"
+    for each in (disk, other):
+        each.mkdir()
+    write_gap(disk)
+    for each in (disk, other):
+        (each / "meta.properties").write_text("version=0\nbroker.id=1\n")
+        (each / ".kafka_cleanshutdown").write_bytes(b"")
+    write_partition(other, {0: [batch_v2(plain_records(0, 5))]}, name="others-0")
+    line = other / "cleaner-offset-checkpoint"
+    line.write_text("0\n1\norders 0 25\n")
+    assert [each.code for each in pylog.doctor(disk, other).findings] == ["compacted_offsets"]
+    line.write_text("0\n1\norders 0 19\n")  # the cleaner had not come to the gap's end
+    codes = [each.code for each in pylog.doctor(disk, other).findings]
+    assert codes == ["missing_segment"]
+
+
+def test_a_compaction_that_has_not_finished_shows_that_a_topic_is_compacted(
+    tmp_path: Path,
+) -> None:
+    partition = write_gap(tmp_path)
+    (partition / f"{0:020d}.log.cleaned").write_bytes(b"")
+    assert wrong(tmp_path) == []
+    # What it was to replace lies in the gap, and goes: nothing shows that it was compacted.
+    (partition / f"{5:020d}.log.deleted").write_bytes(b"")
+    assert "missing_segment" in wrong(tmp_path)

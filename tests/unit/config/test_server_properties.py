@@ -313,3 +313,17 @@ def test_a_directory_that_the_file_does_not_name_gets_a_warning(
         f"{tmp_path}/other is not among the log.dirs of {tmp_path}/server.properties, which are "
         f"/data/a, {tmp_path}/link: its configuration is used all the same"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("log.dirs=/a,/b,/c\n", ["/a", "/b", "/other"]),
+        ("log.dirs=/c,/b,/a\n", ["/b", "/a", "/other"]),
+        ("log.dirs=/a,/b\nmetadata.log.dir=/b\n", ["/b", "/a", "/other"]),
+    ],
+)
+def test_directories_are_in_the_order_in_which_a_node_takes_them(
+    read: Callable[[str], ServerProperties], text: str, expected: list[str]
+) -> None:
+    assert read(text).in_order(["/other", "/b", "/a"]) == expected

@@ -39,6 +39,22 @@ def test_file_of_a_real_broker_is_read(tmp_path: Path, end: str) -> None:
     assert read_partition_metadata(write(tmp_path, REAL_TEXT + end)) == (0, REAL_ID)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " + REAL_TEXT,
+        "\ufeff" + REAL_TEXT,
+        REAL_TEXT.replace(": ", ":\t \t"),
+        REAL_TEXT.replace("version", "v").replace("topic_id", "id"),
+        REAL_TEXT.replace(" 0", " +00"),
+        REAL_TEXT.replace(" 0", " \u0660"),
+        REAL_TEXT + "==",
+    ],
+)
+def test_only_the_values_count(tmp_path: Path, text: str) -> None:
+    assert read_partition_metadata(write(tmp_path, text)) == (0, REAL_ID)
+
+
 def test_higher_version_is_accepted(tmp_path: Path) -> None:
     path = write(tmp_path, REAL_TEXT.replace("version: 0", "version: 7"))
     assert read_partition_metadata(path) == PartitionMetadata(7, REAL_ID)
@@ -50,7 +66,14 @@ def test_higher_version_is_accepted(tmp_path: Path) -> None:
         ("", "has 0 lines, expected line 1: 'version: …'"),
         ("version: 0\n", "has 1 lines, expected line 2: 'topic_id: …'"),
         ("version:0\n" + REAL_TEXT[11:], "line 1 is 'version:0', expected 'version: …'"),
-        (REAL_TEXT[11:] + "\nversion: 0", "line 1 is 'topic_id: 7bGSu7"),
+        (REAL_TEXT[11:] + "\nversion: 0", "'7bGSu7gYRDuEkZTQ2w4F_g' is not an integer"),
+        (REAL_TEXT + " ", "'7bGSu7gYRDuEkZTQ2w4F_g ' is not a UUID"),
+        (REAL_TEXT + "\t", "is not a UUID"),
+        (REAL_TEXT + "=", "is not a UUID"),
+        (REAL_TEXT.replace(" 0", " 0 "), "'0 ' is not an integer"),
+        (REAL_TEXT.replace(" 0", " 0: 1"), "line 1 is 'version: 0: 1'"),
+        (REAL_TEXT.replace(" ", "\u2003"), "line 1 is 'version:"),
+        ("\n" + REAL_TEXT, "line 1 is ''"),
         ("version: x\n" + REAL_TEXT[11:], "'x' is not an integer"),
         ("version: -1\n" + REAL_TEXT[11:], "version -1, expected 0 or above"),
         ("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", "zero topic id"),

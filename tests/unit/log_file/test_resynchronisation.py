@@ -105,7 +105,8 @@ def test_the_image_of_a_batch_in_a_damaged_one_is_not_a_batch(
 ) -> None:
     batches = list(BATCHES)
     batches[2] = with_flip(holding(image, header=header, last=last), at)
-    sound = [each for place, each in enumerate(BATCHES) if place != 2]
+    # Where the offset alone is wrong, its neighbours prove the right one.
+    sound = [each for place, each in enumerate(BATCHES) if place != 2 or at == 0]
     assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)
 
 
@@ -312,7 +313,8 @@ def test_a_checksum_that_fits_up_to_an_image_as_well_proves_no_image(
     batches = list(BATCHES)
     forged = with_checksum_of_its_beginning(image)
     batches[2] = with_flip(forged, at % len(forged.data))
-    sound = [each for place, each in enumerate(BATCHES) if place != 2]
+    # Where the offset alone is wrong, its neighbours prove the right one.
+    sound = [each for place, each in enumerate(BATCHES) if place != 2 or at == 0]
     assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)
 
 

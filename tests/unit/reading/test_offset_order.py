@@ -75,7 +75,7 @@ def test_what_is_expected_is_reported() -> None:
 @pytest.mark.parametrize("window_bytes", [17, 400, 1 << 22])
 @pytest.mark.parametrize("which", range(6))
 @pytest.mark.parametrize("change", [-(1 << 62), -7, 7, 1 << 20, 1 << 62])
-def test_in_a_contiguous_log_a_wrong_offset_costs_its_own_batch(
+def test_in_a_contiguous_log_a_batch_with_a_wrong_offset_is_given_with_the_right_ones(
     tmp_path: Path, which: int, change: int, window_bytes: int
 ) -> None:
     batches = list(CONTIGUOUS)
@@ -85,10 +85,11 @@ def test_in_a_contiguous_log_a_wrong_offset_costs_its_own_batch(
     with pytest.raises(CorruptRecordError):
         pylog.scan(directory).to_table()
     found, (damaged,) = read_skipping_damage(directory, window_bytes=window_bytes)
-    sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
-    assert found == [*visible_offsets(sound), 30, 31]
+    assert found == [*visible_offsets(CONTIGUOUS), 30, 31]
     at = positions(batches)
     assert (damaged.position, damaged.end_position) == (at[which], at[which + 1])
+    assert damaged.is_kept
+    assert (damaged.next_offset, damaged.end_offset) == (5 * which, 5 * which + 5)
 
 
 @pytest.mark.parametrize("window_bytes", [17, 400, 1 << 22])
@@ -114,13 +115,55 @@ def test_in_a_gapped_log_no_row_has_an_offset_that_goes_back(
 
 
 @pytest.mark.parametrize("which", range(1, 6))
-def test_the_last_segment_has_no_bound_above(tmp_path: Path, which: int) -> None:
+def test_nothing_proves_where_the_last_batch_of_a_log_belongs(tmp_path: Path, which: int) -> None:
     batches = list(CONTIGUOUS)
     batches[which] = with_base_offset(batches[which], 5 * which - 4)
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
-    found, _ = read_skipping_damage(directory)
-    sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
-    assert found == visible_offsets(sound)
+    found, (damaged,) = read_skipping_damage(directory)
+    assert damaged.is_kept == (which < 5)
+    assert found == visible_offsets(CONTIGUOUS if damaged.is_kept else CONTIGUOUS[:5])
+
+
+@pytest.mark.parametrize("repeated", [0, 1, 4])
+def test_of_a_batch_that_repeats_offsets_the_others_are_given(
+    tmp_path: Path, repeated: int
+) -> None:
+    again = batch_v2(plain_records(10 - repeated, 5 + repeated))
+    batches = [*CONTIGUOUS[:2], again, *CONTIGUOUS[3:]]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    for bytes_each in (1, 200, None):
+        found, ranges = read_skipping_damage(directory, max_partition_bytes=bytes_each)
+        assert found == list(range(30))
+        assert [each.is_kept for each in ranges] == [True] * (repeated > 0)
+
+
+@pytest.mark.parametrize("base", [30 + 2**31, 1 << 40, (1 << 62) + 3])
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"])
+def test_an_offset_that_a_segment_cannot_hold_is_damage_in_the_last_batch_of_a_log(
+    tmp_path: Path, base: int, mode: str
+) -> None:
+    batches = [*CONTIGUOUS, batch_v2(plain_records(base, 5))]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    [view] = pylog.open_directory(directory)
+    if mode == "FAILFAST":
+        with pytest.raises(CorruptRecordError, match=f"expected below {2**31}"):
+            _ = view.log_end_offset
+        with pytest.raises(CorruptRecordError, match=f"expected below {2**31}"):
+            pylog.scan(directory).to_table()
+        return
+    found, (damaged,) = read_skipping_damage(directory)
+    assert found == list(range(30))
+    assert damaged.position == positions(batches)[6]
+
+
+def test_several_batches_above_what_a_segment_can_hold_are_those_of_an_old_cleaner(
+    tmp_path: Path,
+) -> None:
+    far = 2**31 + 5
+    batches = [*CONTIGUOUS[:2], *(batch_v2(plain_records(far + at, 1)) for at in (0, 9))]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    assert visible_offsets(batches) == [*range(10), far, far + 9]
+    assert pylog.scan(directory).to_table()["offset"].to_pylist() == [*range(10), far, far + 9]
 
 
 @pytest.mark.parametrize("window_bytes", [17, 1 << 22])

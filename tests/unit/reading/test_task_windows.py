@@ -129,7 +129,7 @@ def test_the_end_of_a_log_that_is_cut_is_lost(directory: Path) -> None:
 def test_lost_records_are_skipped_with_one_warning(
     directory: Path, caplog: pytest.LogCaptureFixture, read_before: int
 ) -> None:
-    reading = Reading(directory, up_to=read_before, fail_on_data_loss=False)
+    reading = Reading(directory, up_to=read_before, start=0, fail_on_data_loss=False)
     for base in (0, 10):
         delete(directory, base)
     held = list(range(10)) if read_before else []  # the open file is still there
@@ -139,8 +139,26 @@ def test_lost_records_are_skipped_with_one_warning(
     assert f"orders-0 with offsets {first} to 20 (exclusive) are lost" in record.getMessage()
 
 
-def test_retention_under_a_reader_is_an_error_by_default(directory: Path) -> None:
+def test_a_read_from_the_start_begins_where_the_log_does_by_then(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     reading = Reading(directory)
+    for base in (0, 10):
+        delete(directory, base)
+    assert reading.rest() == list(range(20, 40))
+    assert not caplog.records
+
+
+def test_what_is_deleted_after_the_first_records_of_a_read_is_lost(directory: Path) -> None:
+    reading = Reading(directory, up_to=5)
+    for base in (0, 10):
+        delete(directory, base)
+    with pytest.raises(SegmentVanishedError, match=r"10 to 20 \(exclusive\) are lost"):
+        reading.rest()
+
+
+def test_retention_under_a_reader_is_an_error_by_default(directory: Path) -> None:
+    reading = Reading(directory, start=0)
     delete(directory, 0)
     with pytest.raises(SegmentVanishedError) as caught:
         reading.rest()

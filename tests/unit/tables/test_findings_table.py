@@ -74,8 +74,12 @@ def test_a_damaged_batch_is_an_error_with_bytes_and_offsets(directory: Path) -> 
     path.write_bytes(joined([FIRST[0], with_bad_crc(FIRST[1])]))
     row = only_finding(directory)
     assert row.pop("message").startswith("batch CRC stored 0x")
-    assert "cuts the segment off here" in row.pop("broker_action")
+    assert row.pop("broker_action") == (
+        f"it cuts the file off at byte {SIZE}, and deletes the 1 segment after it"
+    )
     assert row.pop("advice").startswith("read another replica")
+    times = [row.pop(each).timestamp() * 1_000 for each in ("from_time", "to_time")]
+    assert times == [FIRST[0].max_timestamp, SECOND[0].visible[0].timestamp]
     assert row == {
         "topic": "orders",
         "partition": 0,
@@ -206,7 +210,8 @@ def test_entries_of_an_offset_index_are_held_against_batches(
     [
         ([(1004, 4), (1054, 9)], None),
         ([(1004, 0), (1054, 5)], None),
-        ([(1005, 4)], "wrong_time_index"),
+        ([(1005, 4), (1054, 9)], "wrong_time_index"),
+        ([(1004, 4)], "wrong_time_index"),
         ([(1004, 4), (1054, 10)], "wrong_time_index"),
         ([(1054, 9), (1004, 10)], "damaged_time_index"),
         ([(1054, 9), (1055, 4)], "damaged_time_index"),
@@ -367,20 +372,22 @@ def test_side_files_that_cannot_be_read_are_told(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
+    ("name", "severity", "code"),
     [
-        ("replication-offset-checkpoint", "high_watermark_above_log_end"),
-        ("recovery-point-offset-checkpoint", "recovery_point_above_log_end"),
-        ("cleaner-offset-checkpoint", "cleaner_offset_above_log_end"),
+        ("replication-offset-checkpoint", "error", "high_watermark_above_log_end"),
+        ("recovery-point-offset-checkpoint", "error", "recovery_point_above_log_end"),
+        ("cleaner-offset-checkpoint", "warning", "cleaner_offset_above_log_end"),
     ],
 )
-def test_offsets_above_the_log_end_are_warnings(directory: Path, name: str, code: str) -> None:
+def test_offsets_above_the_log_end_are_findings(
+    directory: Path, name: str, severity: str, code: str
+) -> None:
     path = directory.parent / name
     path.write_text("0\n1\norders 0 20\n", "utf-8")
     assert findings(directory) == []
     path.write_text("0\n1\norders 0 21\n", "utf-8")
     row = only_finding(directory)
-    assert (row["severity"], row["code"], row["path"]) == ("warning", code, str(path))
+    assert (row["severity"], row["code"], row["path"]) == (severity, code, str(path))
     assert "of orders-0 is 21, but its batches end at 20" in row["message"]
 
 

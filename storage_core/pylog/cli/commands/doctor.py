@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Finding,
         LogDirectoryReport,
         PartitionReport,
+        RepairedPartition,
         RepairSummary,
     )
 
@@ -64,12 +65,20 @@ if TYPE_CHECKING:
     metavar="VERSION",
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
+@options.server_properties_for("for the order of its log.dirs. Default: that of the PATHs.")
+@click.option(
+    "--as-user",
+    metavar="USER",
+    help="Name or id of the user that a broker runs as. Default: the owner of most of what lies in "
+    "the log directory.",
+)
 @click.option(
     "--repair-to",
     metavar="DIR",
     type=DIRECTORY,
     help="Write a copy of what is intact, on which a broker boots, to this directory, which does "
-    "not exist or is empty. Takes one PATH, on which no broker should be working.",
+    "not exist or is empty. No broker should be working on PATH. Of several, DIR gets a log "
+    "directory for each, of the same name; give all of a node together.",
 )
 @options.html("Write a page to FILE: the verdict, findings, offsets")
 @options.json_output(
@@ -82,6 +91,7 @@ def doctor(
     topics: tuple[str, ...],
     severity: str,
     verbose: bool,
+    server_properties: pylog.ServerProperties | None,
     repair_to: str | None,
     html: str | None,
     as_json: bool,
@@ -99,6 +109,9 @@ def doctor(
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/doctor-codes.md lists all codes.
 
+    The PATHs of one node are taken for its log.dirs, in this order: the first one is that of the
+    cluster's metadata.
+
     First comes the verdict: whether a broker starts on this, which partitions lose records, and
     what to type. Then come errors, warnings and info, each kind once, with where it was found; of
     info there is one line for each kind, unless --verbose is given.
@@ -114,8 +127,8 @@ def doctor(
     be written.
     """
     least = Severity(severity)
-    if repair_to is not None and len(paths) > 1:
-        raise click.UsageError("--repair-to takes one PATH: the copy is one log directory")
+    if server_properties is not None:
+        paths = tuple(server_properties.in_order(paths))
     if html is not None:
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None
@@ -127,8 +140,10 @@ def doctor(
         if repair_to is None:
             report = pylog.doctor(*paths, **of_library)
         else:
-            del of_library["kafka_version"]
-            summary = pylog.repair_copy(paths[0], repair_to, **of_library)
+            del of_library["kafka_version"], of_library["as_user"]
+            summary = pylog.repair_copy(
+                paths if len(paths) > 1 else paths[0], repair_to, **of_library
+            )
             report = summary.source
     if html is not None:
         write_page(report.html(), html)
@@ -180,9 +195,28 @@ class Paragraph(NamedTuple):
 
 def _how_to_copy(paths: Sequence[str]) -> str:
     # A URI may have secrets in it.
-    is_local = len(paths) == 1 and "://" not in paths[0]
-    place = shlex.quote(paths[0]) if is_local else "PATH"
+    is_local = not any("://" in each for each in paths)
+    place = shlex.join(paths) if is_local else "PATH"
     return f"pylog doctor {place} --repair-to DIR copies all that is intact."
+
+
+def _copy_sentences(partition: RepairedPartition, *, is_kraft: bool) -> Iterator[str]:
+    """Yield what the copy of a partition lacks."""
+    if partition.left_out_bytes:
+        all_bytes = partition.left_out_bytes + partition.copied_bytes
+        left_out = f"{partition.left_out_bytes} of {all_bytes} bytes"
+        yield f"{left_out} were left out; ends at {partition.end_offset}"
+    for start, end, name in partition.kept:
+        yield f"offsets {start} to {end} are those of {name}; another segment holds them, too"
+    lost = ", ".join(f"{start} to {end}" for start, end in partition.missing[:_SHOWN_PLACES])
+    more = len(partition.missing) - _SHOWN_PLACES
+    if lost:
+        rest = f" and {more} more ranges" if more > 0 else ""
+        yield f"offsets {lost}{rest} were in the log, and are not here"
+    if partition.doubt is not None:
+        yield partition.doubt
+    if is_kraft and partition.topic_id is None:
+        yield "its topic id is not known: a broker sets it aside as -stray"
 
 
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
@@ -193,26 +227,18 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     yield Paragraph("", "")
     yield Paragraph(f"{summary.directory}  ", f"a copy of what is intact: {text}", BOLD)
     for each in summary.partitions:
-        if each.left_out_bytes:
-            left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
-            text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
-            yield Paragraph("  ", text)
-        lost = ", ".join(f"{start} to {end}" for start, end in each.missing[:_SHOWN_PLACES])
-        more = len(each.missing) - _SHOWN_PLACES
-        if lost:
-            rest = f" and {more} more ranges" if more > 0 else ""
-            text = f"{each.topic_partition}: offsets {lost}{rest} were in the log, and are not here"
-            yield Paragraph("  ", text)
-        if summary.is_kraft and each.topic_id is None:
-            text = "its topic id is not known: a broker sets it aside as -stray"
+        for text in _copy_sentences(each, is_kraft=summary.is_kraft):
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
-    for source in summary.source.partitions:
-        if source.path.endswith(("-stray", "-delete", "-future")):
-            text = "made a live partition; a cluster that knows another topic id of that name sets "
-            yield Paragraph("  ", f"{source.topic_partition}: {text}it aside as -stray")
-    nothing = "nothing is left to copy; offsets"
+    for each in summary.partitions:
+        if each.source.endswith(("-stray", "-delete", "-future")):
+            text = (
+                f"made of {each.source}; a cluster that knows another topic id of that name sets "
+                "it aside as -stray"
+            )
+            yield Paragraph("  ", f"{each.topic_partition}: {text}")
+    nothing = "nothing is left to copy; according to checkpoints, it had offsets"
     yield from (
-        Paragraph("  ", f"{absent}: {nothing} {start} to {end} were in the log")
+        Paragraph("  ", f"{absent}: {nothing} {start} to {end}")
         for absent, (start, end) in summary.absent.items()
     )
     for topic_partition in summary.left_out:
@@ -321,8 +347,11 @@ def _about(found: Sequence[_Found], base: str | None, *, is_verbose: bool) -> It
     if shown < len(found):
         yield Paragraph("    ", f"and {len(found) - shown} more, which --verbose lists")
     kind = found[0].finding
-    if kind.broker_action != _NOTHING:
-        yield Paragraph("    broker  ", kind.broker_action)
+    actions = Counter(finding.broker_action for _, finding in found)
+    for action, times in actions.most_common():
+        if action != _NOTHING or len(actions) > 1:
+            often = f"{times} of {len(found)}: " if len(actions) > 1 else ""
+            yield Paragraph("    broker  ", f"{often}{action}")
     if kind.advice != _NO_NEED:
         yield Paragraph("    advice  ", kind.advice)
 
@@ -401,13 +430,20 @@ def _severities(report: DoctorReport) -> Iterator[str]:
 
 
 def _start_of(directory: LogDirectoryReport) -> str:
+    named = (
+        ("cluster", directory.cluster_id),
+        ("node", directory.node_id),
+        ("directory id", directory.directory_id),
+    )
+    identity = ", ".join(f"{name} {value}" for name, value in named if value is not None)
+    place = f"{directory.path} ({identity})" if identity else directory.path
     if directory.is_clean:
-        return f"{directory.path} was shut down cleanly"
+        return f"{place} was shut down cleanly"
     if directory.is_of_a_controller:
-        return f"{directory.path} is a controller's: it scans its log at each start"
+        return f"{place} is a controller's: it scans its log at each start"
     return (
-        f"{directory.path} was not shut down cleanly, or is in use: a broker scans its logs from "
-        "their recovery points on"
+        f"{place} was not shut down cleanly, or is in use: a broker scans its logs from their "
+        "recovery points on"
     )
 
 
@@ -419,6 +455,9 @@ _NAMES = {
     "files": None,
     "cuts_intact": None,
     "broken_swap": None,
+    "recovered": None,
+    "first_undecided_offset": None,
+    "losses": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +15,6 @@ from tests.support.terminal import in_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.unit.cli.conftest import Outcome
 
@@ -52,24 +53,29 @@ def test_a_sound_directory(sound: Path, pylog_run: Callable[..., Outcome]) -> No
 def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("doctor", damaged)
     assert done.status == 1
-    assert done.lines[:3] == [
-        "A broker that starts on this loses records of orders-0",
-        f"pylog doctor {damaged} --repair-to DIR copies all that is intact.",
-        "",
-    ]
-    assert done.lines[3] == "error     damaged_batches"
-    assert done.lines[4].startswith(
+    assert done.lines[0].startswith(
+        "A broker that starts on this loses records of orders-0 from offset 5 on "
+        "(after 1970-01-01T00:00:01.004Z, before 1970-01-01T00:00:01.005Z): a broker cuts "
+    )
+    assert done.lines[1].startswith(
+        "Records are gone, or cannot be read: orders-0 offsets 5 to 10 "
+        "(after 1970-01-01T00:00:01.004Z, before 1970-01-01T00:00:01.000Z): "
+    )
+    assert done.lines[2] == f"pylog doctor {damaged} --repair-to DIR copies all that is intact."
+    lines = done.lines[3:]
+    assert lines[:2] == ["", "error     damaged_batches"]
+    assert lines[2].startswith(
         f"    orders-0/00000000000000000000.log bytes {SIZE} to {SIZE + TOTAL - LEFT}, "
         "offsets 5 to 10: "
     )
-    assert done.lines[5].startswith("    broker  after a clean shutdown nothing")
-    assert done.lines[6].startswith("    advice  read another replica")
-    assert done.lines[7:10] == [
+    assert lines[3] == f"    broker  it cuts the file off at byte {SIZE}"
+    assert lines[4].startswith("    advice  read another replica")
+    assert lines[5:8] == [
         "",
         f"orders-0  {damaged}/orders-0",
         "    offsets 0 to 15 (exclusive): 10 records, 5 damaged",
     ]
-    assert done.lines[10] == (
+    assert lines[8] == (
         f"    start   a broker cuts 00000000000000000000.log off at byte {SIZE}: {TOTAL - SIZE} "
         "bytes go; the log ends at offset 5 then, not 15"
     )
@@ -95,9 +101,20 @@ def test_as_json(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
         5,
     )
     assert partition["brokerStart"]["cutOffset"] == 5
+    identity = {"clusterId": None, "nodeId": None, "directoryId": None}
     assert document["directories"] == [
-        {"path": str(damaged), "cleanShutdown": False, "findings": []}
+        {"path": str(damaged), "cleanShutdown": False, "findings": [], **identity}
     ]
+    lost = {"topic": "orders", "partition": 0, "fromTime": 1004}
+    verdict = document["verdict"]
+    assert verdict["wouldStart"] is True
+    [cut] = verdict["losesRecords"]
+    assert {**cut, **lost, "from": 5, "to": None, "toTime": 1005} == cut
+    [gone] = verdict["lostAlready"]
+    assert {**gone, **lost, "from": 5, "to": 10, "toTime": 1000} == gone
+    assert [verdict[each] for each in ("consumers", "strayPartitions")] == [[], []]
+    assert len(verdict["reasons"]) == 2
+    assert document["clusters"] == [{"clusterId": None, "verdict": verdict}]
 
 
 def test_less_severe_findings_are_counted_and_not_shown(
@@ -196,7 +213,8 @@ def test_files_of_several_log_directories_have_whole_paths(
 ) -> None:
     write_partition(tmp_path / "other", {0: BATCHES}, name="orders-1")
     done = pylog_run("doctor", damaged, tmp_path / "other")
-    assert done.lines[4].startswith(f"    {damaged}/orders-0/00000000000000000000.log bytes ")
+    log = f"{damaged}/orders-0/00000000000000000000.log"
+    assert any(line.startswith(f"    {log} bytes ") for line in done.lines)
 
 
 def test_a_repaired_copy(damaged: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
@@ -254,7 +272,7 @@ def test_lines_are_wrapped_at_the_width_of_a_terminal(damaged: Path, columns: in
     lines = re.sub(r"\x1b\[[0-9;]*m", "", output).split("\n")
     words = [word for line in lines for word in line.split()]
     assert max(map(len, lines)) <= max(columns, max(map(len, words)) + 20)
-    assert any(line.startswith("            ") for line in lines)
+    assert any(line.startswith("            ") for line in lines) == (columns == 80)
 
 
 def test_no_colours_if_so_wanted(damaged: Path) -> None:
@@ -267,7 +285,7 @@ def test_a_name_that_fills_the_line_stands_alone(sound: Path) -> None:
     log = write_partition(sound, {0: BATCHES}, name=f"{name}-0") / "00000000000000000000.log"
     log.write_bytes(log.read_bytes() + b"\xee" * 100)
     lines = in_terminal(80, "doctor", sound, NO_COLOR="1").splitlines()
-    at = lines.index(f"{name}-0")
+    at = max(place for place, line in enumerate(lines) if line == f"{name}-0")
     assert lines[at + 1] == f"    {sound}/{name}-0"
 
 
@@ -276,7 +294,11 @@ def test_what_a_broker_cuts_off_is_told_from_records_that_it_loses(
 ) -> None:
     log = sound / "orders-0" / "00000000000000000000.log"
     log.write_bytes(log.read_bytes() + b"\xee" * 100)
-    assert pylog_run("doctor", sound).lines[0] == STARTS
+    [headline, *_] = pylog_run("doctor", sound).lines
+    assert headline.startswith(
+        "Records are gone, or cannot be read: orders-0 from offset 15 on "
+        "(after 1970-01-01T00:00:01.004Z): "
+    )
 
 
 def test_nothing_is_said_of_a_start_where_a_log_cannot_be_opened(
@@ -287,7 +309,7 @@ def test_nothing_is_said_of_a_start_where_a_log_cannot_be_opened(
     log.symlink_to(sound / "a disk that is not mounted")
     done = pylog_run("doctor", sound)
     assert done.status == 2
-    assert done.lines[0] == "What a broker would do to orders-0 is not known"
+    assert done.lines[0].startswith("What a broker would do to orders-0 is not known: link leads ")
     assert not [line for line in done.lines if line.startswith(("  offsets", "  start"))]
 
 
@@ -298,11 +320,36 @@ def test_a_partition_that_is_gone(
     (sound / ".kafka_cleanshutdown").write_bytes(b"")
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copy")
     assert done.status == 1
-    assert done.lines[-1] == "  clicks-1: nothing is left to copy; offsets 0 to 150 were in the log"
+    nothing = "nothing is left to copy; according to checkpoints, it had offsets 0 to 150"
+    assert done.lines[-1] == f"  clicks-1: {nothing}"
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied", "--json")
     assert json.loads(done.output)["copy"]["absent"] == [
         {"topic": "clicks", "partition": 1, "missing": [[0, 150]]}
     ]
+
+
+def test_several_log_directories_are_copied_together(
+    sound: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    other = tmp_path / "more"
+    write_partition(other, {0: BATCHES}, name="clicks-0")
+    done = pylog_run("doctor", sound, other, "--repair-to", tmp_path / "copy")
+    assert done.status == 0
+    assert f"{tmp_path / 'copy'}  a copy of what is intact: 2 partitions" in done.output.decode()
+    names = sorted(each.name for each in (tmp_path / "copy").iterdir())
+    assert names == sorted([sound.name, "more"])
+
+
+def test_the_user_of_the_broker_can_be_named(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert pylog_run("doctor", sound, "--as-user", "0").status == 0
+    done = pylog_run("doctor", sound, "--as-user", "4000000")
+    assert done.status == 1
+    assert b"user uid 4000000 may" in done.output
+    done = pylog_run("doctor", sound, "--as-user", "no such user")
+    assert done.status == 2
+    assert "is no user of this host" in done.error
 
 
 def test_an_error_in_the_copy_counts(
@@ -318,6 +365,44 @@ def test_an_error_in_the_copy_counts(
     )
     write_metadata_log(sound, [topic_record("orders"), partition_record(0, 1, (1,))])
     monkeypatch.setattr("pylog.checks.repair._copy_log_directory_files", lambda *_: None)
+    monkeypatch.setattr(
+        "pylog.checks.repair.copy_metadata",
+        lambda check, _, target, __: bool(
+            shutil.copytree(check.view.directory.path, Path(target) / "__cluster_metadata-0")
+        ),
+    )
     done = pylog_run("doctor", sound, "--repair-to", tmp_path / "copied")
     assert done.lines[-1] == "  left in the copy: missing_meta_properties"
     assert done.status == 1
+
+
+def test_log_directories_are_in_the_order_of_the_brokers_configuration(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    disks = [tmp_path / name for name in ("d1", "d2")]
+    for disk in disks:
+        disk.mkdir()
+        (disk / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+        (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    write_metadata_log(disks[0], [topic_record("orders")])
+    properties = tmp_path / "server.properties"
+    properties.write_text(f"log.dirs={disks[0]},{disks[1]}\n")
+    given = disks[::-1]
+    assert b"misplaced_metadata_log" in pylog_run("doctor", *given).output
+    done = pylog_run("doctor", *given, "--server-properties", properties)
+    assert b"misplaced_metadata_log" not in done.output
+
+
+def test_each_action_of_a_broker_is_printed_that_differs(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    """Of two segments, the recovery point lets one be scanned after a crash."""
+    directory = write_partition(tmp_path, {0: BATCHES[:2], 10: BATCHES[2:]})
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 15\n")
+    for base in (0, 10):
+        (directory / f"{base:020d}.index").write_bytes(bytes.fromhex("0000000100000007"))
+    lines = pylog_run("doctor", tmp_path).lines
+    told = [line.removeprefix("    broker  ") for line in lines if line.startswith("    broker  ")]
+    used = "it does not build the file again: fetches that use it fail, or begin at later records"
+    built = "it scans the segment, and builds its indexes again"
+    assert sorted(told) == [f"1 of 2: {used}", f"1 of 2: {built}"]

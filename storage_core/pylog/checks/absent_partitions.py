@@ -1,0 +1,138 @@
+"""Partitions that checkpoints or the cluster's metadata name, and that have no directory."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pylog.checks.findings import Effect, Finding, Severity, info, named
+from pylog.errors import CorruptCheckpointError, LogDirectoryError
+from pylog.files.checkpoint_file import known_offset_checkpoint
+from pylog.files.file_names import (
+    FUTURE_DIR_SUFFIX,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    find_partition_directory_name,
+)
+from pylog.locations import join
+from pylog.writing.node_disks import Place, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pylog.model import TopicPartition
+    from pylog.writing.node import Node
+    from pylog.writing.node_disks import Assignment
+
+LOADED = ("", FUTURE_DIR_SUFFIX)
+"""States of which a partition may have one directory each."""
+_LISTED = 5
+PAUSE_SECONDS = 0.2
+RECORDED = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
+"""Checkpoints that have a line of each partition, and up to where it reached."""
+
+
+def never_seen(
+    are_clean: Mapping[str, bool], nodes: Mapping[str, Node]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield partitions that the metadata place on a node, and that nothing on its disks names."""
+    for path, node in nodes.items():
+        if path != node.disks.first or not node.disks.metas.keys() <= are_clean.keys():
+            continue
+        absent = dict(_absent_by_metadata(node))
+        if absent and not all(
+            are_clean[each] for each in node.disks.metas
+        ):  # a broker may be making them
+            time.sleep(PAUSE_SECONDS)
+            now = dict(_absent_by_metadata(node.refreshed()))
+            absent = {each: found for each, found in absent.items() if each in now}
+        for topic_partition, assignment in absent.items():
+            place = assignment.path or path
+            message = (
+                f"the cluster's metadata assign {topic_partition} to node {node.node_id}, and none "
+                "of its log directories has it"
+            )
+            found = Finding(
+                Severity.ERROR, "absent_partition", join(place, str(topic_partition)), message
+            )
+            if assignment.others:
+                them = ", ".join(map(str, assignment.others))
+                message = f"{message}; nodes in sync that have it: {them}"
+                found = found._replace(severity=Severity.WARNING, message=message)
+            elif not assignment.is_certain:
+                found = found._replace(own_effect=Effect.UNKNOWN)
+            yield place, found
+
+
+def _absent_by_metadata(node: Node) -> Iterator[tuple[TopicPartition, Assignment]]:
+    names = [name for path in node.disks.metas for name in names_in(path)]
+    found = [each for each in map(find_partition_directory_name, names) if each is not None]
+    here = {each.topic_partition for each in found if each.state in LOADED}
+    recorded = {
+        each
+        for path in node.disks.metas
+        for name in RECORDED
+        for each, offset in offsets_in(path, name).items()
+        if offset
+    }
+    for topic_partition, assignment in node.assigned_partitions():
+        is_known = topic_partition in here or topic_partition in recorded
+        is_placed = assignment.place in (Place.GIVEN, Place.GONE)
+        if is_placed and not is_known:
+            yield topic_partition, assignment
+
+
+def absent_partitions(
+    path: str, node: Node, absent: Iterable[TopicPartition], *, is_clean: bool
+) -> Iterator[Finding]:
+    """Yield a finding for each partition that a broker misses, and one for all others.
+
+    A crash leaves lines of partitions that have just been moved or deleted, a clean stop leaves
+    none. The cluster's metadata know better than either.
+    """
+    ends = {each: recorded_offsets(path, each) for each in sorted(absent)}
+    missed = {
+        each for each, (_, end) in ends.items() if end and _is_missed(each, node, is_clean=is_clean)
+    }
+    if missed and not is_clean:  # a broker may be about to delete them
+        time.sleep(PAUSE_SECONDS)
+        now = node.refreshed()
+        missed = {each for each in missed if _is_missed(each, now, is_clean=is_clean)}
+    for each in sorted(missed):
+        yield gone(
+            "absent_partition", join(path, str(each)), "the directory is missing", *ends[each]
+        )
+    for name in RECORDED:
+        offsets = offsets_in(path, name)
+        others = [each for each in ends if each in offsets and each not in missed]
+        if others:
+            listed = named(list(map(str, others)), _LISTED)
+            message = f"names partitions that have no directory here: {listed}"
+            yield info("absent_partition", join(path, name), message)
+
+
+def _is_missed(topic_partition: TopicPartition, node: Node, *, is_clean: bool) -> bool:
+    is_assigned = node.is_assigned(topic_partition)
+    return is_clean if is_assigned is None else is_assigned
+
+
+def gone(code: str, path: str, what: str, start: int, end: int) -> Finding:
+    """Return that all records of a partition are gone."""
+    message = f"{what}, and checkpoints say that the partition reached offset {end}"
+    return Finding(Severity.ERROR, code, path, message, next_offset=start, end_offset=end)
+
+
+def offsets_in(path: str, name: str) -> Mapping[TopicPartition, int]:
+    """Return what a checkpoint says; nothing if it cannot be read, which is a finding."""
+    with suppress(CorruptCheckpointError, LogDirectoryError):
+        return known_offset_checkpoint(join(path, name))
+    return {}
+
+
+def recorded_offsets(path: str, topic_partition: TopicPartition) -> tuple[int, int]:
+    """Return the first offset of a partition according to checkpoints, and the highest one."""
+    end = max(0, *(offsets_in(path, name).get(topic_partition, 0) for name in RECORDED))
+    start = offsets_in(path, LOG_START_OFFSET_CHECKPOINT).get(topic_partition, 0)
+    return min(max(0, start), end), end

@@ -1,0 +1,128 @@
+"""What a broker does about a finding, as its simulated start has shown.
+
+The table of codes says what brokers do in general. Here it is told from what has become of the very
+file: whether it is still there, how long it is, and whether its segment was scanned, and its
+indexes built again. What is built again costs consumers nothing, what is cut off is gone for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.checks.findings import Effect
+from pylog.files.file_names import LOG_FILE_SUFFIX, SWAP_FILE_SUFFIX, file_name_prefix
+from pylog.locations import name_of
+from pylog.text.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylog.checks.broker_start import BrokerStart
+    from pylog.checks.findings import Finding
+    from pylog.reading.log_view import LogView
+
+_FETCHES = "fetches that use it fail, or begin at later records"
+_LOOK_UPS = "look-ups by time answer later offsets, or none; retention by time may be wrong, too"
+_COMMITTED = "consumers of committed records get aborted records, or miss committed ones"
+UNREACHABLE = "unreachable_batches"
+_ANSWERS = {
+    "missing_index": _FETCHES,
+    "damaged_index": _FETCHES,
+    "wrong_index": _FETCHES,
+    "missing_time_index": _LOOK_UPS,
+    "damaged_time_index": _LOOK_UPS,
+    "wrong_time_index": _LOOK_UPS,
+    "empty_time_index": _LOOK_UPS,
+    "damaged_transaction_index": _COMMITTED,
+    "wrong_transaction_index": _COMMITTED,
+}
+"""What comes of an index that is used as it is."""
+_ERROR_HERE = (
+    "consumers get an error when they come here, and clients that are built on librdkafka may end"
+)
+_BYTES = {
+    "damaged_batches": _ERROR_HERE,
+    "misnamed_segment": _ERROR_HERE,
+    UNREACHABLE: "fetches from these offsets fail",
+    "segment_rest": "if 12 or more of them are zeros, consumers get an error here",
+    "unreadable_appends": (
+        "it appends after them, and these records cannot be read; if 12 or more of them are zeros, "
+        "consumers already get an error at the end of the log"
+    ),
+    "torn_tail": "consumers ignore them",
+    "zero_tail": "consumers ignore them",
+}
+"""What comes of bytes that stay as they are."""
+_SNAPSHOTS = ("damaged_snapshot", "wrong_snapshot", "snapshot_above_log_end")
+
+
+def with_actions(
+    findings: Iterable[Finding], view: LogView, start: BrokerStart | None
+) -> list[Finding]:
+    """Return findings about a partition with what its start does about each."""
+    if start is None or start.refusal is not None:
+        return list(findings)
+    told = [_with_action(each, view, start) for each in findings]
+    # Where the damage before them is cut off, these go with it.
+    return [each for each in told if each.code != UNREACHABLE or each.own_effect is not None]
+
+
+def _with_action(finding: Finding, view: LogView, start: BrokerStart) -> Finding:
+    name = name_of(finding.path).removesuffix(SWAP_FILE_SUFFIX)
+    if finding.code in _ANSWERS:
+        return _about_index(finding, name, start)
+    if finding.code in _BYTES:
+        return _about_bytes(finding, name, view, start)
+    if finding.code == "header_timestamp" and name in start.recovered:
+        # The new time index has the header's: where it is late, it hides later segments.
+        end = finding.end_offset if finding.own_effect is Effect.CONSUMERS else None
+        action = f"it puts the header's timestamp into a new time index: {_LOOK_UPS}"
+        return finding._replace(end_offset=end, own_effect=Effect.CONSUMERS, own_action=action)
+    if finding.code in _SNAPSHOTS and name not in start.files:
+        return finding._replace(own_action="it deletes the file, and does not use it")
+    begins_empty = start.log_start_offset == start.log_end_offset
+    if finding.code == "log_start_offset_above_log_end" and begins_empty:
+        where = f"at offset {start.log_start_offset}"
+        return finding._replace(own_action=f"it deletes all segments, and begins anew {where}")
+    if finding.code == "missing_log":
+        action = "it deletes the index files"
+        if not view.segments:
+            action += f", and begins with an empty log at offset {start.log_start_offset}"
+        return finding._replace(own_action=action)
+    return finding
+
+
+def _about_index(finding: Finding, name: str, start: BrokerStart) -> Finding:
+    log = name.partition(".")[0] + LOG_FILE_SUFFIX
+    if log not in start.files:
+        return finding._replace(own_effect=None, own_action="it deletes the segment")
+    if log in start.recovered:
+        action = "it scans the segment, and builds its indexes again"
+        return finding._replace(own_effect=None, own_action=action)
+    action = "it does not build the file again"
+    if finding.code == "missing_time_index":
+        action = "it makes an empty file"
+    if finding.own_effect is Effect.CONSUMERS:
+        action += f": {_ANSWERS[finding.code]}"
+    return finding._replace(own_action=action)
+
+
+def _about_bytes(finding: Finding, name: str, view: LogView, start: BrokerStart) -> Finding:
+    sizes = {
+        file_name_prefix(each.base_offset) + LOG_FILE_SUFFIX: each.size_bytes
+        for each in view.segments
+    }
+    kept = start.files.get(name)
+    if name not in sizes or (kept is None and start.cut_path is None):
+        return finding  # nothing is known of it
+    is_consumers = finding.effect is Effect.CONSUMERS
+    if kept is not None and kept >= sizes[name]:
+        return finding._replace(own_action=f"it leaves these bytes: {_BYTES[finding.code]}")
+    action = "it deletes the file"
+    if kept is not None:
+        action = f"it cuts the file off at byte {kept}"
+        if start.deleted_segments and name_of(start.cut_path or "") == name:
+            after = counted(start.deleted_segments, "segment")
+            action += f", and deletes the {after} after it"
+    gone = Effect.GONE if is_consumers and finding.own_effect is None else None
+    return finding._replace(own_effect=gone, own_action=action)

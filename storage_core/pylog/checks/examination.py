@@ -1,0 +1,229 @@
+"""Puts the findings about log directories together: for `doctor`, and for table ``findings``.
+
+Each path is looked at by itself, so that replicas of several brokers may be given at once.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from pylog.checks.files import UNREADABLE_CHECKPOINT
+from pylog.checks.findings import Severity
+from pylog.checks.log_directory import (
+    check_log_directories,
+    check_log_directory,
+    findings_between,
+    held_partitions,
+    log_directories_of,
+    node_findings,
+)
+from pylog.checks.partition import check_partition, not_live_directories
+from pylog.checks.partition_check import PartitionCheck
+from pylog.checks.permissions import BrokerUsers
+from pylog.checks.replicas import replica_findings
+from pylog.errors import LogDirectoryError, LogStorageError
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
+from pylog.locations import parent_of, parse_location
+from pylog.reading.damage import DamageReport
+from pylog.reading.discovery import directory_identity, discover_partitions
+from pylog.reading.log_directory import LogDirectory
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.writing.node import nodes_of
+from pylog.writing.node_disks import is_new_disk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pylog.checks.findings import Finding
+    from pylog.checks.log_directory import LogDirectoryCheck
+    from pylog.checks.partition import NotLiveDirectory
+    from pylog.files.file_user import FileUser
+    from pylog.model import TopicPartition
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.log_view import LogView
+
+
+class Examination:
+    """What lies under some paths, and what is found in it.
+
+    Parameters
+    ----------
+    paths
+        Log directories, or directories of partitions.
+    kafka_version
+        Of the broker that is to start on them.
+    as_user
+        Whom it runs as; None for the owner of most of what lies in a log directory.
+
+    Attributes
+    ----------
+    views
+        Live partitions, by log directory, topic and partition.
+    not_live
+        What is looked at of the other directories.
+    checks
+        The log directories, with what is wrong with the files right in them.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+        as_user: FileUser | None = None,
+    ) -> None:
+        views: dict[str | tuple[int, int], LogView] = {}
+        others: dict[str | tuple[int, int], PartitionDirectory] = {}
+        checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
+        directories, log_directories, new_disks = _directories(list(paths))
+        for directory in directories:
+            for view in directory:
+                views.setdefault(directory_identity(view.directory.path), view)
+            for each in directory.others:
+                others.setdefault(directory_identity(each.path), each)
+        self._nodes = nodes_of(
+            [*log_directories, *(view.directory.log_directory for view in views.values())],
+            kafka_version,
+        )
+        self._users = BrokerUsers(as_user)
+        held = held_partitions((view.directory for view in views.values()), self._nodes)
+        loaded = held | held_partitions(others.values(), self._nodes)
+        for directory in directories:
+            for check in check_log_directories(directory, self._nodes, loaded, self._users):
+                checks.setdefault(directory_identity(check.path), check)
+        for new in new_disks:
+            check = check_log_directory(new, self._nodes[new], [], loaded)
+            checks.setdefault(directory_identity(new), check)
+        self.views = sorted(
+            views.values(), key=lambda view: (view.directory.log_directory, view.topic_partition)
+        )
+        self.not_live = not_live_directories(
+            (each for identity, each in others.items() if identity not in views),
+            self._nodes,
+            held,
+            self._users,
+        )
+        self.checks = list(checks.values())
+        self._metas = {each.path: each.meta for each in self.checks}
+        self._lock = Lock()
+        self._around: dict[str, list[Finding]] | None = None
+
+    def check(
+        self,
+        view: LogView,
+        *,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> PartitionCheck:
+        """Read all of a partition; its findings begin with what its node and its replicas say."""
+        check = check_partition(
+            view,
+            node=self._nodes[view.directory.log_directory],
+            user=self._users.of(view.directory.log_directory),
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_bytes=on_bytes,
+        )
+        # What is wrong with a checkpoint is said of its directory, where that is looked at.
+        own = [
+            each
+            for each in check.findings
+            if each.code != UNREADABLE_CHECKPOINT or parent_of(each.path) not in self._metas
+        ]
+        around = self._findings_around().get(view.directory.path, ())
+        return check._replace(findings=[*around, *own])
+
+    def _findings_around(self) -> dict[str, list[Finding]]:
+        """Return what is found of partitions, and of log directories, by what is around them."""
+        with self._lock:
+            if self._around is None:
+                self._around = {}
+                promoted = [each.view for each in self.not_live if not each.has_live]
+                for view, finding in node_findings([*self.views, *promoted], self._nodes):
+                    self._around.setdefault(view.directory.path, []).append(finding)
+                replicas = filter(None, map(_end_of, self._replicated()))
+                for check, finding in replica_findings(replicas, self._metas, self._nodes):
+                    self._around.setdefault(check.view.directory.path, []).append(finding)
+                not_live = [each.view for each in self.not_live]
+                for path, finding in findings_between(
+                    self.checks, self.views, not_live, self._nodes
+                ):
+                    self._around.setdefault(path, []).append(finding)
+            return self._around
+
+    def _replicated(self) -> list[LogView]:
+        seen: dict[TopicPartition, list[LogView]] = {}
+        for view in self.views:
+            seen.setdefault(view.topic_partition, []).append(view)
+        return [view for views in seen.values() if len(views) > 1 for view in views]
+
+    def findings_of(
+        self,
+        check: LogDirectoryCheck,
+        not_live: Iterable[tuple[NotLiveDirectory, Iterable[Finding]]],
+    ) -> list[Finding]:
+        """Return the findings about a log directory, with those of directories that are not live.
+
+        They are what it lies in, and what it and its partitions contradict others in.
+        """
+        found = list(check.findings)
+        for each, findings in not_live:
+            place = each.view.directory
+            if place.log_directory == check.path:
+                around = self._findings_around().get(place.path, ())
+                found += [one for one in around if one.severity is Severity.ERROR]
+                found += findings
+        return [*found, *self._findings_around().get(check.path, ())]
+
+
+def _end_of(view: LogView) -> PartitionCheck | None:
+    """Return a partition with where it ends; None if that cannot be read, which is a finding."""
+    try:
+        end_offset = view.refreshed(DamageReport(is_logged=False)).log_end_offset
+    except LogStorageError:
+        return None
+    return PartitionCheck(view, [], [], end_offset=end_offset)
+
+
+def _directories(
+    paths: Sequence[str | os.PathLike[str]],
+) -> tuple[list[LogDirectory], list[str], list[str]]:
+    """Return what lies under paths, all log directories in order, and those without a partition."""
+    directories: list[LogDirectory] = []
+    log_directories: list[str] = []
+    new_disks: list[str] = []
+    for path in paths:
+        try:
+            found = _log_directories(path)
+        except LogDirectoryError:
+            new = parse_location(os.fspath(path))
+            if not is_new_disk(new, is_alone=len(paths) == 1):
+                raise
+            new_disks.append(new)
+            log_directories.append(new)
+        else:
+            directories += found
+            log_directories += log_directories_of(found[0])
+    return directories, log_directories, new_disks
+
+
+def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
+    """Return what lies under a path; more than one if a partition lies there twice (t-0, t-00)."""
+    found = discover_partitions(path)
+    # What is not live is looked at only if the path names nothing else.
+    others = [] if all(each.state for each in found) else [each for each in found if each.state]
+    each_once: list[dict[TopicPartition, PartitionDirectory]] = [{}]
+    for each in found:
+        if each not in others:
+            have_room = (one for one in each_once if each.topic_partition not in one)
+            place = next(have_room, None)
+            if place is None:
+                place = {}
+                each_once.append(place)
+            place[each.topic_partition] = each
+    first, *more = (list(one.values()) for one in each_once)
+    include_stray = not others
+    return [
+        LogDirectory([*first, *others], include_stray=include_stray),
+        *(LogDirectory(each, include_stray=include_stray) for each in more),
+    ]

@@ -1,0 +1,159 @@
+"""What becomes of ``-future`` directories, the copies of partitions that are moved between disks.
+
+A broker loads them like live ones. Then it looks where the cluster's metadata assign the partition,
+by the id of a log directory (Kafka 3.7 and later):
+
+* To that of the ``-future`` directory: it becomes the partition, however short it is, and the live
+  one is deleted.
+* Elsewhere: the move goes on. The ``-future`` directory is cut to where the live log ends, and
+  takes its place. Where there is no live one, the broker makes an empty one first.
+
+Source: LogManager.recoverAbandonedFutureLogs, LogManager.findAbandonedFutureLogs,
+ReplicaManager.maybeAddLogDirFetchers, ReplicaAlterLogDirsThread (Kafka 3.9, 4.3, 4.4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.checks.findings import Effect, Finding, Severity, info
+from pylog.checks.replicas import find_fork
+from pylog.errors import LogStorageError
+from pylog.files.file_names import FUTURE_DIR_SUFFIX
+from pylog.locations import printable_location
+from pylog.writing.node_disks import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pylog.model import TopicPartition
+    from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
+    from pylog.writing.node_disks import Assignment
+
+_CODE = "future_directory"
+
+
+def future_findings(
+    views: Sequence[LogView], nodes: Mapping[str, Node]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield what becomes of each ``-future`` directory, by log directory."""
+    live_of: dict[tuple[Node, TopicPartition], list[LogView]] = {}
+    for view in views:
+        place = view.directory
+        node = nodes[place.log_directory]
+        if not place.state and not node.is_set_aside(view.topic_partition, place.path):
+            live_of.setdefault((node, view.topic_partition), []).append(view)
+    for view in views:
+        if view.directory.state == FUTURE_DIR_SUFFIX:
+            log_directory = view.directory.log_directory
+            node = nodes[log_directory]
+            yield log_directory, _finding(view, live_of.get((node, view.topic_partition), []), node)
+
+
+def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
+    what = f"partition {view.topic_partition} is being moved between disks"
+    path = view.directory.path
+    if node.is_set_aside(view.topic_partition, path):
+        return info(_CODE, path, f"{what}; a broker sets this copy aside as -stray")
+    assignment = node.assignment(view.topic_partition)
+    beside = [each for each in live if each.directory.log_directory == view.directory.log_directory]
+    is_here = node.is_placed_in(view.directory.log_directory, view.topic_partition)
+    try:
+        if beside and node.is_kraft:
+            found = _beside_live(view, node, is_here=is_here)
+        elif is_here:
+            found = _promoted(view, live, what)
+        elif assignment is None or (assignment.place is Place.NOT_KNOWN and not live):
+            found = _unknown(view, live, what)
+        else:
+            found = _moved(view, live, what, assignment)
+    except LogStorageError as error:
+        reason = getattr(error, "reason", str(error))
+        return info(_CODE, path, f"{what}; what becomes of it is not known: {reason}")._replace(
+            own_effect=Effect.UNKNOWN
+        )
+    if assignment is not None and not assignment.is_certain and found.effect is not None:
+        return found._replace(own_effect=Effect.UNKNOWN)
+    return found
+
+
+def _beside_live(view: LogView, node: Node, *, is_here: bool) -> Finding:
+    reason = f"partition {view.topic_partition} lies here under its own name, too"
+    found = Finding(Severity.ERROR, "future_beside_live", view.directory.path, reason)
+    if is_here or node.assignment(view.topic_partition) is None:
+        return found
+    reason = (
+        f"{reason}; the cluster's metadata do not assign it to this log directory yet. A "
+        "broker that starts tells them so, and its next start ends"
+    )
+    return found._replace(message=reason, own_effect=Effect.UNKNOWN)
+
+
+def _promoted(view: LogView, live: list[LogView], what: str) -> Finding:
+    path = view.directory.path
+    becomes = "the cluster's metadata assign it to this log directory, so this copy becomes it"
+    lost = _lost(view, live[0]) if live else None
+    if lost is None:
+        return info(_CODE, path, f"{what}; {becomes}")
+    other = printable_location(live[0].directory.path)
+    message = (
+        f"{becomes}, with offsets up to {view.log_end_offset}, and {other} with offsets up to "
+        f"{live[0].log_end_offset} is deleted"
+    )
+    return _loss("future_replaces_live", path, message, lost)
+
+
+def _moved(view: LogView, live: list[LogView], what: str, assignment: Assignment) -> Finding:
+    path, topic_partition = view.directory.path, view.topic_partition
+    start, end = view.local_log_start_offset, view.log_end_offset
+    rename = f"rename the directory to {topic_partition} before a broker starts"
+    if live:
+        lost = _lost(live[0], view)
+        if lost is None:
+            return info(_CODE, path, what)
+        other = printable_location(live[0].directory.path)
+        message = (
+            f"it has offsets up to {end}, and the live {other} up to {live[0].log_end_offset}: a "
+            f"broker cuts it to that. Move {other} away, and {rename}"
+        )
+        return _loss("future_is_cut", path, message, lost)
+    if end <= start:
+        return info(_CODE, path, f"{what}; it is empty")
+    where = {
+        Place.GIVEN: f"to {printable_location(assignment.path or '')}, where it is missing",
+        Place.GONE: "to a log directory that the node does not have any more",
+    }.get(assignment.place, "to no log directory")
+    message = (
+        f"this is the only copy of {topic_partition}, and the cluster's metadata assign it "
+        f"{where}: a broker makes an empty one, and cuts this one to nothing. First {rename}"
+    )
+    return _loss("future_is_cut", path, message, (start, end))
+
+
+def _unknown(view: LogView, live: list[LogView], what: str) -> Finding:
+    path = view.directory.path
+    if live and _lost(view, live[0]) is None and _lost(live[0], view) is None:
+        return info(_CODE, path, what)
+    message = (
+        f"{what}; where the cluster's metadata assign it is not known: there, it becomes the "
+        "partition; elsewhere, a broker cuts it to the live log"
+    )
+    return info(_CODE, path, message)._replace(own_effect=Effect.UNKNOWN)
+
+
+def _loss(code: str, path: str, message: str, lost: tuple[int, int]) -> Finding:
+    return Finding(Severity.ERROR, code, path, message, next_offset=lost[0], end_offset=lost[1])
+
+
+def extends(view: LogView, other: LogView) -> bool:
+    """Whether a log begins with all that another one has, and has more."""
+    return view.log_end_offset > other.log_end_offset and _lost(view, other) is None
+
+
+def _lost(kept: LogView, dropped: LogView) -> tuple[int, int] | None:
+    """Return the offsets ``[start, end)`` that only the dropped log has; None if there is none."""
+    fork = find_fork(dropped, kept)
+    start = kept.log_end_offset if fork is None else min(fork[1], kept.log_end_offset)
+    end = dropped.log_end_offset
+    return (start, end) if start < end else None

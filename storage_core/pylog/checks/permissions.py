@@ -1,0 +1,217 @@
+"""What the broker's user may not do in log directories, and what whoever asks may not look at.
+
+A broker does what it does at its start, and soon after it, as one user. That is the owner of most
+of what lies in a log directory, or the one that is named; what whoever asks may do says nothing of
+it. The start of a log is simulated on an overlay that knows the user (`pylog.files.overlay`); here
+is what a broker does right in a log directory.
+
+What this process may not read is not known, whatever has been found without it.
+
+Source: LogManager.lockLogDirs, loadDirectoryIds, loadLogs, checkpointLogRecoveryOffsets,
+ReplicaManager.checkpointHighWatermarks (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pylog.checks.findings import Effect, Finding, Severity
+from pylog.errors import LogStorageError
+from pylog.files import disk
+from pylog.files.directory_lock import LOCK_FILE
+from pylog.files.file_names import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from pylog.files.file_user import DeniedError, FileUser
+from pylog.files.overlay import Overlay
+from pylog.files.storage import open_file
+from pylog.locations import is_remote, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORBIDDEN = "forbidden"
+UNREADABLE = "unreadable"
+_CHECKPOINTS = (
+    RECOVERY_POINT_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
+)
+_OWNERS_FILE_BITS, _OWNERS_DIRECTORY_BITS = 0o600, 0o700
+
+
+class BrokerUsers:
+    """Whom brokers run as on log directories. Any number of threads.
+
+    Parameters
+    ----------
+    as_user
+        Who it is on all of them; None for the owner of most of what lies in each.
+    """
+
+    def __init__(self, as_user: FileUser | None = None) -> None:
+        self._as_user = as_user
+        self._known: dict[str, FileUser | None] = {}
+
+    def of(self, log_directory: str) -> FileUser | None:
+        """Return the user; None where nothing can be denied to him, or he is not known.
+
+        He is root, or the directory lies in an object store.
+        """
+        if log_directory not in self._known:
+            user = self._as_user or _owner_of(log_directory)
+            self._known[log_directory] = None if user is None or user.is_root else user
+        return self._known[log_directory]
+
+    def directory_finding(self, log_directory: str) -> Finding | None:
+        """Return what is denied right in a log directory, or whose verdict it is; else None."""
+        user = self.of(log_directory)
+        if user is not None:
+            return _directory_denial(log_directory, user)
+        return None if self._as_user is not None else _doubtful_user(log_directory)
+
+
+def _owner_of(log_directory: str) -> FileUser | None:
+    """Return the owner of most of what lies in a log directory, itself included."""
+    if is_remote(log_directory):
+        return None
+    owners: Counter[int] = Counter()
+    with suppress(OSError):
+        owners[os.stat(log_directory).st_uid] += 1  # noqa: PTH116 - kept as text
+        with os.scandir(log_directory) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    owners[entry.stat().st_uid] += 1
+    return FileUser.of(owners.most_common(1)[0][0]) if owners else None
+
+
+def restricted(directory: str, user: FileUser | None) -> FileUser | None:
+    """Return the user if something in a partition's directory may be denied to him, else None."""
+    if user is None:
+        return None
+    try:
+        status = os.stat(directory)  # noqa: PTH116 - kept as text
+        is_own = status.st_uid == user.uid and _has(status, _OWNERS_DIRECTORY_BITS)
+        with os.scandir(directory) as entries:
+            for entry in entries if is_own else ():
+                status = entry.stat()
+                is_own = is_own and status.st_uid == user.uid and _has(status, _OWNERS_FILE_BITS)
+    except OSError:
+        return user
+    return None if is_own else user
+
+
+def _has(status: os.stat_result, bits: int) -> bool:
+    return status.st_mode & bits == bits
+
+
+def denial(path: str, error: BaseException) -> Finding | None:
+    """Return what an error at a simulated start means if somebody was denied something."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, PermissionError):
+        cause = cause.__cause__
+    if cause is None:
+        return None
+    if isinstance(cause, DeniedError):
+        effect = None if cause.is_known else Effect.UNKNOWN
+        finding = Finding(Severity.ERROR, FORBIDDEN, path, cause.strerror or "")
+        return finding._replace(own_effect=effect)
+    return Finding(Severity.ERROR, UNREADABLE, path, f"this process may not read it: {cause}")
+
+
+def _directory_denial(log_directory: str, user: FileUser) -> Finding | None:
+    """Return what the broker's user may not do right in a log directory; None if he may do it."""
+    with Overlay(is_quiet=True, user=user) as overlay:
+        root = overlay.path(log_directory)
+        path = root
+        try:
+            with disk.scandir(root) as entries:
+                names = {each.name for each in entries}
+            path = join(root, LOCK_FILE)
+            overlay.open(path, create=True).close()
+            for name in (META_PROPERTIES, *_CHECKPOINTS):
+                path = join(root, name)
+                if name in names:
+                    open_file(path).close()
+            path = join(root, CLEAN_SHUTDOWN)
+            overlay.remove(path, missing_ok=True)
+            for name in _CHECKPOINTS:
+                path = join(root, name)
+                overlay.write_atomically(path, b"")
+        except (LogStorageError, PermissionError) as error:
+            found = denial(join(log_directory, path[len(root) + 1 :]).rstrip("/"), error)
+            return found if found is not None and found.code == FORBIDDEN else None
+    return None
+
+
+def _doubtful_user(log_directory: str) -> Finding | None:
+    """Return that a verdict for root says nothing of whoever asks, who may start no broker here.
+
+    A broker seldom runs as root. So where all is root's, and another user asks, who starts it has
+    to be said.
+    """
+    asking = FileUser.of_process()
+    owner = _owner_of(log_directory)
+    if asking.is_root or owner is None or not owner.is_root:
+        return None
+    found = _directory_denial(log_directory, asking)
+    if found is None:
+        return None
+    message = (
+        f"root owns the files, and {found.message}: a broker may start as root alone; name its "
+        "user with --as-user"
+    )
+    return found._replace(
+        severity=Severity.WARNING, message=message, own_effect=Effect.UNKNOWN, own_action=_DEPENDS
+    )
+
+
+_DEPENDS = "as root, it starts; as another user, it does not, or takes this log directory offline"
+
+
+def with_own_limits(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings; of each file that this process may not read, that its content is not known.
+
+    Whatever is said of such a file was found without it.
+    """
+    if not os.geteuid():
+        return list(findings)
+    known: dict[str, Finding] = {}
+    kept = []
+    for each in findings:
+        if each.code in (FORBIDDEN, UNREADABLE) or each.path in known or not _is_hidden(each.path):
+            if each.path not in known:
+                kept.append(each)
+            continue
+        message = f"this process may not read it: {each.message}"
+        known[each.path] = each._replace(
+            severity=Severity.ERROR,
+            code=UNREADABLE,
+            message=message,
+            own_effect=Effect.UNKNOWN,
+            own_action=None,
+        )
+        kept.append(known[each.path])
+    return kept
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether a file or directory may be there, and this process may not read it."""
+    if is_remote(path):
+        return False
+    try:
+        os.stat(path)  # noqa: PTH116 - kept as text
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return not os.access(path, os.R_OK)

@@ -1,0 +1,51 @@
+"""Whatever a test asks of doctor, table ``findings`` is asked, too: both give the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+import pylog.tables.tables  # before a test becomes a user that may import nothing
+from pylog.model import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pylog.results import DoctorReport
+
+_OF_DOCTOR_ALONE = ("as_user", "kafka_version", "partitions")
+_REAL: Callable[..., DoctorReport] = pylog.doctor
+
+
+def _rows_of_table(*paths: Any, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    known = set(pylog.open_directory(*paths).topics)
+    if "topics" not in options and known & INTERNAL_TOPICS:
+        options["topics"] = sorted(known)  # doctor looks at them unasked
+    rows: list[dict[str, Any]] = pylog.read_table(paths, "findings", **options).to_pylist()
+    return rows
+
+
+def _identities(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(str(sorted(row.items(), key=str)) for row in rows)
+
+
+def _doctor_and_table(*paths: Any, **options: Any) -> DoctorReport:  # noqa: ANN401
+    report = _REAL(*paths, **options)
+    if any(name in options for name in _OF_DOCTOR_ALONE):
+        return report
+    of_both = {
+        name: value for name, value in options.items() if name not in ("threads", "progress")
+    }
+    try:
+        rows = _rows_of_table(*paths, **of_both)
+    except pylog.errors.LogDirectoryError:  # of one path that has several replicas of a partition
+        return report
+    assert _identities(rows) == _identities(report.to_table().to_pylist())
+    return report
+
+
+@pytest.fixture(autouse=True)
+def doctor_and_table_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pylog, "doctor", _doctor_and_table)

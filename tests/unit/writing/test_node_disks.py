@@ -1,0 +1,240 @@
+"""Whose a node's log directories are, and which are missing: `pylog.writing.node_disks`."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+from tests.support.metadata_log import (
+    METADATA,
+    TOPIC_ID_TEXT,
+    data_batch,
+    leader_change,
+    partition_record,
+    register_broker_record,
+    topic_record,
+    write_metadata_log,
+)
+from tests.support.node_harms import change_properties
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog.results import DoctorReport
+
+IDS = tuple(bytes(15) + bytes([number]) for number in (200, 201))
+NEW_ID = "AAAAAAAAAAAAAAAAAAAB7Q"
+ALL_IS_WELL = ["A broker starts on this, and loses no record that can be read"]
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> list[Path]:
+    """Give the two log directories of a node: the metadata and orders-0, orders-1."""
+    found = [tmp_path / "d1", tmp_path / "d2"]
+    for number, disk in enumerate(found):
+        place = write_partition(disk, {0: [batch_v2(plain_records(0, 3))]}, name=f"orders-{number}")
+        (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+        directory_id = base64.urlsafe_b64encode(IDS[number]).decode().rstrip("=")
+        text = f"version=1\nnode.id=1\ncluster.id=c\ndirectory.id={directory_id}\n"
+        (disk / "meta.properties").write_text(text)
+        (disk / ".kafka_cleanshutdown").write_bytes(b"")
+        (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    write_records(found[0])
+    return found
+
+
+def write_records(
+    disk: Path, *, replicas: tuple[int, ...] = (1,), voters: tuple[int, ...] = (1,)
+) -> None:
+    records = [
+        register_broker_record(1, IDS),
+        topic_record("orders"),
+        *(
+            partition_record(number, 1, replicas, (IDS[number], *IDS[1:] * (len(replicas) - 1)))
+            for number in range(2)
+        ),
+    ]
+    shutil.rmtree(disk / METADATA, ignore_errors=True)
+    write_metadata_log(disk, records, voters=voters)
+
+
+def errors(report: DoctorReport) -> list[tuple[str, str]]:
+    return [
+        (each.code, "/".join(each.path.split("/")[-2:]))
+        for each in report.findings
+        if each.severity is pylog.results.Severity.ERROR
+    ]
+
+
+def test_nothing_is_wrong_with_a_whole_node(disks: list[Path]) -> None:
+    assert pylog.doctor(*disks).verdict.reasons == ALL_IS_WELL
+
+
+@pytest.mark.parametrize("directory_id", [None, NEW_ID])
+def test_nobody_leads_the_partitions_of_a_directory_with_another_id(
+    disks: list[Path], directory_id: str | None
+) -> None:
+    change_properties(disks[1], directory_id=directory_id)
+    report = pylog.doctor(*disks)
+    assert errors(report) == [("unserved_partition", "d2/orders-1")]
+    assert report.verdict.would_start
+    assert [each.name for each in report.verdict.unserved] == ["orders-1"]
+
+
+def test_another_replica_that_is_in_sync_leads_them(disks: list[Path]) -> None:
+    write_records(disks[0], replicas=(1, 2))
+    change_properties(disks[1], directory_id=NEW_ID)
+    assert errors(pylog.doctor(*disks)) == []
+
+
+@pytest.mark.parametrize("directory_id", ["AAAAAAAAAAAAAAAAAAAAYw", "A" * 22])
+def test_a_reserved_directory_id_ends_the_broker(disks: list[Path], directory_id: str) -> None:
+    change_properties(disks[1], directory_id=directory_id)
+    [refusal] = pylog.doctor(*disks).refusals
+    assert (refusal.code, refusal.path) == (
+        "damaged_meta_properties",
+        str(disks[1] / "meta.properties"),
+    )
+    change_properties(disks[1], directory_id="AAAAAAAAAAAAAAAAAAAAZA")  # 100
+    assert pylog.doctor(*disks).refusals == []
+
+
+def test_version_0_beside_kraft_is_kraft(disks: list[Path]) -> None:
+    for disk in disks:
+        change_properties(disk, version="0", node_id=None, broker_id="1")
+    assert pylog.doctor(*disks).verdict.reasons == ALL_IS_WELL
+    change_properties(disks[1], directory_id=None)
+    assert [each.name for each in pylog.doctor(*disks).verdict.unserved] == ["orders-1"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"version": "2"}, {"version": "7"}, {"directory_id": ""}, {"cluster_id": None}]
+)
+def test_a_directory_whose_owner_cannot_be_read_goes_offline(
+    disks: list[Path], change: dict[str, str | None]
+) -> None:
+    change_properties(disks[1], **change)
+    report = pylog.doctor(*disks)
+    assert report.verdict.would_start
+    assert {each.name for each in report.verdict.unserved} == {
+        "orders-1",
+        str(disks[1] / "meta.properties"),
+    }
+    shutil.copyfile(disks[1] / "meta.properties", disks[0] / "meta.properties")
+    assert pylog.doctor(*disks).verdict.would_start is False
+
+
+def test_the_metadata_lie_in_the_first_log_directory(disks: list[Path]) -> None:
+    report = pylog.doctor(*reversed(disks))
+    assert errors(report) == [("misplaced_metadata_log", f"d1/{METADATA}")]
+    assert report.verdict.would_start is False
+
+
+def test_the_metadata_may_have_a_directory_of_their_own_that_is_given_last(
+    disks: list[Path], tmp_path: Path
+) -> None:
+    own = tmp_path / "metadata"
+    own.mkdir()
+    (disks[0] / METADATA).rename(own / METADATA)
+    shutil.copyfile(disks[0] / "meta.properties", own / "meta.properties")
+    change_properties(own, directory_id=NEW_ID)
+    assert pylog.doctor(*disks, own).verdict.reasons == ALL_IS_WELL
+
+
+def test_a_log_directory_that_is_given_twice_ends_the_broker(
+    disks: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(disks[1])
+    [refusal] = pylog.doctor(*disks, tmp_path / "link").refusals
+    assert refusal.code == "meta_properties_disagree"
+    assert str(disks[1]) in refusal.message
+
+
+def test_of_one_log_directory_alone_it_is_said_that_others_are_missing(disks: list[Path]) -> None:
+    report = pylog.doctor(disks[0])
+    assert report.verdict.would_start is None
+    assert "log directories that were not given" in report.verdict.not_known[0].reason
+    assert errors(report) == []
+
+
+def test_the_partitions_of_a_disk_that_was_replaced_are_gone(disks: list[Path]) -> None:
+    for each in disks[1].iterdir():
+        if each.name != "meta.properties":
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    change_properties(disks[1], directory_id=NEW_ID)
+    report = pylog.doctor(*disks)
+    assert [each.name for each in report.verdict.lost_already] == ["orders-1"]
+    write_records(disks[0], replicas=(1, 2))
+    report = pylog.doctor(*disks)
+    assert report.verdict.lost_already == []
+    assert [
+        each.code for each in report.findings if each.severity is pylog.results.Severity.WARNING
+    ] == ["absent_partition"]
+
+
+def test_all_partitions_become_strays_where_the_disk_of_the_metadata_was_replaced(
+    disks: list[Path],
+) -> None:
+    for each in disks[0].iterdir():
+        if each.name != "meta.properties":
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    report = pylog.doctor(*disks)
+    assert {each.name for each in report.verdict.stray_partitions} >= {"orders-1"}
+    assert report.verdict.would_start
+
+
+def test_an_empty_disk_beside_others_ends_the_broker(disks: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "d3").mkdir()
+    report = pylog.doctor(*disks, tmp_path / "d3")
+    assert errors(report) == [("missing_meta_properties", "d3/meta.properties")]
+
+
+@pytest.mark.parametrize("change", [{"node_id": "7"}, {"cluster_id": "other"}])
+def test_meta_properties_of_another_node_end_the_broker(
+    disks: list[Path], change: dict[str, str | None]
+) -> None:
+    change_properties(disks[1], **change)
+    assert ("meta_properties_of_another", "d2/meta.properties") in errors(pylog.doctor(*disks))
+
+
+# ---- several controllers
+
+
+def test_one_of_three_controllers_waits_for_another(disks: list[Path]) -> None:
+    write_records(disks[0], voters=(1, 2, 3))
+    report = pylog.doctor(*disks)
+    assert report.verdict.would_start is None
+    [unknown] = report.verdict.not_known
+    assert unknown.reason == "it serves when 2 of the controllers 1, 2, 3 run, and only 1 is here"
+
+
+def write_second_node(place: Path, values: list[bytes]) -> Path:
+    write_partition(place, {0: [leader_change(0, (1, 2, 3)), data_batch(1, values)]}, name=METADATA)
+    (place / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=c\n")
+    return place
+
+
+@pytest.mark.parametrize(("is_agreed", "would_start"), [(True, True), (False, None)])
+def test_what_most_controllers_have_counts(
+    disks: list[Path], tmp_path: Path, *, is_agreed: bool, would_start: bool | None
+) -> None:
+    records = [
+        register_broker_record(1, IDS),
+        topic_record("orders"),
+        *(partition_record(number, 2, (2,), (bytes(16),)) for number in range(2)),
+    ]
+    shutil.rmtree(disks[0] / METADATA)
+    write_metadata_log(disks[0], records, voters=(1, 2, 3))
+    second = write_second_node(tmp_path / "n2", records if is_agreed else records[:1])
+    report = pylog.doctor(*disks, second)
+    strays = [each for each in report.findings if each.code == "stray_partition"]
+    assert len(strays) == 2
+    assert report.verdict.would_start is would_start
+    assert len(report.verdict.stray_partitions) == (2 if is_agreed else 0)
+    assert all("agreed" in each.message for each in strays) == (not is_agreed)
