@@ -117,3 +117,26 @@ def test_a_blank_in_a_cluster_id_makes_two_clusters_of_a_node(tmp_path: Path) ->
     [refusal] = report.refusals
     assert refusal.path == str(tmp_path / "two" / "meta.properties")
     assert "blanks are part of it" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("suffix", "severity", "effect"),
+    [
+        (".index", "warning", "None"),
+        (".timeindex", "warning", "None"),
+        (".txnindex", "error", "consumers"),
+    ],
+)
+def test_an_index_that_replaces_another_one(
+    directory: Path, suffix: str, severity: str, effect: str
+) -> None:
+    old = segment_path(directory, 10, suffix)
+    old.write_bytes(b"" if suffix == ".txnindex" else old.read_bytes())
+    path = segment_path(directory, 10, f"{suffix}.swap")
+    path.write_bytes(old.read_bytes())
+    [finding] = [each for each in found(directory) if each.code == "leftover_file"]
+    assert str(finding.severity) == "info"
+    path.write_bytes(b"\1" * 34)
+    [finding] = [each for each in found(directory) if each.code == "leftover_file"]
+    assert (str(finding.severity), str(finding.effect)) == (severity, effect)
+    assert finding.broker_action.startswith(f"it puts the file in the place of {old.name}")
