@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity, about_batch
+from pylog.checks.findings import Effect, Finding, Severity, about_batch
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files import disk
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
 from pylog.kernels.decode_records import NO_RECORD
@@ -156,10 +157,13 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
         code, message = DAMAGED, each.reason
+        effect = action = None
         index = places.get(each.path)
         if each.is_unreadable:
             # Its batches may be sound; only who can open the file knows.
             code = UNREADABLE
+            if disk.is_dir(each.path):
+                effect, action = Effect.GONE, "it ignores the folder, and misses the segment"
         elif each.position == 0 and index is not None:
             offset = _misnamed_offset(view, index)
             if offset is not None:
@@ -178,6 +182,8 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             each.end_position,
             each.next_offset,
             each.end_offset,
+            own_effect=effect,
+            own_action=action,
         )
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Severity
+from pylog.checks.findings import Effect, Severity
 from pylog.checks.report import RepairedPartition, RepairSummary
 from pylog.checks.rescue import doubt, lacking, rescue
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
@@ -394,7 +394,7 @@ def _ensure_readable(findings: Iterable[Finding]) -> None:
     for each in findings:
         name = find_segment_file_name(name_of(each.path))
         is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
-        if each.code == UNREADABLE and not is_made_again:
+        if each.code == UNREADABLE and each.effect is not Effect.GONE and not is_made_again:
             reason = (
                 f"{each.message}; what is in it may be sound, and a repaired copy would lack "
                 "it: make it readable, or choose the other partitions alone"

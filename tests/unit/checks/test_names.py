@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.errors import LogStorageError
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 
@@ -20,8 +21,10 @@ BATCHES = [batch_v2(plain_records(base, 5)) for base in range(0, 30, 5)]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
-    return write_partition(tmp_path, {0: BATCHES[:2], 10: BATCHES[2:4], 20: BATCHES[4:]})
+    logs = tmp_path / "logs"
+    directory = write_partition(logs, {0: BATCHES[:2], 10: BATCHES[2:4], 20: BATCHES[4:]})
+    (logs / ".kafka_cleanshutdown").write_bytes(b"")
+    return directory
 
 
 def found(directory: Path) -> list[Finding]:
@@ -41,8 +44,16 @@ def test_a_folder_in_the_place_of_a_segment_is_a_missing_segment(directory: Path
     path = segment_path(directory, 10)
     path.unlink()
     path.mkdir()
-    [finding] = [each for each in found(directory) if each.code == "missing_segment"]
+    [finding] = [each for each in found(directory) if each.code == "unreadable"]
     assert (finding.next_offset, finding.end_offset) == (10, 20)
+    assert finding.broker_action == "it ignores the folder, and misses the segment"
+    verdict = pylog.doctor(directory.parent).verdict
+    assert verdict.would_start
+    assert [(each.from_offset, each.to_offset) for each in verdict.lost_already] == [(10, 20)]
+    with pytest.raises(LogStorageError, match="not a regular file but a directory"):
+        pylog.scan(directory).count()
+    summary = pylog.repair_copy(directory.parent, directory.parent.parent / "copy")
+    assert summary.partitions[0].missing == [(10, 20)]
 
 
 def test_a_folder_in_the_place_of_an_index_is_no_index(directory: Path) -> None:
