@@ -295,14 +295,13 @@ def checkpoint_findings(
 
 
 def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
-    are_gone = had_more(view, checkpoints, end)
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
         if offset > end:
             message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
             found = warning(code, path, message)
-            if are_gone and name in _REACHED:
+            if name in _REACHED and had_more(view, checkpoints, end):
                 found = found._replace(severity=Severity.ERROR, next_offset=end, end_offset=offset)
             yield found
     high_watermark = checkpoints.offsets.get(HIGH_WATERMARK_CHECKPOINT)

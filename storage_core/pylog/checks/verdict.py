@@ -77,6 +77,7 @@ class AffectedOffsets(NamedTuple):
         if start is None:
             return self.name
         offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
+        offsets = f"at offset {start}" if start == end else offsets
         times = [
             f"{word} {calendar_text(each, 1000)}"
             for word, each in (("after", self.from_time), ("before", self.to_time))
