@@ -30,6 +30,7 @@ from pylog.files.file_names import (
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     SWAP_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -40,15 +41,16 @@ from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
 )
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.storage import is_folder, list_directory
+from pylog.files.storage import is_folder, list_directory, open_file
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join, parent_of
+from pylog.locations import join, name_of, parent_of
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator
 
+    from pylog.files.file_names import SegmentFileName
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
@@ -407,4 +409,40 @@ def leftover_findings(view: LogView) -> Iterator[Finding]:
         name = find_segment_file_name(entry.name)
         if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"
-            yield info("leftover_file", entry.path, message)
+            replaced = entry.path.removesuffix(name.state)
+            if name.suffix != LOG_FILE_SUFFIX and _replaces_another(entry.path, view):
+                yield _replaced_index(name, entry.path, replaced)
+            else:
+                yield info("leftover_file", entry.path, message)
+
+
+def _replaces_another(path: str, view: LogView) -> bool:
+    """Whether a ``.swap`` file takes the place of an index of a segment that stays, and differs.
+
+    A broker takes the suffix off the ``.log`` first, and the old index is gone then.
+    """
+    live = {each.file_path(suffix) for each in view.segments for suffix in each.suffixes}
+    replaced = path.removesuffix(SWAP_FILE_SUFFIX)
+    if replaced == path or replaced not in live:
+        return False
+    with (
+        suppress(LogDirectoryError, SegmentVanishedError),
+        open_file(path) as swap,
+        open_file(replaced) as old,
+    ):
+        return swap.read_at(0, swap.size()) != old.read_at(0, old.size())
+    return False
+
+
+def _replaced_index(name: SegmentFileName, path: str, replaced: str) -> Finding:
+    """Return that a start puts another index in the place of a segment's."""
+    message = f"file differs from {name_of(replaced)}, whose segment stays"
+    decides = name.suffix == TXN_INDEX_FILE_SUFFIX  # which transactions were aborted
+    return Finding(
+        Severity.ERROR if decides else Severity.WARNING,
+        "leftover_file",
+        path,
+        message,
+        own_effect=Effect.CONSUMERS if decides else None,
+        own_action=f"it puts the file in the place of {name_of(replaced)}, whatever is in it",
+    )

@@ -408,8 +408,9 @@ FINDING_CODES = {
         "A file of an interrupted deletion or compaction (.deleted, .cleaned, .swap).",
         "it deletes .deleted and .cleaned files, and replaces the old segments by .swap files, "
         "whatever is in them",
-        _NO_NEED,
-        severities=(Severity.INFO,),
+        "if a .swap index differs from that of a segment that stays, move it away before a broker "
+        "starts; otherwise nothing needs to be done",
+        severities=(Severity.INFO, Severity.WARNING, Severity.ERROR),
     ),
     "unreadable": FindingCode(
         "A directory, a .log file or a disk cannot be read, so it may have more damage.",

@@ -283,7 +283,10 @@ class _Check:
             [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
         )
         about_damage = list(damage_findings(view, damaged))
-        is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
+        is_unreadable = any(
+            each.code == UNREADABLE and each.effect is Effect.UNKNOWN
+            for each in [*about_damage, *about_directory]
+        )
         start = None
         if not is_unreadable:
             start = broker_start(

@@ -217,7 +217,8 @@ class Node:
         in_sync = {*registration.isr, *registration.eligible_leader_replicas}
         others = tuple(each for each in registration.replicas if each in in_sync - {self.node_id})
         is_certain = not self._is_undecided(topic_partition)
-        return Assignment(place, path, directory_id, others, is_certain)
+        is_new = registration.partition_epoch == 0
+        return Assignment(place, path, directory_id, others, is_certain, is_new)
 
     def may_lead(self, topic_partition: TopicPartition) -> bool:
         """Whether the newest metadata have the node as leader of a partition, or in sync."""
