@@ -236,6 +236,10 @@ _REACHED = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
 """What says up to where a log had records."""
 
 
+_NO_METADATA = ("partition metadata has 0 lines", "is not a UUID")
+"""With which ``partition.metadata`` a broker's process ends, and not only its log directory."""
+
+
 class Checkpoints(NamedTuple):
     """What checkpoints say of one partition, read before the end of its log is looked for.
 
@@ -258,18 +262,15 @@ def read_checkpoints(view: LogView) -> Checkpoints:
     try:
         read_partition_metadata(path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        findings.append(Finding(Severity.ERROR, "damaged_metadata", path, str(error.reason)))
+        found = Finding(Severity.ERROR, "damaged_metadata", path, str(error.reason))
+        is_offline = not any(each in found.message for each in _NO_METADATA)
+        findings.append(found._replace(own_effect=Effect.OFFLINE) if is_offline else found)
     except SegmentVanishedError:
         pass  # brokers before 2.8 have none
     for name in _ABOVE:
         path = join(view.directory.log_directory, name)
         try:
             offset = known_offset_checkpoint(path).get(view.topic_partition)
-        except CheckpointNumberError as error:
-            severity, effect, action = _WITH_A_WRONG_NUMBER[name]
-            finding = Finding(severity, UNREADABLE_CHECKPOINT, path, error.reason)
-            findings.append(finding._replace(own_effect=effect, own_action=action))
-            continue
         except (CorruptCheckpointError, UnreadableFileError) as error:
             findings.append(_unreadable_checkpoint(path, error))
             continue
@@ -381,7 +382,7 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
 
 
 def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
-    """Yield an error for each checkpoint of a log directory that cannot be read."""
+    """Yield what is wrong with each checkpoint of a log directory that cannot be read."""
     for name in _ABOVE:
         path = join(log_directory, name)
         try:
@@ -393,7 +394,13 @@ def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
 def _unreadable_checkpoint(
     path: str, error: CorruptCheckpointError | UnreadableFileError
 ) -> Finding:
-    return Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
+    finding = Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
+    if not isinstance(error, CheckpointNumberError):
+        return finding._replace(own_effect=Effect.OFFLINE)
+    if name_of(path) not in _WITH_A_WRONG_NUMBER:
+        return finding
+    severity, effect, action = _WITH_A_WRONG_NUMBER[name_of(path)]
+    return finding._replace(severity=severity, own_effect=effect, own_action=action)
 
 
 def lost_leftover(path: str, start: int, end: int) -> Finding:

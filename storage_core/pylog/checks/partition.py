@@ -43,6 +43,7 @@ from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFin
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
+from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
 from pylog.files.clean_shutdown import has_clean_shutdown
@@ -296,6 +297,7 @@ class _Check:
                 {each.path for each in damaged},
                 user,
                 keeps_records=self._keeps_records(),
+                config=LogConfig() if self._node is None else self._node.log_config(view.topic),
             )
         last = end_offset
         if start is not None and start.cut_path is None:
