@@ -183,7 +183,7 @@ def _lost(
     return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
 
 
-def broker_start(
+def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who starts it
     view: LogView,
     end_offset: int,
     ends: Sequence[OffsetPosition] = (),
