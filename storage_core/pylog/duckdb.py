@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableSequence
     from types import TracebackType
 
+    from pylog.config.server_properties import ServerProperties
     from pylog.reading.scan import Scan
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory
@@ -94,6 +95,7 @@ def register(
     *,
     check_crc: bool = False,
     check_keys: bool = False,
+    server_properties: ServerProperties | None = None,
     **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
 ) -> Scan:
     """Give a DuckDB connection views of the logs under ``path``, in place of any of their names.
@@ -111,6 +113,8 @@ def register(
     check_crc, check_keys
         Whether ``batches`` computes checksums, and ``cleaning`` reads all records: as of
         `pylog.read_table`, in each query of the view.
+    server_properties
+        Of a broker, for ``cleaning``: as of `pylog.read_table`.
     **arguments
         Those of `pylog.scan`. Topics, partitions, ``mode`` and ``leave_page_cache`` hold for
         the metadata tables, too, and ``end`` for ``latest``. By default ``records`` has all columns
@@ -135,9 +139,16 @@ def register(
     >>> connection.sql("SELECT count(*) FROM records").fetchall()
     [(106,)]
     """
-    checks = {"check_crc": check_crc, "check_keys": check_keys}
     nowhere: deque[BaseException] = deque(maxlen=0)  # an error kept holds all that its frames hold
-    return _register(connection, path, nowhere, **checks, **arguments)
+    return _register(
+        connection,
+        path,
+        nowhere,
+        check_crc=check_crc,
+        check_keys=check_keys,
+        server_properties=server_properties,
+        **arguments,
+    )
 
 
 def _register(
@@ -147,6 +158,7 @@ def _register(
     *,
     check_crc: bool = False,
     check_keys: bool = False,
+    server_properties: ServerProperties | None = None,
     **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
 ) -> Scan:
     path = opened(path, takes_segment_files=True)
@@ -162,6 +174,7 @@ def _register(
     for table in tables_with_options(
         check_crc=check_crc,
         check_keys=check_keys,
+        server_properties=server_properties,
         end=arguments.get("end", LATEST),
         max_decompressed_bytes=most,
     ):

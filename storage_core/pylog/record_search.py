@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import Bytes, Patterns
+    from pylog.reading.scan import AbsentOffsets
 
     Time = int | Timestamp | dt.datetime
 else:
@@ -60,6 +61,8 @@ class SearchSummary:
         or once it has stopped at its limit.
     key_partitions
         With ``partitioner``, the only partitions that are searched; not in `document`.
+    absent
+        Once it is complete: the partitions of which no segment has an offset of the range.
     """
 
     partitions: int
@@ -72,6 +75,7 @@ class SearchSummary:
     unreadable: tuple[DamagedRange, ...]
     is_complete: bool
     key_partitions: tuple[KeyPartitions, ...] = ()
+    absent: tuple[AbsentOffsets, ...] = ()
 
     def document(self) -> dict[str, object]:
         """Return it with the names and values that the command prints as JSON."""
@@ -94,6 +98,10 @@ class SearchSummary:
                     "reason": each.reason,
                 }
                 for each in self.unreadable
+            ],
+            "absent": [
+                {**each.topic_partition._asdict(), "startOffset": each.start, "endOffset": each.end}
+                for each in self.absent
             ],
         }
 
@@ -137,6 +145,7 @@ class Search:
             unreadable=tuple(self._scan.damage),
             is_complete=self._is_complete,
             key_partitions=self._key_partitions,
+            absent=tuple(self._scan.absent_offsets()) if self._is_complete else (),
         )
 
 

@@ -17,6 +17,7 @@ _PUBLIC = LazyNames(
             "GroupMember",
         ),
         "pylog.admin.log_dirs": (
+            "ListedLogDirectory",
             "ListedPartition",
             "PartitionListing",
         ),

@@ -5,6 +5,7 @@ from pylog.admin.consumer_groups import CommittedOffset as CommittedOffset
 from pylog.admin.consumer_groups import ConsumerGroup as ConsumerGroup
 from pylog.admin.consumer_groups import GroupListing as GroupListing
 from pylog.admin.consumer_groups import GroupMember as GroupMember
+from pylog.admin.log_dirs import ListedLogDirectory as ListedLogDirectory
 from pylog.admin.log_dirs import ListedPartition as ListedPartition
 from pylog.admin.log_dirs import PartitionListing as PartitionListing
 from pylog.admin.share_groups import SharePartition as SharePartition

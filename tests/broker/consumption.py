@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +86,20 @@ def offsets_for_times(
     return found
 
 
+def epoch_ends(
+    broker: KafkaBroker, topic: str, partitions: Sequence[int], epoch: int
+) -> dict[tuple[str, int], int]:
+    """Return where a leader epoch has ended, as a consumer asks that goes on."""
+    asked = [
+        {"partition": each, "currentLeaderEpoch": -1, "leaderEpoch": epoch} for each in partitions
+    ]
+    request = {"replicaId": -1, "topics": [{"topic": topic, "partitions": asked}]}
+    with RawClient(broker.bootstrap_servers) as client:
+        [answer] = client.ask("OffsetForLeaderEpoch", 4, request)["topics"]
+    assert {each["errorCode"] for each in answer["partitions"]} == {0}
+    return {(topic, each["partition"]): each["endOffset"] for each in answer["partitions"]}
+
+
 def _ask(what: str, broker: KafkaBroker, *arguments: object) -> tuple[list[Any], bool]:
     """Return what a process of its own says, and whether it ended by itself."""
     asked = json.dumps([what, broker.bootstrap_servers, *arguments])
@@ -138,7 +155,8 @@ def _times(servers: str, partitions: list[tuple[str, int]], times: list[int]) ->
     client = _client(servers, "read_uncommitted")
     client.list_topics(timeout=20)
     admin = AdminClient({"bootstrap.servers": servers})
-    latest = {TopicPartition(*each): OffsetSpec.max_timestamp() for each in partitions}
+    of_latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+    latest = dict.fromkeys((TopicPartition(*each) for each in partitions), of_latest)
     for place, asked_for in admin.list_offsets(latest, request_timeout=30).items():
         try:
             offset = asked_for.result().offset
@@ -170,4 +188,4 @@ def _say(*line: object) -> None:
 
 if __name__ == "__main__":
     what, *arguments = json.load(sys.stdin)
-    {"consume": _consume, "times": _times}[what](*arguments)
+    (_consume if what == "consume" else _times)(*arguments)

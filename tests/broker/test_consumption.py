@@ -1,9 +1,9 @@
 """What doctor says that consumers get of a harmed partition is what a real broker gives them.
 
 Each harm is done to a partition of its own, and a broker starts once on all of them. Compared are
-consumers of all and of committed records, and look-ups by time: an offset of which any answer is
-not that of the sound log lies in what doctor names, and where it names something, some answer is
-wrong.
+consumers of all and of committed records, look-ups by time, and where a leader epoch ends: an
+offset of which any answer is not that of the sound log lies in what doctor names, and where it
+names something, some answer is wrong.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pytest
 
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
-from tests.broker.consumption import offsets_for_times, what_consumers_get
-from tests.support.consumer_harms import CONSUMER_HARMS
+from tests.broker.consumption import epoch_ends, offsets_for_times, what_consumers_get
+from tests.support.consumer_harms import CONSUMER_HARMS, nothing_open
 from tests.support.harms import Harmed
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.librdkafka import new_producer
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import DoctorReport
+    from tests.broker.conftest import NewBroker
 
 pytestmark = pytest.mark.broker
 
@@ -46,6 +47,7 @@ class Answers(NamedTuple):
     reads: dict[str, dict[int, str]]  # by isolation level: values by offset
     stops: dict[str, list[int]]  # where a consumer gets no further
     times: dict[int, int | None]
+    epoch_end: int = 0  # of the epoch in which all records were written
 
 
 class Node:
@@ -148,7 +150,8 @@ def answers(broker: KafkaBroker, report: DoctorReport) -> dict[tuple[str, int], 
                 break
     for place, times in offsets_for_times(broker, PARTITIONS, TIMES).items():
         found[place].times.update(times)
-    return found
+    ended = epoch_ends(broker, TOPIC, range(len(PARTITIONS)), epoch=0)
+    return {place: each._replace(epoch_end=ended[place]) for place, each in found.items()}
 
 
 def complaints(sound: Answers, now: Answers, ranges: list[tuple[int, float]]) -> list[str]:
@@ -167,6 +170,7 @@ def complaints(sound: Answers, now: Answers, ranges: list[tuple[int, float]]) ->
         for each, offset in sound.times.items()
         if offset is not None and now.times.get(each) != offset
     }
+    wrong["an epoch"] = set(range(now.epoch_end, sound.epoch_end))
     unsaid = {
         what: sorted(
             each for each in offsets if not any(start <= each < end for start, end in ranges)
@@ -177,6 +181,30 @@ def complaints(sound: Answers, now: Answers, ranges: list[tuple[int, float]]) ->
     if ranges and not any(wrong.values()):
         found.append(f"said, and nothing is wrong: {ranges}")
     return found
+
+
+@pytest.mark.thorough
+def test_a_transaction_that_a_snapshot_does_not_have_is_served(new_broker: NewBroker) -> None:
+    broker = new_broker()
+    broker.create_topic(TOPIC)
+    config = {"transaction.timeout.ms": 900_000}
+    producer = new_producer(broker.bootstrap_servers, "teller", config)
+    producer.init_transactions(30)
+    for is_committed in (True, False):
+        producer.begin_transaction()
+        for at in range(RECORDS):
+            producer.produce(TOPIC, value=b"%d" % at, partition=0)
+        producer.flush(30)
+        if is_committed:
+            producer.commit_transaction(30)
+    broker.stop()
+    assert pylog.doctor(broker.log_dir).verdict.consumers == []
+    nothing_open(broker.partition_directory(TOPIC))
+    [affected] = pylog.doctor(broker.log_dir).verdict.consumers
+    assert (affected.from_offset, affected.to_offset) == (RECORDS + 1, 2 * RECORDS + 1)
+    broker.start()
+    consumed = what_consumers_get(broker, {(TOPIC, 0): 0}, "read_committed")[TOPIC, 0]
+    assert sorted(consumed.values) == [*range(RECORDS), *range(RECORDS + 1, 2 * RECORDS + 1)]
 
 
 @pytest.fixture(scope="module", params=BROKER_VERSIONS)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import random
 import re
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka.errors import GroupIdNotFoundError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    GroupIdNotFoundError,
+    NotCoordinatorError,
+)
 
 import pylog
 from pylog.config.server_properties import ServerProperties
@@ -134,7 +137,7 @@ def named(records: Records, group: str) -> Records:
 
 def removal(kind: int, assignment: int) -> Records:
     """Return the tombstones of a group in the order in which a broker writes them."""
-    return [group_records.group_record(each, "", None) for each in (assignment, kind)]
+    return [group_records.tombstone(each, "") for each in (assignment, kind)]
 
 
 STEPS: dict[str, Records] = {
@@ -145,10 +148,10 @@ STEPS: dict[str, Records] = {
     "consumer": [group_records.modern(CONSUMER, "")],
     "share": [group_records.modern(SHARE, "")],
     "streams": [group_records.modern(STREAMS, "")],
-    "no classic": [group_records.group_record(group_records.CLASSIC, "", None)],
-    "no consumer": removal(CONSUMER, 6),
-    "no share": removal(SHARE, 12),
-    "no streams": removal(STREAMS, 20),
+    "no classic": [group_records.tombstone(group_records.CLASSIC, "")],
+    "no consumer": removal(CONSUMER, group_records.CONSUMER_ASSIGNMENT),
+    "no share": removal(SHARE, group_records.SHARE_ASSIGNMENT),
+    "no streams": removal(STREAMS, group_records.STREAMS_ASSIGNMENT),
 }
 
 
@@ -229,11 +232,17 @@ def loaded_partitions(broker: KafkaBroker) -> dict[int, bool]:
 
 def kept_offsets(broker: KafkaBroker, groups: set[str]) -> set[tuple[str, str]]:
     """Return group and topic of the offsets that the broker has."""
-    try:
-        found = broker.admin().list_group_offsets(sorted(groups))
-    except GroupIdNotFoundError:  # a group goes with its last offset
-        found = {}
-        for name in groups:
-            with suppress(GroupIdNotFoundError):
+    found: dict[str, Any] = {}
+    deadline = time.monotonic() + SECONDS
+    for name in sorted(groups):
+        while True:
+            try:
                 found |= broker.admin().list_group_offsets(name)
+            except GroupIdNotFoundError:  # a group goes with its last offset
+                pass
+            except (NotCoordinatorError, CoordinatorLoadInProgressError):
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+                continue
+            break
     return {(name, place.topic) for name, offsets in found.items() for place in offsets}

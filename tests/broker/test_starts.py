@@ -5,8 +5,7 @@ those that end it are done alone. Everything is compared: whether it starts, whi
 sets aside, their first and last offsets, names and sizes of their files.
 
 Differences that are decisions, and what they are about, stand in `SIDE_FILES_DIFFER`: a ``.swap``
-file without its indexes has them rebuilt here, and gets empty ones from a broker; a ``.log`` whose
-name is a short number makes a broker add an empty segment, and is an error here. A wrapper in a
+file without its indexes has them rebuilt here, and gets empty ones from a broker. A wrapper in a
 wrapper ends brokers from 4.0 on; those before start, and their consumers fail.
 """
 
@@ -45,7 +44,6 @@ SIBLING = f"{TOPIC}-{len(PARTITION_HARMS)}"
 SIDE_FILES_DIFFER = (
     "a middle log named .swap",
     "a copy of a log named .swap",
-    "a log whose name is short",
     "a .log.swap of two segments",
     *(
         f"{what} .log.swap beside segment {n}"

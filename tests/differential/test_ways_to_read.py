@@ -1,4 +1,4 @@
-"""Whoever reads a log gives one answer: a scan, however it is cut, a server, the doctor, statistics.
+"""All readers of a log give one answer: a scan, however it is cut, a server, doctor, statistics.
 
 Compared two by two, on directories of real brokers, on what harms have left of a log, and on small
 logs that are made here. What is right is held elsewhere; here two answers must not differ.
@@ -115,14 +115,19 @@ def compare(directory: Path) -> None:
     assert filtered == [each for each in kept_rows if each[0] >= middle]
     # A consumer of the server
     served = consumed(directory, "FAILFAST")
-    assert served.has_failed == failfast.has_failed
     assert served.rows[: len(failfast.rows)] == failfast.rows
     assert failfast.has_failed or served.rows == failfast.rows
+    if not served.has_failed:
+        # No fetch arrives at what repeats the end of a segment.
+        are_repeats = all((each.end_offset or 0) <= each.next_offset for each in dropping.damage)
+        assert not failfast.has_failed or (are_repeats and served.rows == kept_rows)
     moved = [
         range(each.next_offset, each.end_offset or 0) for each in dropping.damage if each.is_kept
     ]
     sent = [row for row in kept_rows if not any(row[0] in each for each in moved)]
-    assert [row for row in consumed(directory, "DROPMALFORMED").rows if row in sent] == sent
+    rows, is_cut_short = consumed(directory, "DROPMALFORMED")  # by what a client cannot decode
+    found_rows = [row for row in rows if row in sent]
+    assert found_rows == (sent[: len(found_rows)] if is_cut_short else sent)
     # The doctor, and statistics
     (report,) = pylog.doctor(directory).partitions
     found = {
@@ -134,7 +139,7 @@ def compare(directory: Path) -> None:
     assert report.offsets.records == len(kept_rows)
     if failfast.has_failed:
         return
-    statistics = pylog.stats(directory)
+    statistics = pylog.stats(directory, read="all")
     assert not statistics.problems
     assert statistics.tables["topics"]["records"].to_pylist() == [len(kept_rows)]
 
@@ -218,7 +223,7 @@ def test_all_readers_of_a_harmed_log_give_one_answer(tmp_path: Path, harm: Harm)
     pair = []
     for name in ("orders-0", "orders-1"):
         directory = write_partition(tmp_path / name, segments, name=name)
-        (directory / "00000000000000000180.snapshot").write_bytes(b"")
+        (directory / "00000000000000000180.snapshot").write_bytes(bytes(12))
         (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
         (directory / "partition.metadata").write_text(
             "version: 0\ntopic_id: Igo74ZAZCxWJ1lxdTzs-vA"

@@ -146,10 +146,19 @@ def _committed_as_aborted(harmed: Harmed) -> None:
 
 def _open_in_the_snapshot(harmed: Harmed) -> None:
     """Let the newest producer snapshot say that a transaction is open since the second segment."""
-    path = sorted(harmed.directory.glob("*.snapshot"))[-1]
+    _set_open(harmed.directory, int(harmed.logs[1].stem))
+
+
+def nothing_open(directory: Path) -> None:
+    """Let the newest producer snapshot say that no transaction is open."""
+    _set_open(directory, -1)
+
+
+def _set_open(directory: Path, offset: int) -> None:
+    path = sorted(directory.glob("*.snapshot"))[-1]
     content = path.read_bytes()
     fields = list(_SNAPSHOT_ENTRY.unpack_from(content, _SNAPSHOT_HEADER_BYTES))
-    fields[-1] = int(harmed.logs[1].stem)
+    fields[-1] = offset
     after = content[_SNAPSHOT_HEADER_BYTES + _SNAPSHOT_ENTRY.size :]
     body = content[6:_SNAPSHOT_HEADER_BYTES] + _SNAPSHOT_ENTRY.pack(*fields) + after
     path.write_bytes(content[:2] + struct.pack(">I", crc32c(body)) + body)
@@ -158,6 +167,14 @@ def _open_in_the_snapshot(harmed: Harmed) -> None:
 def _no_snapshots(harmed: Harmed) -> None:
     for path in harmed.directory.glob("*.snapshot"):
         path.unlink()
+
+
+def _epoch_from_the_second_segment(epoch: int) -> Callable[[Harmed], None]:
+    def harm(harmed: Harmed) -> None:
+        path = harmed.directory / "leader-epoch-checkpoint"
+        path.write_text(f"0\n2\n0 0\n{epoch} {int(harmed.logs[1].stem)}\n")
+
+    return harm
 
 
 CONSUMER_HARMS: tuple[Harm, ...] = (
@@ -193,4 +210,6 @@ CONSUMER_HARMS: tuple[Harm, ...] = (
     ("a header an hour late", _rewritten(1, ".log", _with_header_time(HOUR_MS))),
     ("a transaction that is open in the snapshot alone", _open_in_the_snapshot),
     ("snapshots gone", _no_snapshots),
+    ("a leader epoch that began before", _epoch_from_the_second_segment(1)),
+    ("a leader epoch that is not reached yet", _epoch_from_the_second_segment(90)),
 )

@@ -1,35 +1,49 @@
-"""Records of ``__consumer_offsets``, as bytes, in Kafka's own message formats."""
+"""Records of ``__consumer_offsets``, as bytes, in Kafka's message formats."""
 
 from __future__ import annotations
 
 import struct
-from typing import Any
 
-from pylog.internal_topics import consumer_offsets
-from pylog.internal_topics.consumer_offsets import GROUP_RECORD_TYPES
-from pylog.internal_topics.message_writer import write_message
 from tests.support.batches import Stored
 
 COMMIT, CLASSIC, CONSUMER, SHARE, STREAMS = 1, 2, 3, 11, 17
-CONSUMER_MEMBER, STREAMS_MEMBER, STREAMS_TOPOLOGY = 5, 19, 23
-_ID_NAMES = {COMMIT: "group", CLASSIC: "group"}
+CONSUMER_ASSIGNMENT, SHARE_ASSIGNMENT, STREAMS_ASSIGNMENT = 6, 12, 20
+_CONSUMER_MEMBER, _PATTERN, _STREAMS_MEMBER, _TOPOLOGY = 5, 16, 19, 23
+
+Record = tuple[bytes, bytes | None]
 
 
-def group_record(
-    type_id: int,
-    group: str,
-    value: dict[str, Any] | None,
-    *,
-    version: int = 0,
-    **key: Any,  # noqa: ANN401 - further fields of the key
-) -> tuple[bytes, bytes | None]:
-    """Return key and value of a record; None for a tombstone."""
-    kinds = GROUP_RECORD_TYPES[type_id][-1]
-    fields = {_ID_NAMES.get(type_id, "groupId"): group, **key}
-    stored_key = struct.pack(">h", type_id) + write_message(kinds.key, fields, 0)
-    if value is None:
-        return stored_key, None
-    return stored_key, struct.pack(">h", version) + write_message(kinds.value, value, version)
+def _string(text: str | None) -> bytes:
+    """Return a string as messages that are not flexible have it."""
+    if text is None:
+        return b"\xff\xff"
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def _bytes(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
+
+
+def _compact(text: str | None) -> bytes:
+    """Return a string of a flexible message: its length and one, in one byte; 0 for null."""
+    if text is None:
+        return b"\0"
+    data = text.encode()
+    return bytes([len(data) + 1]) + data
+
+
+def _compact_strings(texts: tuple[str, ...]) -> bytes:
+    return bytes([len(texts) + 1]) + b"".join(map(_compact, texts))
+
+
+def _key(type_id: int, *parts: str) -> bytes:
+    return struct.pack(">h", type_id) + b"".join(map(_string, parts))
+
+
+def tombstone(type_id: int, group: str) -> Record:
+    """Return what removes the record of a type that a group has once."""
+    return _key(type_id, group), None
 
 
 def commit(
@@ -40,13 +54,12 @@ def commit(
     offset: int = 0,
     at: int = 0,
     expires: int | None = None,
-) -> tuple[bytes, bytes | None]:
+) -> Record:
     """Return a committed offset; with ``expires`` in version 1, which has such a time."""
-    value = {"offset": offset, "leaderEpoch": -1, "metadata": "", "commitTimestamp": at}
-    version = 3
-    if expires is not None:
-        value["expireTimestamp"], version = expires, 1
-    return group_record(COMMIT, group, value, version=version, topic=topic, partition=partition)
+    key = _key(COMMIT, group, topic) + struct.pack(">i", partition)
+    if expires is None:
+        return key, struct.pack(">hqi", 3, offset, -1) + _string("") + struct.pack(">q", at)
+    return key, struct.pack(">hq", 1, offset) + _string("") + struct.pack(">qq", at, expires)
 
 
 def classic(
@@ -55,74 +68,54 @@ def classic(
     protocol_type: str = "consumer",
     since: int = -1,
     has_member: bool = False,
-    session_timeout_ms: int = 1_800_000,
-) -> tuple[bytes, bytes | None]:
+) -> Record:
     """Return a classic group, empty or with a member that is subscribed to topics."""
-    subscription = write_message(
-        consumer_offsets.CONSUMER_PROTOCOL_MESSAGES["ConsumerProtocolSubscription"],
-        {"topics": list(topics), "userData": None},
-        0,
-    )
-    member = {
-        "memberId": "m",
-        "groupInstanceId": None,
-        "clientId": "c",
-        "clientHost": "/h",
-        "rebalanceTimeout": session_timeout_ms,
-        "sessionTimeout": session_timeout_ms,
-        "subscription": b"\0\0" + subscription,
-        "assignment": b"",
-    }
-    value = {
-        "protocolType": protocol_type,
-        "generation": 1,
-        "protocol": "range" if has_member else None,
-        "leader": "m" if has_member else None,
-        "currentStateTimestamp": since,
-        "members": [member] if has_member else [],
-    }
-    return group_record(CLASSIC, group, value, version=3)
+    timeout_ms = 1_800_000
+    subscription = struct.pack(">hi", 0, len(topics)) + b"".join(map(_string, topics))
+    subscription += struct.pack(">i", -1)
+    member = _string("m") + _string(None) + _string("c") + _string("/h")
+    member += struct.pack(">ii", timeout_ms, timeout_ms) + _bytes(subscription) + _bytes(b"")
+    value = struct.pack(">h", 3) + _string(protocol_type) + struct.pack(">i", 1)
+    value += _string("range" if has_member else None) + _string("m" if has_member else None)
+    value += struct.pack(">qi", since, has_member) + member * has_member
+    return _key(CLASSIC, group), value
 
 
-def modern(kind: int, group: str) -> tuple[bytes, bytes | None]:
+def modern(kind: int, group: str) -> Record:
     """Return a consumer, share or streams group without members."""
-    return group_record(kind, group, {"epoch": 1, "metadataHash": 0})
+    epoch = struct.pack(">hi", 0, 1)
+    # A hash of the metadata follows; of a consumer group, only where it is not 0.
+    return _key(kind, group), epoch + (b"" if kind == CONSUMER else bytes(8)) + b"\0"
 
 
-def consumer_member(group: str, *topics: str, pattern: str | None = None) -> tuple[bytes, bytes]:
+def consumer_member(group: str, *topics: str, pattern: str | None = None) -> Record:
     """Return a member of a consumer group."""
-    value = {
-        "instanceId": None,
-        "rackId": None,
-        "clientId": "c",
-        "clientHost": "/h",
-        "subscribedTopicNames": list(topics),
-        "subscribedTopicRegex": pattern,
-        "rebalanceTimeoutMs": 1_800_000,
-        "serverAssignor": None,
-    }
-    key, stored = group_record(CONSUMER_MEMBER, group, value, memberId="m")
-    assert stored is not None
-    return key, stored
+    value = struct.pack(">h", 0) + _compact(None) * 2 + _compact("c") + _compact("/h")
+    value += _compact_strings(topics) + _compact(pattern) + struct.pack(">i", 1_800_000)
+    return _key(_CONSUMER_MEMBER, group, "m"), value + _compact(None) + b"\0"
 
 
-def topology(group: str, *topics: str) -> tuple[bytes, bytes | None]:
+def matching(group: str, pattern: str, *topics: str) -> Record:
+    """Return the topics that a regular expression of a consumer group stands for."""
+    value = struct.pack(">h", 0) + _compact_strings(topics) + struct.pack(">qq", 1, 0) + b"\0"
+    return _key(_PATTERN, group, pattern), value
+
+
+def streams_member(group: str) -> Record:
+    """Return a member of a streams group."""
+    value = struct.pack(">h", 0) + _compact(None) * 2 + _compact("c") + _compact("/h")
+    value += struct.pack(">ii", 1_800_000, 1) + _compact("p") + b"\xff" + b"\x01" + b"\0"
+    return _key(_STREAMS_MEMBER, group, "m"), value
+
+
+def topology(group: str, *topics: str) -> Record:
     """Return the topology of a streams group that reads topics."""
-    subtopology = {
-        "subtopologyId": "0",
-        "sourceTopics": list(topics),
-        "sourceTopicRegex": [],
-        "stateChangelogTopics": [],
-        "repartitionSinkTopics": [],
-        "repartitionSourceTopics": [],
-        "copartitionGroups": [],
-    }
-    return group_record(STREAMS_TOPOLOGY, group, {"epoch": 1, "subtopologies": [subtopology]})
+    subtopology = _compact("0") + _compact_strings(topics) + b"\x01" * 5 + b"\0"
+    value = struct.pack(">hi", 0, 1) + b"\x02" + subtopology + b"\0"
+    return _key(_TOPOLOGY, group), value
 
 
-def stored(
-    records: list[tuple[bytes, bytes | None]], *, base_offset: int = 0, timestamp: int = 0
-) -> list[Stored]:
+def stored(records: list[Record], *, base_offset: int = 0, timestamp: int = 0) -> list[Stored]:
     """Return records at successive offsets."""
     return [
         Stored(base_offset + place, timestamp, key, value)

@@ -120,12 +120,17 @@ def offsets_for_times(bootstrap_servers: str, times: Mapping[str, int]) -> dict[
     return found
 
 
-def new_producer(bootstrap_servers: str, transactional_id: str | None = None) -> Producer:
+def new_producer(
+    bootstrap_servers: str,
+    transactional_id: str | None = None,
+    properties: Mapping[str, str | int | bool] | None = None,
+) -> Producer:
     """Return an idempotent producer of small batches."""
     config: dict[str, str | int | bool] = {
         "bootstrap.servers": bootstrap_servers,
         "enable.idempotence": True,
         "batch.size": _PRODUCER_BATCH_BYTES,
+        **(properties or {}),
     }
     if transactional_id is not None:
         config["transactional.id"] = transactional_id

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pylog.internal_topics.group_state import StoredOffset
+    from pylog.reading.group_records import LastRecords, StoredGroups
     from pylog.reading.log_view import LogView
 
 
@@ -284,16 +285,7 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         image,
         configured.share_state_topic_partitions,
     )
-    states = dict(stored.states)
-    for group_id, state in stored.lost.items():
-        states.setdefault(group_id, GroupState(group_id, state.kind))
-    for group_id in shares.by_group:
-        is_here = (
-            stored.partition_count is not None
-            and partition_for(group_id, stored.partition_count) in read
-        )
-        known = "Dead" if is_here else "Unknown"
-        states.setdefault(group_id, GroupState(group_id, SHARE, known_state=known))
+    states = _states(stored, shares.by_group, read)
     logs = GroupLogs(directory, image, at_ms, IsolationLevel.parse(isolation))
     prospects = None
     if at_ms is None:
@@ -334,6 +326,21 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         if stored.missing and (wanted is None or not wanted <= stored.states.keys())
         else None,
     )
+
+
+def _states(
+    stored: StoredGroups, share_ids: Iterable[str], read: Mapping[int, LastRecords]
+) -> dict[str, GroupState]:
+    """Return all groups by id, also those of which only their offsets or share partitions tell."""
+    states = dict(stored.states)
+    for group_id, state in stored.lost.items():
+        states.setdefault(group_id, GroupState(group_id, state.kind))
+    count = stored.partition_count
+    for group_id in share_ids:
+        is_here = count is not None and partition_for(group_id, count) in read
+        known = "Dead" if is_here else "Unknown"
+        states.setdefault(group_id, GroupState(group_id, SHARE, known_state=known))
+    return states
 
 
 def _read_side_by_side(

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import directory_findings
 from pylog.checks.findings import Severity
-from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    LogStorageError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT as _EPOCHS
+from pylog.files.file_names import META_PROPERTIES
+from pylog.files.leader_epochs import loaded_entries, read_epoch_entries
+from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
-from pylog.locations import printable_location
+from pylog.locations import join, printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import directory_identity
+from pylog.reading.disk_use import disk_uses
 from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import (
     compile_topic_pattern,
@@ -21,12 +33,16 @@ from pylog.reading.log_directory import (
     open_directory,
 )
 from pylog.reading.log_end import ensure_last_batch_is_sound
+from pylog.reading.log_view import read_steadily
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
+    from pylog.files.leader_epochs import EpochEntry
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.disk_use import DiskUse
     from pylog.reading.log_view import LogView
 
 
@@ -41,7 +57,7 @@ class ListedPartition:
     size_bytes
         The size of all ``.log`` files.
     leader_epoch
-        The latest leader epoch.
+        The latest leader epoch, as a broker has it that has loaded the log.
     topic_id
         The topic id as Kafka prints it: 22 characters.
     leftover_files
@@ -54,6 +70,8 @@ class ListedPartition:
         What else is wrong, a line for each.
     notes
         What is worth knowing and not wrong, such as that the log begins in remote storage.
+    disk_bytes
+        The length of all files in the directory: indexes, snapshots, checkpoints, leftovers, too.
     is_readable
         Whether anything of the log can be read: the directory can be listed and, if it holds
         segments, one of their ``.log`` files can be opened.
@@ -74,6 +92,7 @@ class ListedPartition:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_readable: bool = True
+    disk_bytes: int = 0
 
     @property
     def findings(self) -> list[str]:
@@ -88,10 +107,37 @@ class NotLiveDirectory(NamedTuple):
     partition: int
     state: str
     path: str
+    disk_bytes: int = 0
+
+
+class ListedLogDirectory(NamedTuple):
+    """A log directory: whose it is, and what fills it.
+
+    Attributes
+    ----------
+    path
+        The directory, without the secrets of a URI.
+    cluster_id, node_id, directory_id
+        As ``meta.properties`` says; None where that does not say it.
+    disk_bytes
+        The length of all files in it.
+    kinds
+        The same by kind, see `pylog.reading.disk_use.DiskUse`.
+    errors
+        Why some of it is not counted.
+    """
+
+    path: str
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: str | None
+    disk_bytes: int
+    kinds: dict[str, int]
+    errors: tuple[LogStorageError, ...] = ()
 
 
 class ListingTotals(NamedTuple):
-    """Sums over a listing."""
+    """Sums over a listing; ``disk_bytes`` are those of its directories, and of no file beside."""
 
     topics: int
     partitions: int
@@ -100,6 +146,7 @@ class ListingTotals(NamedTuple):
     not_live: int
     leftover_files: int
     findings: int
+    disk_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +155,7 @@ class PartitionListing:
 
     partitions: list[ListedPartition]
     not_live: list[NotLiveDirectory]
+    log_directories: list[ListedLogDirectory] = field(default_factory=list)
 
     @property
     def totals(self) -> ListingTotals:
@@ -120,6 +168,8 @@ class PartitionListing:
             not_live=len(self.not_live),
             leftover_files=sum(each.leftover_files for each in self.partitions),
             findings=sum(len(each.findings) for each in self.partitions),
+            disk_bytes=sum(each.disk_bytes for each in self.partitions)
+            + sum(each.disk_bytes for each in self.not_live),
         )
 
     def _repr_html_(self) -> str:
@@ -171,22 +221,58 @@ def list_partitions(
     orders 1 0 49
     """
     views: dict[str | tuple[int, int], LogView] = {}
-    not_live: dict[str | tuple[int, int], NotLiveDirectory] = {}
+    others: dict[str | tuple[int, int], PartitionDirectory] = {}
+    directories: list[PartitionDirectory] = []
     for path in paths:
         directory = open_directory(path)
         for view in directory:
             views.setdefault(directory_identity(view.directory.path), view)
         for each in directory.others:
-            not_live[directory_identity(each.path)] = NotLiveDirectory(
-                each.topic_partition.topic,
-                each.topic_partition.partition,
+            others[directory_identity(each.path)] = each
+        directories += directory.directories
+    uses = disk_uses(directories)
+    sizes = {
+        directory_identity(path): size_bytes
+        for use in uses.values()
+        for path, size_bytes in use.directories.items()
+    }
+    known = {view.topic for view in views.values()}
+    known |= {each.topic_partition.topic for each in others.values()}
+    chosen = _chosen_topics(known, topics, pattern)
+    return PartitionListing(
+        [
+            _list_partition(view, sizes.get(identity, 0))
+            for identity, view in views.items()
+            if view.topic in chosen
+        ],
+        [
+            NotLiveDirectory(
+                *each.topic_partition,
                 each.state.removeprefix("-"),
                 printable_location(each.path),
+                sizes.get(identity, 0),
             )
-    known = {view.topic for view in views.values()} | {each.topic for each in not_live.values()}
-    chosen = _chosen_topics(known, topics, pattern)
-    listed = [_list_partition(view) for view in views.values() if view.topic in chosen]
-    return PartitionListing(listed, [each for each in not_live.values() if each.topic in chosen])
+            for identity, each in others.items()
+            if each.topic_partition.topic in chosen
+        ],
+        [_listed_log_directory(*each) for each in uses.items()],
+    )
+
+
+def _listed_log_directory(path: str, use: DiskUse) -> ListedLogDirectory:
+    meta = None
+    with suppress(CorruptCheckpointError, SegmentVanishedError, UnreadableFileError):
+        meta = read_meta_properties(join(path, META_PROPERTIES))
+    directory_id = None if meta is None else meta.directory_id
+    return ListedLogDirectory(
+        printable_location(path),
+        None if meta is None else meta.cluster_id,
+        None if meta is None else meta.node_id,
+        None if directory_id is None else format_uuid(directory_id),
+        use.total,
+        dict(use.kinds.most_common()),
+        tuple(use.errors),
+    )
 
 
 def _chosen_topics(
@@ -208,7 +294,11 @@ def _chosen_topics(
     return matching
 
 
-def _list_partition(view: LogView) -> ListedPartition:
+def _list_partition(view: LogView, disk_bytes: int) -> ListedPartition:
+    return read_steadily(view, lambda view: _listed_now(view, disk_bytes))
+
+
+def _listed_now(view: LogView, disk_bytes: int) -> ListedPartition:
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
     segments = (attempts.read(lambda: view.segments) if is_listed else None) or ()
@@ -220,7 +310,9 @@ def _list_partition(view: LogView) -> ListedPartition:
     log_end_offset = attempts.read(lambda: _log_end_offset(view, log_start_offset))
     if log_end_offset is not None:
         attempts.read(lambda: _check_last_batch(view))
-    leader_epoch = attempts.read(lambda: _latest_leader_epoch(view))
+    leader_epochs = attempts.read(lambda: view.leader_epochs)
+    leader_epoch = attempts.read(lambda: _latest_leader_epoch(view, leader_epochs))
+    attempts.ensure_all_there()
     findings = list(directory_findings(view)) if is_listed else []
     warnings = [
         f"{each.message} in {printable_location(each.path)}"
@@ -243,6 +335,7 @@ def _list_partition(view: LogView) -> ListedPartition:
         warnings=warnings,
         notes=[each.message for each in findings if each.severity is Severity.INFO],
         is_readable=is_readable,
+        disk_bytes=disk_bytes,
     )
 
 
@@ -264,10 +357,12 @@ def _check_last_batch(view: LogView) -> None:
         ensure_last_batch_is_sound(view.segments[-1], view.end.last)
 
 
-def _latest_leader_epoch(view: LogView) -> int | None:
+def _latest_leader_epoch(view: LogView, epochs: Sequence[EpochEntry] | None) -> int | None:
     """Return what the checkpoint says or, where there is none, the last batch."""
-    if view.leader_epochs:
-        return view.leader_epochs[-1].epoch
+    if epochs is None:  # it contradicts itself, or cannot be read
+        epochs = loaded_entries(read_epoch_entries(join(view.directory.path, _EPOCHS)))
+    if epochs:
+        return epochs[-1].epoch
     if view.end.last is None:
         return None
     epoch = view.end.last.header.partition_leader_epoch

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import InvalidRecordError, LogStorageError, SegmentVanishedError
@@ -18,7 +19,6 @@ from pylog.reading.coordinators import StaleState, cluster_image, partition_coun
 from pylog.reading.html_table import html_table, shown_time
 from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
 from pylog.reading.log_directory import open_directory
-from pylog.reading.log_view import read_steadily
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.slicing import segment_slices
@@ -293,6 +293,7 @@ def _coordinated(name: str, fields: dict[str, Any]) -> CoordinatedTransaction:
 DEFAULT_MAX_TIMEOUT_MS = 15 * 60_000
 """Kafka's ``transaction.max.timeout.ms``: no transaction should be open for longer."""
 
+_MOST_LOOKS = 20
 _MAX_THREADS = 16
 
 
@@ -369,17 +370,9 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
                 if each.state in ("open", "unknown") or includes_ended:
                     coordinated = coordinators.find(each.producer_id, *view.topic_partition)
                     found.listed.append(_listed(view, each, coordinated, now, max_timeout_ms))
-        except SegmentVanishedError:
-            raise  # a broker has compacted it meanwhile
         except LogStorageError as error:
             return found._replace(error=error)
         return found
-
-    def of_steady_partition(view: LogView) -> _Found:
-        try:
-            return read_steadily(view, of_partition)
-        except SegmentVanishedError as error:
-            return _Found(Counter(), [], error)
 
     total = sum(view.size_bytes for view in views)
     done = 0
@@ -387,7 +380,9 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     workers = max(1, min(_MAX_THREADS, len(views), count))
     pool = ThreadPoolExecutor(workers, "pylog-transactions")
     try:
-        for view, found in zip(views, pool.map(of_steady_partition, views), strict=True):
+        for view, found in zip(
+            views, pool.map(partial(_find_steadily, find=of_partition), views), strict=True
+        ):
             if found.error is not None:
                 errors.append(found.error)
             if found.counts:
@@ -417,6 +412,17 @@ class _Found(NamedTuple):
     counts: Counter[str]
     listed: list[ListedTransaction]
     error: LogStorageError | None = None
+
+
+def _find_steadily(view: LogView, find: Callable[[LogView], _Found]) -> _Found:
+    """Return what is found in a log; after a new look where a broker has compacted it meanwhile."""
+    found = find(view)
+    for _ in range(_MOST_LOOKS):
+        if not isinstance(found.error, SegmentVanishedError):
+            break
+        view = view.refreshed(view.damage)
+        found = find(view)
+    return found
 
 
 def _views(

@@ -16,6 +16,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files import disk
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
 from pylog.kernels.decode_records import NO_RECORD
@@ -153,6 +154,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
         code, message, end_offset = DAMAGED, each.reason, each.end_offset
+        effect = action = None
         if each.is_kept:
             message += (
                 "; its neighbours prove its place, so that readers that skip damage give its "
@@ -162,6 +164,8 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
         if each.is_unreadable:
             # Its batches may be sound; only who can open the file knows.
             code = UNREADABLE
+            if disk.is_dir(each.path):
+                effect, action = Effect.GONE, "it ignores the folder, and misses the segment"
         elif each.position == 0 and index is not None and not each.is_kept:
             offset = _misnamed_offset(view, index)
             if offset is not None:
@@ -182,6 +186,8 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             each.end_position,
             each.next_offset,
             end_offset,
+            own_effect=effect,
+            own_action=action,
         )
 
 
@@ -493,9 +499,20 @@ class TimestampFindings:
 
 
 class EpochFindings:
-    """Follows the leader epochs of a log, window by window; reports the first of each kind."""
+    """Follows the leader epochs of a log, window by window; reports the first of each kind.
 
-    def __init__(self, view: LogView, entries: Sequence[EpochEntry]) -> None:
+    A consumer that goes on asks where the epoch of its last record has ended. Where a later one is
+    said to have begun before, it begins again there. A leader drops epochs above its own
+    (``newest``).
+
+    Source: LeaderEpochFileCache.endOffsetFor, SubscriptionState.maybeCompleteValidation
+    (Kafka 4.3).
+    """
+
+    def __init__(
+        self, view: LogView, entries: Sequence[EpochEntry], newest: int | None = None
+    ) -> None:
+        self._newest = newest
         self._path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
         self._starts = np.array([entry.start_offset for entry in entries], dtype=np.int64)
         self._epochs = np.array([entry.epoch for entry in entries], dtype=np.int64)
@@ -525,12 +542,20 @@ class EpochFindings:
             wrong = np.flatnonzero((entry >= 0) & (self._epochs[entry] != known))
             if wrong.size:
                 self._has_disagreed = True
-                at = int(wrong[0])
-                yield Finding(
-                    Severity.WARNING,
-                    "leader_epoch_disagrees",
-                    self._path,
-                    f"offset {offsets[at]} is in leader epoch {self._epochs[entry[at]]} according "
-                    f"to the checkpoint, but its batch has {known[at]}",
-                    next_offset=int(offsets[at]),
+                yield self._disagreeing(
+                    int(entry[wrong[0]]), int(offsets[wrong[0]]), int(known[wrong[0]])
                 )
+
+    def _disagreeing(self, entry: int, offset: int, epoch: int) -> Finding:
+        stored, start = int(self._epochs[entry]), int(self._starts[entry])
+        found = Finding(
+            Severity.WARNING,
+            "leader_epoch_disagrees",
+            self._path,
+            f"offset {offset} is in leader epoch {stored} according to the checkpoint, but its "
+            f"batch has {epoch}",
+            next_offset=offset,
+        )
+        if stored < epoch or (self._newest is not None and stored > self._newest):
+            return found
+        return found._replace(next_offset=start, own_effect=Effect.CONSUMERS)

@@ -41,6 +41,7 @@ from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import file_names
 from pylog.files.quorum_state import QUORUM_STATE
+from pylog.files.storage import is_folder
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from pylog.model import OffsetPosition, TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
+
+_CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
 class BrokerStart(NamedTuple):
@@ -85,7 +88,7 @@ class BrokerStart(NamedTuple):
     recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
-    loss_times: tuple[int | None, int | None] = (None, None)  # around what it removes
+    losses: tuple[Finding, ...] = ()  # of what it loses records, with times
 
     @property
     def loses_records(self) -> bool:
@@ -102,19 +105,20 @@ class BrokerStart(NamedTuple):
         is_loaded = self.refusal is None and self.overlooked_path is None
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
-    def loss(self) -> Finding:
-        """Return that it loses records."""
-        path, position = self.overlooked_path or "", None
-        offset: int | None = self.log_end_offset
-        end: int | None = None
+    def found_losses(self) -> list[Finding]:
+        """Return of what it loses records, without times."""
+        losses = []
         if self.broken_swap is not None:
             path, _, offset, end, _ = self.broken_swap
-        elif self.cut_path is not None:
-            path, position = self.cut_path, self.cut_position
+            losses.append(_lost(path, self._swap_text(), None, offset, end))
+        if self.overlooked_path is not None:
+            text = self._end_text()
+            losses.append(_lost(self.overlooked_path, text, None, self.log_end_offset, None))
+        elif self.cut_path is not None and (self.broken_swap is None or self._ends_earlier):
             offset = self.cut_offset if self._ends_earlier else None
-        message = self.describe()
-        code, times = "lost_at_start", self.loss_times
-        return Finding(Severity.ERROR, code, path, message, position, None, offset, end, *times)
+            text = self._end_text()
+            losses.append(_lost(self.cut_path, text, self.cut_position, offset, None))
+        return losses
 
     @property
     def foreign_swaps(self) -> tuple[str, ...]:
@@ -132,17 +136,22 @@ class BrokerStart(NamedTuple):
             cut_path=None if cut is None else printable_location(cut),
             overlooked_path=None if overlooked is None else printable_location(overlooked),
             broken_swap=swap and swap._replace(path=printable_location(swap.path)),
+            losses=tuple(each._replace(path=printable_location(each.path)) for each in self.losses),
         )
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
+        return self._end_text() if self.broken_swap is None else self._swap_text()
+
+    def _swap_text(self) -> str:
+        name, reason = "", ""
         if self.broken_swap is not None:
-            return (
-                f"a broker puts {name_of(self.broken_swap.path)} in the place of what it was made "
-                f"from, and the file {self.broken_swap.reason}"
-            )
+            name, reason = name_of(self.broken_swap.path), self.broken_swap.reason
+        return f"a broker puts {name} in the place of what it was made from, and the file {reason}"
+
+    def _end_text(self) -> str:
         if self.overlooked_path is not None:
             return (
                 f"a broker starts on it, and takes offset {self.log_end_offset} for the end of the "
@@ -168,7 +177,10 @@ class BrokerStart(NamedTuple):
         return text
 
 
-_CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
+def _lost(
+    path: str, message: str, position: int | None, offset: int | None, end: int | None
+) -> Finding:
+    return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
 
 
 def broker_start(
@@ -179,12 +191,13 @@ def broker_start(
     user: FileUser | None = None,
     *,
     keeps_records: bool = False,
+    config: LogConfig = _CONFIG,
 ) -> BrokerStart | None:
     """Start a log as a broker would that runs as a user, without changing it.
 
     ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
     ``damaged`` the paths of ``.log`` files with damage. ``keeps_records`` tells that the topic is
-    surely not compacted.
+    surely not compacted, ``config`` is the topic's.
 
     None for one in an object store, for one whose files are deleted meanwhile, since a broker works
     on it, and for one that this process may not read.
@@ -192,7 +205,7 @@ def broker_start(
     if is_remote(view.directory.path):
         return None
     try:
-        start, logs = _start(view, end_offset, user)
+        start, logs = _start(view, end_offset, user, config)
         if start.refusal is not None:
             return None if start.refusal.code == UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
@@ -206,7 +219,7 @@ def broker_start(
 
 
 def _start(
-    view: LogView, end_offset: int, user: FileUser | None
+    view: LogView, end_offset: int, user: FileUser | None, config: LogConfig
 ) -> tuple[BrokerStart, dict[str, int]]:
     """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
     is_clean = _is_clean(view)
@@ -220,7 +233,7 @@ def _start(
                 named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
                 overlay.replace(path, named)
                 path = named
-            loading = _loading(view, path, overlay, is_clean=is_clean)
+            loading = _loading(view, path, overlay, config, is_clean=is_clean)
             log = load_log(loading)
             log.close_handlers()
             after = _sizes(path)
@@ -268,7 +281,9 @@ def _is_clean(view: LogView) -> bool:
     return has_clean_shutdown(view.directory.log_directory) and not is_metadata
 
 
-def _loading(view: LogView, path: str, overlay: Overlay, *, is_clean: bool) -> LogLoading:
+def _loading(
+    view: LogView, path: str, overlay: Overlay, config: LogConfig = _CONFIG, *, is_clean: bool
+) -> LogLoading:
     log_directory = view.directory.log_directory
     is_metadata = view.topic_partition == CLUSTER_METADATA
 
@@ -277,7 +292,7 @@ def _loading(view: LogView, path: str, overlay: Overlay, *, is_clean: bool) -> L
 
     return LogLoading(
         directory=path,
-        config=_CONFIG,
+        config=config,
         manager_config=_MANAGER_CONFIG,
         context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
         had_clean_shutdown=is_clean,
@@ -364,7 +379,7 @@ def _sizes(directory: str) -> dict[str, int]:
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX):
+            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pylog.checks.findings import Finding
-    from pylog.checks.partition import NotLiveDirectory, PartitionCheck
+    from pylog.checks.partition import NotLiveDirectory
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.files.meta_properties import MetaProperties
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView

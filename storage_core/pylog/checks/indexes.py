@@ -28,7 +28,7 @@ from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFil
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.storage import open_file
-from pylog.log_file.batch_walk import walk_headers
+from pylog.log_file.batch_walk import HIGHEST_OFFSET, walk_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -196,7 +196,7 @@ class IndexFindings:
         else:
             behind = np.flatnonzero(entries.columns.values >= end_position)
             entries.note(behind)
-            entries.note_harm(behind)
+            entries.note_harm(behind, next_offset)
             for each in damaged:
                 entries.forget(entries.columns.values, each.position, each.end_position)
         yield from entries.findings("index", held, is_final=is_final)
@@ -342,7 +342,10 @@ class IndexFindings:
         self._offset_index.note(which[~(is_start & fits)])
         self._offset_index.note_inside(which[~is_start])
         before = np.concatenate(([self._last_offset], headers.last_offsets))[place]
-        self._offset_index.note_harm(which[~is_start | (before >= offsets)])
+        harms = ~is_start | (before >= offsets)
+        # Inside a batch a broker finds no other one, and goes on in the next segment.
+        ends = np.where(is_start, before + 1, HIGHEST_OFFSET)
+        self._offset_index.note_harm(which[harms], ends[harms])
 
     def _check_time_entries(self, headers: BatchHeaders, times: npt.NDArray[np.int64]) -> None:
         entries = self._time_index.columns
@@ -376,6 +379,7 @@ class _Entries:
             self.is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
             self._is_inside = np.zeros(self.columns.offsets.size, dtype=np.bool_)
             self._harms = np.zeros(self.columns.offsets.size, dtype=np.bool_)
+            self._passes_over = np.full(self.columns.offsets.size, -1, dtype=np.int64)
 
     def note(self, which: npt.NDArray[np.int64]) -> None:
         """Note entries that nothing bears out, by their number."""
@@ -385,9 +389,13 @@ class _Entries:
         """Note entries whose positions lie inside a batch, by their number."""
         self._is_inside[which] = True
 
-    def note_harm(self, which: npt.NDArray[np.int64]) -> None:
-        """Note entries by which a broker finds the wrong batch, or none."""
+    def note_harm(self, which: npt.NDArray[np.int64], ends: npt.NDArray[np.int64] | int) -> None:
+        """Note entries by which a broker finds a batch that is too late, or none.
+
+        ``ends`` are the offsets before which it passes over all.
+        """
         self._harms[which] = True
+        self._passes_over[which] = ends
 
     def forget(self, values: npt.NDArray[np.int64], start: int | None, end: int | None) -> None:
         """Take back what was noted of entries whose values are in ``[start, end)``."""
@@ -467,14 +475,17 @@ class _Entries:
     ) -> Finding:
         """Return it with the offsets from the first entry that harms on.
 
-        Up to the segment's end: a consumer goes on after the batch that an entry leads to.
+        Up to the one after the last, or to where a consumer goes on that is led too far.
         """
         if self.columns is None or not harming.size:
             return found
+        after = int(harming[-1]) + 1
         start = max(int(self.columns.offsets[harming[0]]), held[0])
-        if held[1] <= start:  # no offset of the segment is looked for by them
+        end = held[1] if after == self.columns.offsets.size else int(self.columns.offsets[after])
+        end = min(max(end, int(self._passes_over[harming].max())), held[1])
+        if end <= start:  # no offset of the segment is looked for by them
             return found
-        return found._replace(next_offset=start, end_offset=held[1], own_effect=Effect.CONSUMERS)
+        return found._replace(next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS)
 
 
 def _leads_over(path: str, damaged: DamagedRange) -> bool:

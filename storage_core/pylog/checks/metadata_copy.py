@@ -34,7 +34,7 @@ from pylog.writing.node import nodes_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.files.storage import DirectoryEntry
     from pylog.reading.internal_logs import MetadataSnapshot
     from pylog.writing.node import Node

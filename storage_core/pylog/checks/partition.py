@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pylog.checks.batches import (
     UNREADABLE,
@@ -24,7 +23,7 @@ from pylog.checks.batches import (
     tail_findings,
 )
 from pylog.checks.broker_action import with_actions
-from pylog.checks.broker_start import BrokerStart, broker_start, deletion_refusal
+from pylog.checks.broker_start import broker_start, deletion_refusal
 from pylog.checks.files import (
     checkpoint_findings,
     directory_findings,
@@ -39,12 +38,13 @@ from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.metadata_log import effects_on_node
 from pylog.checks.offsets import OffsetAccount
+from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
 from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
-from pylog.checks.report import OffsetTotals
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
+from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
 from pylog.files.clean_shutdown import has_clean_shutdown
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.batches import SegmentWalk
+    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.log_directory import Held
     from pylog.checks.permissions import BrokerUsers
     from pylog.files.file_user import FileUser
@@ -81,27 +82,6 @@ _MOST_LOOKS = 4
 _PAUSE_SECONDS = 0.2
 """Before the next look: a broker's thread that is suspended between two files gets its turn."""
 _MISSING_FILES = ("missing_index", "missing_time_index")
-
-
-class PartitionCheck(NamedTuple):
-    """What is wrong with one partition, and what its log holds."""
-
-    view: LogView  # as it was looked at
-    findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
-    # what is no sound batch, and batches whose records cannot be decoded, in file order
-    damaged: list[DamagedRange]
-    # Of the ``.log`` files; of them, what was read and is sound.
-    size_bytes: int = 0
-    scanned_bytes: int = 0
-    # Of the batches on the disk; the end is exclusive
-    start_offset: int = 0
-    end_offset: int = 0
-    offsets: OffsetTotals = OffsetTotals()  # what has become of the offsets between them
-    # what a broker would do to the log; None where a file or the directory cannot be opened
-    start: BrokerStart | None = None
-    segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
-    # what checkpoints of the log directory say of it, by the file's name
-    recorded_offsets: Mapping[str, int] = MappingProxyType({})
 
 
 def check_partition(
@@ -251,7 +231,8 @@ class _Check:
         self._node = node
         self._walk = walk
         self._checkpoints = read_checkpoints(view)
-        self._epochs = EpochFindings(view, self._checkpoints.epochs)
+        newest = None if node is None else node.next_leader_epoch(view.topic_partition)
+        self._epochs = EpochFindings(view, self._checkpoints.epochs, newest)
         self._snapshots = SnapshotFindings(view)
         self._transactions = TransactionFindings(view)
         self._sequences = SequenceFindings(view)
@@ -304,7 +285,10 @@ class _Check:
             [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
         )
         about_damage = list(damage_findings(view, damaged))
-        is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
+        is_unreadable = any(
+            each.code == UNREADABLE and each.effect is Effect.UNKNOWN
+            for each in [*about_damage, *about_directory]
+        )
         start = None
         if not is_unreadable:
             start = broker_start(
@@ -314,6 +298,7 @@ class _Check:
                 {each.path for each in damaged},
                 user,
                 keeps_records=self._keeps_records(),
+                config=LogConfig() if self._node is None else self._node.log_config(view.topic),
             )
         last = end_offset
         if start is not None and start.cut_path is None:
@@ -331,8 +316,8 @@ class _Check:
         self._times.add_lost_segments()
         findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
         if start is not None and start.loses_records:
-            loss = self._times.dated(start.loss())
-            start = start._replace(loss_times=(loss.from_time, loss.to_time))
+            losses = map(self._times.dated, start.found_losses())
+            start = start._replace(losses=tuple(losses))
         refusal = None if start is None else start.refusal
         is_refusal_said = any(
             refusal is not None
@@ -345,7 +330,7 @@ class _Check:
             findings.insert(0, refusal)
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
-            findings.insert(0, start.loss())
+            findings = [*start.losses, *findings]
         if view.topic_partition == CLUSTER_METADATA:
             findings = effects_on_node(view, findings, start)
         check = PartitionCheck(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.files.meta_properties import MetaProperties
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView

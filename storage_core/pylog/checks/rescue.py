@@ -21,8 +21,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.findings import Effect
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -48,7 +50,7 @@ from pylog.record.record_batch import RecordBatch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
 
@@ -223,6 +225,8 @@ def _sound_ranges(damaged: Iterable[DamagedRange], end: int) -> Iterator[tuple[i
 def _misplaced(check: PartitionCheck, segment: LogSegmentView, index: int) -> Iterator[_Batch]:
     """Yield the intact batches at the beginnings of what is damaged in a segment."""
     for damaged in _damaged_in(check, segment):
+        if damaged.is_unreadable:  # a folder
+            continue
         found = list(_intact(segment, index, damaged.position, damaged.end_position))
         if len(found) == 1 and found[0].end == damaged.end_position:
             room = (damaged.end_offset or 0) - damaged.next_offset
@@ -259,6 +263,8 @@ def _sound_batches(
 ) -> list[_Batch]:
     batches = []
     for index, ranges in enumerate(sound):
+        if not ranges:
+            continue
         with segments[index].open_log() as source:
             for start, end in ranges:
                 for window in SegmentWindows(source, start, end):
@@ -345,6 +351,9 @@ class _Claim(NamedTuple):
     is_exact: bool  # whether a log that ends there cannot have reached further
 
 
+_NO_CLAIM = _Claim("", 0, is_exact=False)
+
+
 def _claims(check: PartitionCheck) -> list[_Claim]:
     """Return what side files say of the end of a log; those that name an end, or an epoch's start.
 
@@ -387,25 +396,40 @@ def _held_end(check: PartitionCheck) -> int:
     return max(ends)
 
 
+def _doubtful(check: PartitionCheck) -> tuple[_Claim, _Claim] | None:
+    """Return the highest claim of a log's end if another one contradicts it, and that one."""
+    *others, highest = sorted(_claims(check), key=attrgetter("end_offset")) or [_NO_CLAIM]
+    if not others or highest.end_offset <= max(check.end_offset, _held_end(check)):
+        return None
+    is_alone = others[-1].end_offset < highest.end_offset
+    against = next((each for each in reversed(others) if each.is_exact), None)
+    return (highest, against) if is_alone and against is not None else None
+
+
 def doubt(check: PartitionCheck) -> str | None:
     """Return what one side file alone says of the end of a log, against what the others say."""
-    end = check.end_offset
-    claims = _claims(check)
-    above = [each for each in claims if each.end_offset > max(end, _held_end(check))]
-    others = [each.name for each in claims if each.is_exact and each.end_offset <= end]
-    if len(above) != 1 or not others:
+    found = _doubtful(check)
+    if found is None:
         return None
+    alone, against = found
     return (
-        f"{above[0].name} alone says that the log reached offset {above[0].end_offset}; according "
-        f"to {others[0]} it did not"
+        f"{alone.name} alone says that the log reached offset {alone.end_offset}; according to "
+        f"{against.name} it reached {against.end_offset}"
     )
+
+
+def _proved_end(check: PartitionCheck) -> int:
+    """Return the offset that a log has reached, without what one file alone says against others."""
+    found = _doubtful(check)
+    ends = [each.end_offset for each in _claims(check) if found is None or each != found[0]]
+    return max([_held_end(check), *ends])
 
 
 def lacking(
     check: PartitionCheck, in_place: Iterable[tuple[int, int]], end_offset: int
 ) -> list[tuple[int, int]]:
     """Return the offsets ``[start, end)`` that were in a log, and are not in its copy."""
-    end = evidence_end(check) if doubt(check) is None else _held_end(check)
+    end = _proved_end(check)
     gone = _gone(check, end_offset, end)
     for start, stop in in_place:
         gone = [
@@ -422,7 +446,8 @@ def _gone(check: PartitionCheck, end_offset: int, evidence: int) -> list[tuple[i
     gone = [
         (each.next_offset, each.end_offset)
         for each in check.findings
-        if each.code in _LOSSES and each.next_offset is not None and each.end_offset is not None
+        if each.code in _LOSSES or each.effect is Effect.GONE
+        if each.next_offset is not None and each.end_offset is not None
     ]
     return [*gone, (end_offset, evidence)] if evidence > end_offset else gone
 

@@ -77,6 +77,7 @@ class AffectedOffsets(NamedTuple):
         if start is None:
             return self.name
         offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
+        offsets = f"at offset {start}" if start == end else offsets
         times = [
             f"{word} {calendar_text(each, 1000)}"
             for word, each in (("after", self.from_time), ("before", self.to_time))
@@ -132,8 +133,10 @@ def verdict_on(
     for affected, finding in _affected(directories, partitions):
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
+        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
+            by_effect[Effect.UNSERVED] += _all_beside(finding, partitions)
         elif finding.effect is not None:
-            by_effect[finding.effect].append(affected)
+            _add(by_effect[finding.effect], affected)
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
             "the cluster's metadata are not here; a broker sets partitions that they do not have "
@@ -155,6 +158,16 @@ def verdict_on(
     )
 
 
+def _add(known: list[AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add what a finding is about, unless another one is about the same offsets: then its times."""
+    for place, each in enumerate(known):
+        if affected.from_offset is not None and each[:4] == affected[:4]:
+            if each.from_time is None and each.to_time is None:
+                known[place] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+            return
+    known.append(affected)
+
+
 def _affected(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Iterator[tuple[AffectedOffsets, Finding]]:
@@ -164,10 +177,29 @@ def _affected(
     for partition in partitions:
         findings = partition.findings
         if partition.start is not None and partition.loses_records:
-            loss = partition.start.loss()
-            findings = [loss, *(each for each in findings if each.effect is not loss.effect)]
+            losses = partition.start.losses or partition.start.found_losses()
+            said = {(each.path, each.next_offset) for each in losses}
+            others = [each for each in findings if each.effect is not Effect.LOSES]
+            kept = [each for each in findings if each not in others]
+            kept = [each for each in kept if (each.path, each.next_offset) not in said]
+            findings = [*losses, *kept, *others]
         for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
+
+
+def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:
+    return finding.effect is Effect.UNSERVED and affected.topic is None
+
+
+def _all_beside(
+    finding: Finding, partitions: Iterable[PartitionReport]
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions of a log directory in which, or in whose partitions, a file lies."""
+    for each in partitions:
+        log_directory = parent_of(each.path)
+        if f"{finding.path}/".startswith(f"{log_directory}/"):
+            place = AffectedOffsets.of(finding, *each.topic_partition)
+            yield place._replace(from_offset=None, to_offset=None)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:

@@ -67,6 +67,21 @@ def tell(kind: str, *texts: object) -> None:
     sys.stderr.writelines(f"pylog: {kind}: {pylog.jobs.printable(str(each))}\n" for each in texts)
 
 
+def wrapped(text: str, width: int | None) -> list[str]:
+    """Return the lines of a text in a terminal of a width; the text itself elsewhere."""
+    if width is None:
+        return [text]
+    return textwrap.wrap(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def disk_text(kinds: Mapping[str, int]) -> str:
+    """Return what files take on a disk, in all and by kind."""
+    named = ", ".join(f"{format_bytes(size)} {kind}" for kind, size in kinds.items() if size)
+    return f"{format_bytes(sum(kinds.values()))} on disk" + (f" ({named})" if named else "")
+
+
 def known(value: int | None, otherwise: str = "-") -> str:
     """Return a number as tables have it."""
     return otherwise if value is None else str(value)

@@ -10,6 +10,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from pylog.text.words import duration_text, format_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 
 DELAY_SECONDS = 1.0
+LINE_SECONDS = 30.0
 
 
 def is_seen() -> bool:
@@ -103,6 +106,43 @@ class ProgressBar:
         bar.add_task(self._description, total=total_bytes, completed=done_bytes)
         bar.start()
         return bar
+
+
+class ProgressLines:
+    """Lines on stderr that say how long it will take, for a pipe or a file: of long runs only.
+
+    Used as `ProgressBar` is. The first line comes after `LINE_SECONDS`, and then one after as long.
+    """
+
+    def __init__(self, description: str) -> None:
+        self._description = description
+        self._start = self._last = time.monotonic()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def show(self, done_bytes: int, total_bytes: int) -> None:
+        """Print how far it is, and how long the rest will take, if it is time for a line."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._last < LINE_SECONDS or not 0 < done_bytes <= total_bytes:
+                return
+            self._last = now
+            left_ms = round(1000 * (now - self._start) * (total_bytes - done_bytes) / done_bytes)
+            sys.stderr.write(
+                f"pylog: {self._description}: {done_bytes * 100 // total_bytes} % of "
+                f"{format_bytes(total_bytes)}, about {duration_text(left_ms)} left\n"
+            )
+            sys.stderr.flush()
+
+
+def bar_or_lines(description: str) -> ProgressBar | ProgressLines:
+    """Return what shows progress on stderr: a bar in a terminal, lines elsewhere."""
+    return ProgressBar(description, None) if is_seen() else ProgressLines(description)
 
 
 class Interruption:

@@ -68,6 +68,26 @@ def read_epoch_entries(path: str | os.PathLike[str]) -> list[EpochEntry]:
     return read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry)
 
 
+def loaded_entries(entries: Iterable[EpochEntry]) -> list[EpochEntry]:
+    """Return stored entries as a broker has them that has loaded them.
+
+    A later entry removes those before it that it contradicts.
+    """
+    kept: list[EpochEntry] = []
+    for entry in entries:
+        _remove_contradicted(kept, entry)
+        kept.append(entry)
+    return kept
+
+
+def _remove_contradicted(kept: list[EpochEntry], entry: EpochEntry) -> list[EpochEntry]:
+    """Remove the entries that a later one contradicts, and return them."""
+    removed = []
+    while kept and (kept[-1].epoch >= entry.epoch or kept[-1].start_offset >= entry.start_offset):
+        removed.append(kept.pop())
+    return removed
+
+
 def read_leader_epoch_checkpoint(path: str | os.PathLike[str]) -> list[EpochEntry]:
     """Return the leader epochs of a partition, oldest first; [] if there is no such file."""
     entries = read_epoch_entries(path)
@@ -190,11 +210,7 @@ class LeaderEpochFileCache:
             msg = f"{entry} of partition {self.topic_partition} has a negative number"
             raise ValueError(msg)
         kept = list(self._entries)
-        removed = []
-        while kept and (
-            kept[-1].epoch >= entry.epoch or kept[-1].start_offset >= entry.start_offset
-        ):
-            removed.append(kept.pop())
+        removed = _remove_contradicted(kept, entry)
         # An epoch that wrote nothing is replaced where it stands: that is how elections go.
         if any(each.start_offset != entry.start_offset for each in removed):
             _LOGGER.log(

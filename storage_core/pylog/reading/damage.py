@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.locations import printable_location
 
 if TYPE_CHECKING:
@@ -40,6 +40,12 @@ class Attempts:
                 self._texts.add(text)
                 self.errors.append(error)
             return None
+
+    def ensure_all_there(self) -> None:
+        """Raise `SegmentVanishedError` if a file was gone: a new look has all of them."""
+        for error in self.errors:
+            if isinstance(error, SegmentVanishedError):
+                raise error
 
     def notes(self) -> list[str]:
         """Return a line for each of the first errors, and one that says how many are left."""

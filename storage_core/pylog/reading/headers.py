@@ -90,8 +90,8 @@ class SegmentHeaders:
         self._damage = view.damage
         self._verifies_checksums = verifies_checksums
         self._checks_counts = checks_counts
-        # From here on, the offsets of the window that was given last are a reader's: others have been
-        # in an earlier segment, or in a batch that this one repeats where damage is skipped.
+        # From here on, the offsets of the window that was given last are a reader's: others were in
+        # an earlier segment, or in a batch that this one repeats where damage is skipped.
         self.first_new = view.first_consumed(index)
         # the byte after the last whole batch, once all windows have been seen
         self.end_position = 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import PLACE_COLUMNS, place_rows, record_schema, schema_like
+from pylog.errors import LogStorageError
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import EARLIEST, LATEST, IsolationLevel, check_specs
@@ -16,6 +18,7 @@ from pylog.reading.checked_windows import ReadOptions
 from pylog.reading.consumer_record import RECORD_COLUMNS, consumer_records
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
+from pylog.reading.log_end import find_log_end
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import ReadMemory, TaskReader
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from pylog.model import OffsetSpecs
+    from pylog.model import OffsetSpecs, TopicPartition
     from pylog.reading.consumer_record import ConsumerRecord
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
@@ -83,6 +86,31 @@ _NOT_A_SEQUENCE = (
     "scan.last(n) for the last of each partition, and scan.to_table() or scan.to_pandas() for all "
     "of them in memory"
 )
+
+
+class AbsentOffsets(NamedTuple):
+    """Offsets ``[start, end)`` that a log should have, and none of its segments has."""
+
+    topic_partition: TopicPartition
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition} has no segment with offsets {self.start} to {self.end - 1}: "
+            "one is missing, or compaction has removed them (see pylog doctor)"
+        )
+
+
+def _is_between_segments(view: LogView, start: int, end: int) -> bool:
+    """Whether the segment before the offsets ends before them, and the next one begins after."""
+    index = view.find_segment(start)
+    if index is None or index + 1 >= len(view.segments) or start <= view.log_start_offset:
+        return False
+    if view.segments[index + 1].base_offset < end:
+        return False
+    last = find_log_end(view.segments[index]).last
+    return last is None or last.header.next_offset <= start
 
 
 class Scan:
@@ -167,6 +195,17 @@ class Scan:
         if self._tasks is None:
             self._tasks = plan_tasks(self.partitions, self._wanted, self._ranges)
         return self._tasks
+
+    def absent_offsets(self) -> list[AbsentOffsets]:
+        """Return the partitions of which all that was asked for is in no segment."""
+        self.plan()
+        found = []
+        for view in self.partitions:
+            start, end = self._ranges.get(view.directory.path, (0, 0))
+            with suppress(LogStorageError):
+                if start < end and _is_between_segments(view, start, end):
+                    found.append(AbsentOffsets(view.topic_partition, start, end))
+        return found
 
     def last(self, count: int) -> Scan:
         """Return a scan of the last ``count`` records of each partition that this one reads.
@@ -384,7 +423,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     start: OffsetSpecs = EARLIEST,
     end: OffsetSpecs = LATEST,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    fail_on_data_loss: bool = True,
+    fail_on_data_loss: bool | None = None,
     columns: str | Iterable[str] | None = None,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
@@ -424,7 +463,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     fail_on_data_loss
         Whether it is an error if an offset lies outside the log, or if records are deleted before
         they are read. If False, the nearest offset in the log is taken, and what was deleted is
-        skipped with a warning.
+        skipped with a warning. None is True, but a read from the log's start begins where the log
+        does when its first record is read.
     columns
         The name of a column, or several in the order wanted; all by default. Fewer columns are
         read faster.
@@ -501,11 +541,12 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         start,
         end,
         IsolationLevel.parse(isolation),
-        fail_on_data_loss,
+        fail_on_data_loss is not False,
         max_partition_bytes,
         min_partitions,
         max_records_per_partition,
         where,
+        begins_with_log=fail_on_data_loss is None,
     )
     options = ReadOptions(
         mode=ReadMode.parse(mode),

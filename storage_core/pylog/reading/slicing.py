@@ -463,13 +463,10 @@ class _Cutter:
                 return None
             if not all(has_valid_checksum(source, each) for each in two):
                 return None
-            if self._checks_records:
-                # A batch whose offset is wrong may be moved: it goes back behind what follows.
-                follows = batch.header.base_offset == before.header.next_offset
-                if not follows and not _is_borne_out(source, batch, rest.end_position):
-                    return None
-                for each in two:
-                    _records(source, each)
+            if batch.header.last_offset >= rest.limit_offset:
+                return None  # its reader will report it
+            if self._checks_records and not _are_readable(source, before, batch, rest.end_position):
+                return None
             return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
         except LogStorageError:
             return None  # its reader will report it
@@ -523,9 +520,18 @@ def _two_by_walk(
     return None if before is None or last is None else (before, last)
 
 
-def _is_borne_out(source: ByteSource, batch: PositionedHeader, end: int) -> bool:
-    following = read_header(source, batch.end_position, end)
-    return following is not None and following.header.offset > batch.header.last_offset
+def _are_readable(
+    source: ByteSource, before: PositionedHeader, batch: PositionedHeader, end: int
+) -> bool:
+    """Whether a reader that skips damage gives two batches as they are; an error if it cannot."""
+    if batch.header.base_offset != before.header.next_offset:
+        # One whose offset is wrong is moved: it goes back behind what follows.
+        following = read_header(source, batch.end_position, end)
+        if following is None or following.header.offset <= batch.header.last_offset:
+            return False
+    for each in (before, batch):
+        _records(source, each)
+    return True
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:

@@ -129,32 +129,51 @@ def follow_transactions(
 ) -> Iterator[AbortedTransaction | None]:
     """Note what the batches of a range say of transactions; yield each that is aborted."""
     start, end = offsets
-    gap = next_offset = -1
-    path = ""
+    gaps = _FileGaps(view, transactions)
     for scan, segment_slice, is_behind_damage in _windows(view, start, end):
         if is_behind_damage:
             transactions.note_damage()
-        if segment_slice.path != path and path and segment_slice.base_offset > next_offset:
-            gap = next_offset
-            still_open = open_at(view, segment_slice.base_offset)
-            if still_open is not None:
-                transactions.end_unseen(still_open)
-        path, next_offset = segment_slice.path, int(scan.headers.last_offsets[-1]) + 1
+        gaps.look(scan, segment_slice)
         for producer_id, offset, kind in _transaction_events(scan, start, end):
             if kind is None:
                 if below is None or offset < below:
                     transactions.note_data(producer_id, offset)
             elif kind in END_TYPES:
                 since = transactions.end(producer_id, kind)
-                if since is not None and since < gap:
-                    first = _indexed_first_offset(view, path, producer_id, offset)
-                    if first > since:
-                        transactions.ended_unseen.append((producer_id, since))
-                        since = first
                 if since is not None:
-                    yield AbortedTransaction(producer_id, since, offset)
+                    first = gaps.first_of_aborted(producer_id, since, offset)
+                    yield AbortedTransaction(producer_id, first, offset)
         if below is not None:
             yield None
+
+
+class _FileGaps:
+    """Notices offsets that are in no file, where a marker may have been."""
+
+    def __init__(self, view: LogView, transactions: OpenTransactions) -> None:
+        self._view = view
+        self._transactions = transactions
+        self._path = ""
+        self._gap = self._next_offset = -1
+
+    def look(self, scan: Window, segment_slice: SegmentSlice) -> None:
+        """Note the next batches; what has ended before them by a marker that is gone has ended."""
+        is_next_file = segment_slice.path != self._path and self._path
+        if is_next_file and segment_slice.base_offset > self._next_offset:
+            self._gap = self._next_offset
+            still_open = open_at(self._view, segment_slice.base_offset)
+            if still_open is not None:
+                self._transactions.end_unseen(still_open)
+        self._path, self._next_offset = segment_slice.path, int(scan.headers.last_offsets[-1]) + 1
+
+    def first_of_aborted(self, producer_id: int, since: int, marker_offset: int) -> int:
+        """Return where a transaction begins that was aborted, whose producer is known so long."""
+        if since >= self._gap:
+            return since
+        first = _indexed_first_offset(self._view, self._path, producer_id, marker_offset)
+        if first > since:
+            self._transactions.ended_unseen.append((producer_id, since))
+        return max(first, since)
 
 
 def _indexed_first_offset(view: LogView, path: str, producer_id: int, marker_offset: int) -> int:

@@ -169,13 +169,14 @@ def walk_partition(
         sums = HeaderSums()
         for window in headers:
             choice.offer(index, window)
+            counted = window
             if read_window is not None and check is not None:
                 is_refused = check.refused_in(headers.slice, window)
                 decodable = window.select(~is_refused if is_refused.any() else None)
                 is_new = decodable.headers.last_offsets >= headers.first_new
                 new = decodable.select(None if is_new.all() else is_new)
-                window = replace(window, headers=read_window(view, index, new))
-            batches = from_offset(window, headers.first_new).headers
+                counted = replace(window, headers=read_window(view, index, new))
+            batches = from_offset(counted, headers.first_new).headers
             if len(batches):
                 pending.add(batches, sums)
             advance(window.size_bytes)

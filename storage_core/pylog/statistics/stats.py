@@ -14,6 +14,7 @@ from pylog.columnar.rows import TableText, table_of_rows
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.locations import printable_location
 from pylog.reading.damage import Attempts
+from pylog.reading.disk_use import disk_uses
 from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
@@ -139,6 +140,14 @@ ratio_low             double    in 95 % of samples it is above this
 ratio_high            double    and below this; null where one run is too little
 estimated_bytes       int64
 """,
+    "disk": """All files under the log directories, as ``du --apparent-size`` counts them.
+
+path                  string    of the log directory, or of a partition's that was named itself
+kind                  string    log, index, timeindex, txnindex, snapshot; deleted, cleaned, swap by
+                                the end of the name; delete, stray, future by that of the
+                                partition directory; checkpoint; other; beside the partitions
+size_in_bytes         int64
+""",
     "hot_keys": """The most frequent keys; the row without an offset is for records without a key.
 
 topic                 string
@@ -175,8 +184,8 @@ class LogStatistics:
     ----------
     tables
         By name: "topics", "partitions", "segments", "codecs", "batch_sizes", "times",
-        "recompression", "hot_keys", "largest_records". The last three are empty where no records
-        have been read. `pylog.statistics.stats` describes the columns.
+        "disk", "recompression", "hot_keys", "largest_records". The last three are empty where no
+        records have been read. `pylog.statistics.stats` describes the columns.
     paths
         What was looked at.
     read
@@ -252,6 +261,7 @@ class LogStatistics:
             "summary": {
                 "topics": len(topics),
                 "partitions": len(tables["partitions"]),
+                "diskBytes": sum(row["sizeInBytes"] for row in tables["disk"]),
                 **{
                     name: sum(row[name] for row in topics)
                     for name in (
@@ -471,6 +481,12 @@ def _statistics(
             problems += part.headers.problems
         if topic.sample is not None:
             problems += [each for each in topic.sample.problems if each not in problems]
+    for path, use in disk_uses(directory.directories).items():
+        rows["disk"] += [
+            (printable_location(path), kind, size_bytes)
+            for kind, size_bytes in use.kinds.most_common()
+        ]
+        problems += [text for text in map(str, use.errors) if text not in problems]
     return LogStatistics(
         {name: table_of_rows(some, SCHEMAS[name]) for name, some in rows.items()},
         paths=[printable_location(path) for path in paths],

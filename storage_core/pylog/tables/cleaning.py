@@ -7,21 +7,29 @@ key.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
 from pylog.columnar.rows import TableText
+from pylog.config.config_property import ConfigSource
+from pylog.config.log_config import DELETE
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
-from pylog.errors import CorruptCheckpointError
+from pylog.errors import CorruptCheckpointError, SegmentVanishedError, UnreadableFileError
+from pylog.files import disk
 from pylog.files.checkpoint_file import HighWatermarks, read_offset_checkpoint
-from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
+from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, META_PROPERTIES
+from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
+from pylog.files.storage import change_mark, list_directory
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
 from pylog.reading.damage import Attempts
 from pylog.reading.headers import SegmentHeaders
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.offset_resolution import dated_segments
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
@@ -29,7 +37,11 @@ from pylog.record.batch_writer import MAX_INT64
 from pylog.scheduling.scheduler import SystemClock
 from pylog.tables.latest import MAP_BYTES, KeySearch
 from pylog.tables.metadata_table import table_of_rows
-from pylog.writing.topic_configs import only_replica_rule
+from pylog.writing.topic_configs import (
+    TopicConfigSources,
+    find_cluster_configs,
+    only_replica_rule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,8 +50,10 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.config import LogConfig
+    from pylog.config.server_properties import ServerProperties
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.writing.topic_configs import ClusterConfigs
 
 
 _TEXT = TableText.of_partitions("""\
@@ -82,9 +96,12 @@ configuration is not known, the four columns are null unless keys are asked for
 (``check_keys=True``), which reads all records.
 
 A batch's bytes are shared by its records, by their length before compression. What a topic is
-configured to is known where it is stored beside the logs (`stored_topic_configs`): a directory
-that was copied from a broker has nothing of it. Of a directory in a store the columns from
-first_dirty_offset to freed_bytes are null: nothing cleans it there.
+configured to is known where it is stored beside the logs (`stored_topic_configs`), where the
+cluster's metadata are in the log directory, and where the broker's ``server_properties`` are given,
+which also say where else the metadata are. Metadata alone leave the three columns about deletion
+null if the topic has no ``retention.ms`` of its own: the broker's file may say another one than
+Kafka's default. Of a directory in a store the columns from first_dirty_offset to freed_bytes are
+null: nothing cleans it there.
 """)
 
 
@@ -103,10 +120,13 @@ class _Dirtiness(NamedTuple):
     ratio: float | None = None
 
 
-def _rows(view: LogView, *, check_keys: bool = False) -> Iterator[tuple[object, ...]]:
+def _rows(
+    view: LogView, *, check_keys: bool = False, server_properties: ServerProperties | None = None
+) -> Iterator[tuple[object, ...]]:
     """Yield the segments by their headers; with ``check_keys`` read all records, twice."""
     attempts = Attempts()
-    config = attempts.read(lambda: find_config(view))
+    known = attempts.read(lambda: _known_config(view, server_properties))
+    config = None if known is None else known.config
     start_offset = attempts.read(lambda: view.log_start_offset)
     segments = [_Segment.of(view, index, start_offset) for index in range(len(view.segments))]
     lives: Sequence[LiveRecords | None] = [None] * len(segments)
@@ -117,13 +137,15 @@ def _rows(view: LogView, *, check_keys: bool = False) -> Iterator[tuple[object, 
             lives = [segment.live for segment in segments]
         elif check_keys:
             lives = find_live_records(view, stable_offset=_last_stable_offset(view))
-        if config is not None and not is_remote(view.directory.path):
-            deletions = attempts.read(lambda: _deletions(view, config))
+        if known is not None and config is not None and not is_remote(view.directory.path):
+            if known.tells_retention:
+                deletions = attempts.read(lambda: _deletions(view, config))
             if config.is_compact:
                 dirtiness = attempts.read(lambda: _dirtiness(view, config))
     deletions = deletions or []
     deletions += [_Deletion()] * (len(segments) - len(deletions))
     policy = None if config is None else sorted(config.cleanup_policy)
+    attempts.ensure_all_there()
     defects = [str(error) for error in attempts.errors]
     for segment, live, deletion in zip(segments, lives, deletions, strict=True):
         yield (
@@ -244,6 +266,62 @@ def _high_watermark(view: LogView) -> int:
     return watermarks.start_of(view.topic_partition, view.log_start_offset, view.log_end_offset)
 
 
+class _KnownConfig(NamedTuple):
+    """A topic's configuration, and whether all of it is known that retention goes by."""
+
+    config: LogConfig
+    tells_retention: bool = True
+
+
+def _known_config(view: LogView, server_properties: ServerProperties | None) -> _KnownConfig | None:
+    """Return what a topic is configured to; None where not even its policy is known."""
+    above = view.directory.log_directory
+    cluster = None
+    if not is_remote(above):
+        cluster = _cluster_configs(above, server_properties, _marks(above))
+    if cluster is None and server_properties is None:
+        stored = find_config(view)
+        return None if stored is None else _KnownConfig(stored)
+    configs = TopicConfigs(None if server_properties is None else server_properties.log_config)
+    configs.load([above])
+    if cluster is None and configs.stored_properties(view.topic) is None and _is_kraft(above):
+        return None  # what its cluster says of the topic is elsewhere
+    sources = TopicConfigSources(DELETE, server_properties, configs, cluster)
+    found = sources.find(view.topic, [view.directory.path], {})
+    if found.gap is None:
+        return _KnownConfig(found.config)
+    is_named = any(
+        each.name == "cleanup.policy" and each.source is not ConfigSource.DEFAULT_CONFIG
+        for each in found.entries
+    )
+    return _KnownConfig(found.config, tells_retention=False) if is_named else None
+
+
+def _is_kraft(log_directory: str) -> bool:
+    with suppress(CorruptCheckpointError, SegmentVanishedError, UnreadableFileError):
+        return read_meta_properties(join(log_directory, META_PROPERTIES)).version in KRAFT_VERSIONS
+    return False
+
+
+@lru_cache(maxsize=16)
+def _cluster_configs(
+    log_directory: str,
+    server_properties: ServerProperties | None,
+    _marks: tuple[object, ...],
+) -> ClusterConfigs | None:
+    """Return what the cluster's metadata say; read once for all partitions while they stay."""
+    return find_cluster_configs(log_directory, server_properties)
+
+
+def _marks(log_directory: str) -> tuple[object, ...]:
+    """Return what changes with the metadata in a log directory."""
+    path = join(log_directory, str(CLUSTER_METADATA))
+    if not disk.is_dir(path):
+        return ()
+    # Nothing is equal to a new object: what may still change is read anew.
+    return tuple((each.name, change_mark(each.path) or object()) for each in list_directory(path))
+
+
 def find_config(view: LogView) -> LogConfig | None:
     """Return what is stored of the topic's configuration, None if nothing is."""
     configs = TopicConfigs(None)
@@ -345,4 +423,10 @@ def _shares_of_bytes(records: KeyedRecords) -> npt.NDArray[np.float64]:
     return result
 
 
-CLEANING = table_of_rows("cleaning", _TEXT, _rows, check_keys="says nothing of keys")
+CLEANING = table_of_rows(
+    "cleaning",
+    _TEXT,
+    _rows,
+    check_keys="says nothing of keys",
+    server_properties="does not depend on a broker's configuration",
+)

@@ -204,6 +204,7 @@ def _partitions(view: LogView) -> Iterator[tuple[object, ...]]:
 
 
 def _defects(attempts: Attempts) -> list[str]:
+    attempts.ensure_all_there()
     return [str(error) for error in attempts.errors]
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
+    from pylog.config.server_properties import ServerProperties
     from pylog.model import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.tables.metadata_table import MetadataTable
@@ -68,6 +69,7 @@ def metadata_table(
     *,
     check_crc: bool = False,
     check_keys: bool = False,
+    server_properties: ServerProperties | None = None,
     end: OffsetSpecs = LOG_END,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> MetadataTable:
@@ -81,6 +83,8 @@ def metadata_table(
         Whether ``batches`` says which checksums are right.
     check_keys
         Whether ``cleaning`` reads all records, to say which are live.
+    server_properties
+        Of a broker, for ``cleaning``.
     end
         Of which offset or time ``latest`` shows the state.
     max_decompressed_bytes
@@ -101,9 +105,14 @@ def metadata_table(
     if name not in _BY_NAME:
         raise ValueError(unknown_table(name))
     table = _BY_NAME[name]
-    given = {"check_crc": check_crc, "check_keys": check_keys, "end": end}
+    given = {
+        "check_crc": check_crc,
+        "check_keys": check_keys,
+        "server_properties": server_properties,
+        "end": end,
+    }
     for option, value in given.items():
-        if value not in (False, LOG_END) and option not in table.options:
+        if value not in (False, None, LOG_END) and option not in table.options:
             owner = next(each for each in METADATA_TABLES if option in each.options)
             msg = f"{option} is for table {owner.name!r}, table {name!r} {owner.options[option]}"
             raise ValueError(msg)
@@ -155,6 +164,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     pattern: str | None = None,
     check_crc: bool = False,
     check_keys: bool = False,
+    server_properties: ServerProperties | None = None,
     end: OffsetSpecs = LOG_END,
     mode: str | ReadMode = ReadMode.FAILFAST,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -186,6 +196,10 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     check_keys
         Whether table "cleaning" reads all records, twice, and so says how much of a compacted topic
         is live; up to 128 MiB for each partition that is being read.
+    server_properties
+        A broker's file, for table "cleaning": what topics are configured to that have nothing of
+        their own, and where the cluster's metadata are. Metadata in the log directory count without
+        it, too.
     end
         Of which offset or time table "latest" shows the state: as of `scan`.
     mode
@@ -229,6 +243,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         table,
         check_crc=check_crc,
         check_keys=check_keys,
+        server_properties=server_properties,
         end=end,
         max_decompressed_bytes=max_decompressed_bytes,
     )

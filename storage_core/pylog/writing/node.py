@@ -27,6 +27,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pylog.config import LogConfig
 from pylog.errors import (
     CorruptCheckpointError,
     LogDirectoryError,
@@ -42,7 +43,11 @@ from pylog.files.file_names import (
 )
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
-from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
+from pylog.internal_topics.metadata_image import (
+    NO_LEADER,
+    ConfigResource,
+    ConfigResourceType,
+)
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join, parent_of
 from pylog.model import TopicPartition
@@ -222,6 +227,16 @@ class Node:
         registration = newest._registration(topic_partition)
         return registration is not None and self.node_id in {registration.leader, *registration.isr}
 
+    def next_leader_epoch(self, topic_partition: TopicPartition) -> int | None:
+        """Return the highest epoch in which a partition gets a leader after a start of its nodes.
+
+        None where it is not known. One that has a leader loses it first.
+        """
+        registration = self._registration(topic_partition)
+        if registration is None:
+            return None
+        return registration.leader_epoch + (1 if registration.leader == NO_LEADER else 2)
+
     def is_placed_in(self, log_directory: str, topic_partition: TopicPartition) -> bool:
         """Whether the metadata assign a partition to a log directory of the node, by its id."""
         assignment = self.assignment(topic_partition)
@@ -258,6 +273,21 @@ class Node:
             each.name == topic and each.configs.get("remote.storage.enable") == "true"
             for each in self._topics.values()
         )
+
+    def log_config(self, topic: str) -> LogConfig:
+        """Return the configuration that a topic has by the metadata, as far as it is understood."""
+        metadata = self._metadata
+        if metadata is None:
+            return LogConfig()
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        known = LogConfig.kinds()
+        configs = metadata.image.configs_of(resource)
+        try:
+            return LogConfig.from_properties(
+                {name: value for name, value in configs.items() if name in known}
+            )
+        except ValueError:  # of a version that is newer
+            return LogConfig()
 
     def is_compacted(self, topic: str) -> bool | None:
         """Whether the metadata say that a topic is compacted, of itself or as all of a broker.

@@ -65,6 +65,8 @@ def test_damage_below_the_newest_snapshot_costs_what_follows_that(tmp_path: Path
     sound = write_node(tmp_path / "sound", [FIRST.data, topic, removed], snapshot=3)
     assert strays(sound) == ["orders-0"]  # the topic was deleted
     cut = write_node(tmp_path / "cut", [FIRST.data, flipped(topic), removed], snapshot=3)
+    entry = struct.pack(">ii", 3, len(FIRST.data + topic))  # leads behind the damage
+    (cut / METADATA / f"{0:020d}.index").write_bytes(entry)
     assert strays(cut) == []  # a node deletes the log, and continues from the snapshot
 
 

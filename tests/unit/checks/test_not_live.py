@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from pylog.checks.doctor import doctor
-from pylog.checks.partition import PartitionCheck, check_partition
+from pylog.checks.partition import check_partition
 from pylog.results import Severity
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
@@ -17,6 +17,7 @@ from tests.support.log_files import segment_path, write_log_start_offsets, write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.checks.partition_check import PartitionCheck
     from pylog.results import DoctorReport
 
 FIRST = [batch_v2(plain_records(o, 5)) for o in (0, 5)]

@@ -18,7 +18,7 @@ from tests.support.log_files import segment_path, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.partition_check import PartitionCheck
     from tests.support.batches import Built
 
 SEED = 20_261_123

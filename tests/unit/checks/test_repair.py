@@ -262,3 +262,92 @@ def test_a_disk_without_space_is_refused_before_anything_is_written(
     with pytest.raises(LogDirectoryError, match="1000 are free"):
         pylog.repair_copy(source, target)
     assert not target.exists()
+
+
+class TestSeveralLogDirectories:
+    """The volumes of a node are copied together, each under its own name."""
+
+    @pytest.fixture
+    def volumes(self, source: Path, tmp_path: Path) -> tuple[Path, Path]:
+        other = tmp_path / "mount" / "data"
+        write_partition(other, {0: FIRST, 10: SECOND}, name="clicks-0")
+        for each in (source, other):
+            (each / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+            (each / "replication-offset-checkpoint").write_text("0\n1\nclicks 0 20\n")
+        return source, other
+
+    def test_each_has_a_copy_of_its_name(self, volumes: tuple[Path, Path], target: Path) -> None:
+        summary = pylog.repair_copy([str(volumes[0]) + "/", volumes[1]], target)
+        assert sorted(each.name for each in target.iterdir()) == ["data", "source"]
+        assert offsets(target / "source" / "orders-0") == [*range(5), *range(10, 30)]
+        assert offsets(target / "data" / "clicks-0") == list(range(20))
+        assert {each.path for each in summary.partitions} == {
+            str(target / "source" / "orders-0"),
+            str(target / "data" / "clicks-0"),
+        }
+        assert {each.path for each in summary.copy.directories} == {
+            str(target / "source"),
+            str(target / "data"),
+        }
+        assert summary.directory == str(target)
+        for name in ("source", "data"):
+            assert (target / name / "meta.properties").read_text().startswith("version=1")
+            assert (target / name / ".kafka_cleanshutdown").exists()
+
+    def test_names_that_are_alike_are_refused(
+        self, volumes: tuple[Path, Path], target: Path, tmp_path: Path
+    ) -> None:
+        volumes[0].rename(tmp_path / "data")
+        with pytest.raises(LogDirectoryError, match="have the same name, data: copy each by it"):
+            pylog.repair_copy([tmp_path / "data", volumes[1]], target)
+        assert not target.exists()
+
+    def test_a_partition_in_two_of_them_is_refused(
+        self, volumes: tuple[Path, Path], target: Path
+    ) -> None:
+        shutil.copytree(volumes[0] / "orders-0", volumes[1] / "orders-0")
+        with pytest.raises(LogDirectoryError, match="partition orders-0 lies in"):
+            pylog.repair_copy(volumes, target)
+        assert not target.exists()
+
+
+class TestTheEndOfALog:
+    """What side files say of the end is held against each other."""
+
+    @pytest.fixture
+    def source(self, tmp_path: Path) -> Path:
+        directory = write_partition(tmp_path / "source", {0: FIRST, 10: SECOND})
+        (directory / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n7 5000\n")
+        return tmp_path / "source"
+
+    def write_ends(self, source: Path, end: int) -> None:
+        for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+            (source / name).write_text(f"0\n1\norders 0 {end}\n")
+
+    @pytest.mark.parametrize("is_clean", [True, False])
+    def test_one_file_that_others_contradict_is_no_loss(
+        self, source: Path, target: Path, *, is_clean: bool
+    ) -> None:
+        self.write_ends(source, 20)
+        if is_clean:
+            (source / ".kafka_cleanshutdown").write_bytes(b"")
+        summary = pylog.repair_copy(source, target)
+        [partition] = summary.partitions
+        assert partition.missing == []
+        assert partition.doubt == (
+            "leader-epoch-checkpoint alone says that the log reached offset 5000; according to "
+            "replication-offset-checkpoint it reached 20"
+        )
+        assert summary.is_complete
+
+    def test_one_file_that_none_contradicts_is_believed(self, source: Path, target: Path) -> None:
+        [partition] = pylog.repair_copy(source, target).partitions
+        assert (partition.missing, partition.doubt) == ([(20, 5000)], None)
+
+    def test_several_files_are_believed_against_one(self, source: Path, target: Path) -> None:
+        self.write_ends(source, 40)
+        (source / ".kafka_cleanshutdown").write_bytes(b"")
+        [partition] = pylog.repair_copy(source, target).partitions
+        assert partition.missing == [(20, 40)]
+        assert partition.doubt is not None
+        assert partition.doubt.endswith("-offset-checkpoint it reached 40")

@@ -142,3 +142,29 @@ def test_a_bar_makes_room_for_what_is_printed(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
         bar.show(2048)
         assert "50%" in both.getvalue()[before:]
+
+
+def test_a_long_run_says_in_a_pipe_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr("sys.stderr", pipe)
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with progress.bar_or_lines("reading") as lines:
+        for seconds, done in ((1, 1 << 20), (29, 2 << 20), (30, 3 << 20), (31, 4 << 20)):
+            now[0] = 1000.0 + seconds
+            lines.show(done, 12 << 20)
+        now[0] = 1075.0
+        lines.show(6 << 20, 12 << 20)
+    assert pipe.getvalue().splitlines() == [
+        "pylog: reading: 25 % of 12.0MiB, about 1m 30s left",
+        "pylog: reading: 50 % of 12.0MiB, about 1m 15s left",
+    ]
+
+
+def test_a_short_run_says_nothing_in_a_pipe(
+    golden_root: GoldenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr("sys.stderr", pipe)
+    run(["doctor", str(golden_root.case("4.3.0/plain")), "--severity", "error"])
+    assert "left" not in pipe.getvalue()

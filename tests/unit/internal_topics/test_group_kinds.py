@@ -12,8 +12,8 @@ from tests.support.group_records import (
     STREAMS,
     classic,
     commit,
-    group_record,
     modern,
+    tombstone,
 )
 
 STEPS = {
@@ -26,9 +26,9 @@ STEPS = {
     "consumer": modern(CONSUMER, "g"),
     "share": modern(SHARE, "g"),
     "streams": modern(STREAMS, "g"),
-    "no classic": group_record(CLASSIC, "g", None),
-    "no consumer": group_record(CONSUMER, "g", None),
-    "no share": group_record(SHARE, "g", None),
+    "no classic": tombstone(CLASSIC, "g"),
+    "no consumer": tombstone(CONSUMER, "g"),
+    "no share": tombstone(SHARE, "g"),
     "other": modern(SHARE, "h"),
     "of 4.0": (b"\x00\x09\x00\x01g", b"\x00\x00"),
     "later": (b"\x00\x63\x00\x01g", b"\x00\x00"),

@@ -12,32 +12,16 @@ from tests.support.group_records import (
     classic,
     commit,
     consumer_member,
-    group_record,
+    matching,
     modern,
+    streams_member,
     topology,
 )
 
 NOW, RETENTION = 10_000_000, 1_000
 OLD, JUST_OLD, JUST_YOUNG, YOUNG = NOW - 5_000, NOW - 1_000, NOW - 999, NOW
-STREAMS_MEMBER = group_record(
-    19,
-    "g",
-    {
-        "instanceId": None,
-        "rackId": None,
-        "clientId": "c",
-        "clientHost": "/h",
-        "rebalanceTimeoutMs": 1,
-        "topologyEpoch": 1,
-        "processId": "p",
-        "userEndpoint": None,
-        "clientTags": [],
-    },
-    memberId="m",
-)
-PATTERN = group_record(
-    16, "g", {"topics": ["orders"], "version": 1, "timestamp": 0}, regularExpression="o.*"
-)
+STREAMS_MEMBER = streams_member("g")
+PATTERN = matching("g", "o.*", "orders")
 
 
 @pytest.mark.parametrize(

@@ -319,3 +319,14 @@ def test_a_run_of_the_sample_that_is_damaged_is_left_out_and_named(tmp_path: Pat
     assert found.document()["hotKeys"] == []
     assert found.problems != []
     assert all("batch CRC stored" in problem for problem in found.problems)
+
+
+def test_all_files_on_the_disk_are_counted(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 3))]}, name="orders-0")
+    (tmp_path / "orders-0" / "00000000000000000000.log.deleted").write_bytes(b"x" * 99)
+    (tmp_path / "notes").write_bytes(b"x" * 7)
+    found = pylog.stats(tmp_path)
+    rows = {row["kind"]: row["size_in_bytes"] for row in found.tables["disk"].to_pylist()}
+    assert (rows["deleted"], rows["beside"]) == (99, 7)
+    total = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert sum(rows.values()) == total == found.document()["summary"]["diskBytes"]

@@ -29,6 +29,14 @@ from tests.support.batches import (
     wrapper,
 )
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
+from tests.support.metadata_log import (
+    TOPIC,
+    TOPIC_ID_TEXT,
+    config_record,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -463,3 +471,86 @@ def test_an_empty_log_has_its_one_segment(tmp_path: Path) -> None:
     [row] = rows(tmp_path, check_keys=True)
     assert columns([row], *LIVE_AND_DEAD) == [(0, 0, 0, 0)]
     assert (row["dirty_ratio"], row["cleanup_policy"]) == (0.0, ["compact", "delete"])
+
+
+def broker_directory(root: Path, **configs: str) -> Path:
+    """Write a KRaft broker's log directory, whose metadata configure topic orders."""
+    old = Stored(0, 1000, b"k", b"v")
+    segments = {0: [batch_v2([old])], 1: [batch_v2([old._replace(offset=1)])]}
+    write_partition(root, segments, name="orders-0")
+    (root / "orders-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    (root / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    values = [topic_record("orders"), partition_record(0, 1, (1,))]
+    values += [
+        config_record(TOPIC, "orders", name.replace("_", "."), text)
+        for name, text in configs.items()
+    ]
+    write_metadata_log(root, values)
+    return root
+
+
+def answers(root: Path, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - of read_table
+    row = pylog.read_table(root, "cleaning", topics="orders", **options).to_pylist()[0]
+    return {
+        name: row[name]
+        for name in ("cleanup_policy", "first_dirty_offset", "deletion_reason", "defects")
+    }
+
+
+def properties(root: Path, *lines: str) -> pylog.ServerProperties:
+    path = root / "server.properties"
+    path.write_text("".join(f"{each}\n" for each in lines))
+    return pylog.ServerProperties.read(path)
+
+
+def test_a_brokers_directory_says_why_a_topic_does_not_shrink(tmp_path: Path) -> None:
+    root = broker_directory(tmp_path / "a", cleanup_policy="compact")
+    found = answers(root)
+    assert (found["cleanup_policy"], found["first_dirty_offset"]) == (["compact"], 0)
+    root = broker_directory(tmp_path / "b", cleanup_policy="delete", retention_ms="1")
+    assert answers(root)["deletion_reason"] == "retention.ms"
+    # Not set for the topic: the broker's file may say it, and only the file tells that it does not.
+    root = broker_directory(tmp_path / "c", cleanup_policy="delete")
+    assert answers(root) == {
+        "cleanup_policy": ["delete"],
+        "first_dirty_offset": None,
+        "deletion_reason": None,
+        "defects": [],
+    }
+    week = properties(tmp_path, f"log.dirs={root}")
+    assert answers(root, server_properties=week)["deletion_reason"] == "retention.ms"
+    forever = properties(tmp_path, f"log.dirs={root}", "log.retention.ms=-1")
+    assert answers(root, server_properties=forever)["deletion_reason"] is None
+    root = broker_directory(tmp_path / "d")
+    assert answers(root)["cleanup_policy"] is None
+    compacting = properties(tmp_path, f"log.dirs={root}", "log.cleanup.policy=compact")
+    assert answers(root, server_properties=compacting)["cleanup_policy"] == ["compact"]
+
+
+def test_what_a_cluster_says_elsewhere_is_not_known(tmp_path: Path) -> None:
+    root = broker_directory(tmp_path / "first", cleanup_policy="compact")
+    other = tmp_path / "second"
+    other.mkdir()
+    (root / "orders-0").rename(other / "orders-0")
+    (other / "meta.properties").write_text((root / "meta.properties").read_text())
+    alone = properties(tmp_path, f"log.dirs={other}")
+    assert answers(other, server_properties=alone)["cleanup_policy"] is None
+    both = properties(tmp_path, f"log.dirs={root},{other}")
+    assert answers(other, server_properties=both)["cleanup_policy"] == ["compact"]
+
+
+def test_metadata_that_change_are_read_anew(tmp_path: Path) -> None:
+    root = broker_directory(tmp_path / "a", cleanup_policy="compact")
+    assert answers(root)["cleanup_policy"] == ["compact"]
+    broker_directory(root, cleanup_policy="delete")
+    assert answers(root)["cleanup_policy"] == ["delete"]
+
+
+def test_sql_takes_the_brokers_file(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    root = broker_directory(tmp_path / "a")
+    given = properties(tmp_path, f"log.dirs={root}", "log.cleanup.policy=compact")
+    query = "SELECT DISTINCT cleanup_policy FROM cleaning"
+    for settings, policy in ((None, None), (given, ["compact"])):
+        with pylog.duckdb.LogDatabase(root, topics="orders", server_properties=settings) as found:
+            assert found.query(query).read_all().to_pylist() == [{"cleanup_policy": policy}]

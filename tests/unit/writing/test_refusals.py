@@ -91,7 +91,7 @@ REFUSED: dict[str, Callable[[Path], object]] = {
     "write to a number of partitions": lambda d: pylog.write_topic(
         d, "plain", [row(1)], partitions=7
     ),
-    "write a table without a value": lambda d: pylog.write_topic(d, "plain", [{"valu": b"v"}]),
+    "write a table without a value": lambda d: pylog.write_topic(d, "plain", [{"text": b"v"}]),
     "write with an unknown partitioner": lambda d: pylog.write_topic(
         d, "plain", [row(1)], partitioner="none"
     ),

@@ -300,6 +300,10 @@ def follow_records(
 def nothing_matched(scan: Scan) -> str:
     """Return the sentence that tells an empty range from one in which nothing matched."""
     where = counted(len(scan.partitions), "partition")
+    absent = scan.absent_offsets()
+    if absent:
+        more = f"; and {len(absent) - 1} more partitions" if len(absent) > 1 else ""
+        return f"no record matches: {absent[0]}{more}"
     offsets = sum(task.end_offset - task.start_offset for task in scan.plan())
     if not offsets:
         return f"no record matches: the range that was asked for is empty ({where})"

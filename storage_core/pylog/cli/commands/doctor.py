@@ -135,8 +135,8 @@ def doctor(
     of_library["partitions"] = of_library["partitions"] or None
     announce_compilation()
     summary = None
-    with progress.ProgressBar("reading", None) as bar:
-        of_library["progress"] = bar.show if progress.is_seen() else None
+    with progress.bar_or_lines("reading") as bar:
+        of_library["progress"] = bar.show
         if repair_to is None:
             report = pylog.doctor(*paths, **of_library)
         else:
@@ -457,7 +457,7 @@ _NAMES = {
     "broken_swap": None,
     "recovered": None,
     "first_undecided_offset": None,
-    "loss_times": None,
+    "losses": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,

@@ -12,8 +12,10 @@ from pylog.cli.output import (
     aligned_columns,
     aligned_rows,
     can_show_blocks,
+    disk_text,
     document_of,
     known,
+    wrapped,
     write_json,
 )
 from pylog.cli.style import BOLD, RED, OutputTraits
@@ -22,7 +24,7 @@ from pylog.text.words import counted, format_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pylog.results import ListedPartition, PartitionListing
+    from pylog.results import ListedLogDirectory, ListedPartition, PartitionListing
 
 
 @command(
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 @options.topics("Only these topics; may be given several times. Default: all.")
 @options.pattern_of_any
 @options.json_output(
-    'Print one JSON document, {"partitions": [...], "notLive": [...], "summary": {...}}, '
-    "with sizes in bytes."
+    'Print one JSON document, {"partitions": [...], "notLive": [...], "logDirectories": [...], '
+    '"summary": {...}}, with sizes in bytes.'
 )
 def ls(
     paths: tuple[str, ...], *, topics: tuple[str, ...], pattern: str | None, as_json: bool
@@ -45,8 +47,12 @@ def ls(
     There is one row for each partition directory, internal topics included. It comes from file
     names, side files and a few batch headers; no record is read. START is the first offset that a
     broker serves and END the offset after the last record (exclusive), or ? where damage hides
-    them. SIZE is the size of the .log files, EPOCH the latest leader epoch. "-" stands for what the
+    them. SIZE is the size of the .log files, and DISK that of all files in the directory. EPOCH is
+    the latest leader epoch, as a broker has it that has loaded the log. "-" stands for what the
     broker's version did not store.
+
+    Below there is a line for each log directory: the ids of cluster, node and directory, and what
+    all files in it take, by kind, as du --apparent-size counts them.
 
     A partition that is damaged or cannot be read has a NOTE, and the others are listed as usual.
     Directories that are not live (-delete, -stray, -future) and leftover files (.deleted, .cleaned,
@@ -69,7 +75,7 @@ def ls(
 
 
 _LEFT = {"TOPIC", "TOPIC ID", "DIRECTORY", "NOTE"}
-_LEAST_NEEDED = ("TOPIC ID",)
+_LEAST_NEEDED = ("TOPIC ID", "DISK")
 
 _STATES = {
     "delete": "being deleted",
@@ -90,6 +96,7 @@ def _columns(
         "END": [known(row.log_end_offset, "?") for row in rows],
         "SEGMENTS": [str(row.segments) for row in rows],
         "SIZE": [format_bytes(row.size_bytes) for row in rows],
+        "DISK": [format_bytes(row.disk_bytes) for row in rows],
         "EPOCH": [known(row.leader_epoch) for row in rows],
         "TOPIC ID": [row.topic_id or "-" for row in rows],
         "DIRECTORY": [pylog.jobs.printable(row.log_directory) for row in rows],
@@ -141,13 +148,20 @@ def _print_table(listing: PartitionListing) -> None:
 def _closing_lines(listing: PartitionListing) -> Iterator[str]:
     """Yield what follows the table: directories that are not live, and the summary."""
     for each in listing.not_live:
-        yield f"not live (-{each.state}, {_STATES[each.state]}): {pylog.jobs.printable(each.path)}"
+        yield (
+            f"not live (-{each.state}, {_STATES[each.state]}): {pylog.jobs.printable(each.path)}, "
+            f"{format_bytes(each.disk_bytes)}"
+        )
+    width = OutputTraits.of(sys.stdout).width
+    for directory in listing.log_directories:
+        yield from wrapped(_log_directory_text(directory), width)
     totals = listing.totals
     parts = [
         counted(totals.topics, "topic"),
         counted(totals.partitions, "partition"),
         counted(totals.segments, "segment"),
         format_bytes(totals.size_bytes),
+        f"{format_bytes(totals.disk_bytes)} on disk",
     ]
     if totals.not_live:
         parts.append(counted(totals.not_live, "directory not live", "directories not live"))
@@ -159,6 +173,21 @@ def _closing_lines(listing: PartitionListing) -> Iterator[str]:
     yield ", ".join(parts)
 
 
+def _log_directory_text(each: ListedLogDirectory) -> str:
+    ids = [
+        f"{word} {value}"
+        for word, value in (
+            ("cluster", each.cluster_id),
+            ("node", each.node_id),
+            ("directory id", each.directory_id),
+        )
+        if value is not None
+    ]
+    errors = [f"not counted: {error}" for error in each.errors]
+    text = f"{each.path}: {', '.join([*ids, disk_text(each.kinds)])}"
+    return pylog.jobs.printable("; ".join([text, *errors]))
+
+
 def _document(listing: PartitionListing) -> dict[str, Any]:
     left_out = dict.fromkeys(("log_directory", "errors", "warnings", "is_readable"))
     return {
@@ -166,5 +195,6 @@ def _document(listing: PartitionListing) -> dict[str, Any]:
             document_of(each, left_out) | {"findings": each.findings} for each in listing.partitions
         ],
         "notLive": document_of(listing.not_live),
+        "logDirectories": document_of(listing.log_directories),
         "summary": document_of(listing.totals),
     }

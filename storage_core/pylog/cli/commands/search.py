@@ -261,6 +261,8 @@ def summary_lines(summary: SearchSummary) -> Iterator[str]:
             "was searched, where --partitioner puts the key; records from before partitions were "
             "added may be in others"
         )
+    for absent in summary.absent[:_SHOWN_ABSENT]:
+        yield f"note: {absent}"
     if summary.unreadable:
         size_bytes = sum(each.end_position - each.position for each in summary.unreadable)
         yield (
@@ -269,6 +271,7 @@ def summary_lines(summary: SearchSummary) -> Iterator[str]:
         )
 
 
+_SHOWN_ABSENT = 5
 MOST_SECONDS = 60.0
 """Of processor time, for the records of one window of a file: some megabytes, decompressed more."""
 

@@ -75,6 +75,7 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
     help="View cleaning reads all records, twice, and so says how much of a compacted topic is "
     "live.",
 )
+@options.server_properties
 @options.trust_batch_timestamps("Where the query compares the column timestamp")
 @options.flag("--csv", "as_csv", help="Print CSV, the names of columns first.")
 @options.json_output("Print JSON lines, an object for each row.")
@@ -87,6 +88,7 @@ def sql(
     mode: str,
     check_crc: bool,
     check_keys: bool,
+    server_properties: pylog.ServerProperties | None,
     trust_batch_timestamps: bool,
     as_csv: bool,
     as_json: bool,
@@ -134,7 +136,11 @@ def sql(
     directory, choice = chosen.choice()
     if trust_batch_timestamps:
         choice["where"] = pylog.RecordFilter(trusts_batch_timestamps=True)
-    checks = {"check_crc": check_crc, "check_keys": check_keys}
+    checks = {
+        "check_crc": check_crc,
+        "check_keys": check_keys,
+        "server_properties": server_properties,
+    }
     with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
         announce_compilation()
         with stopped_by(database.interrupt), progress.ProgressBar("querying", None) as bar:

@@ -16,8 +16,10 @@ from pylog.cli.output import (
     bar,
     can_show_blocks,
     columns_chart,
+    disk_text,
     ensure_can_be_written,
     known,
+    wrapped,
     write_json,
     write_page,
 )
@@ -105,6 +107,8 @@ def stats(
 
     What a topic would take with another codec or batch size is measured: the sample is compressed
     again. A batch size is before compression.
+
+    The last lines say what all files of each log directory take on the disk, by kind.
 
     A directory that a broker is writing to can be looked at as well. What is damaged is left out
     and named at the end.
@@ -355,6 +359,12 @@ class StatisticsText:
         if more:
             topics_are = counted(more, "smaller topic is", "smaller topics are")
             yield f"{topics_are} only in the table (--top shows more of them)"
+        by_path: dict[str, dict[str, int]] = {}
+        for row in self._document["disk"]:
+            by_path.setdefault(row["path"], {})[row["kind"]] = row["sizeInBytes"]
+        for path, kinds in by_path.items():
+            text = f"{pylog.jobs.printable(path)}: {disk_text(kinds)}"
+            yield from wrapped(text, OutputTraits.of(sys.stdout).width)
         for problem in self._document["problems"]:
             yield pylog.jobs.printable(problem)
         summary = self._document["summary"]
@@ -363,6 +373,7 @@ class StatisticsText:
             counted(summary["partitions"], "partition"),
             counted(summary["segments"], "segment"),
             format_bytes(summary["sizeInBytes"]),
+            f"{format_bytes(summary['diskBytes'])} on disk",
         ]
         if self._document["problems"]:
             parts.append(counted(len(self._document["problems"]), "problem"))

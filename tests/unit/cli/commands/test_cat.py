@@ -571,3 +571,20 @@ def test_a_range_by_time_says_which_of_its_records_are_earlier(
     assert done.error == ""
     for ordered in ("1000", "9500"):
         assert pylog_run("cat", tmp_path, "--start-timestamp", ordered).error == ""
+
+
+@pytest.mark.parametrize("command", ["cat", "search"])
+def test_a_range_in_a_missing_segment_is_not_called_empty(
+    command: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    segments = {0: [batch_v2(plain_records(0, 10))], 20: [batch_v2(plain_records(20, 10))]}
+    write_partition(tmp_path, segments)
+    chosen = (tmp_path, "--topic", "orders", *(["--key-contains", "e"] * (command == "search")))
+    done = pylog_run(command, *chosen, "--start-offset", 12, "--end-offset", 18)
+    assert done.output == b""
+    absent = "orders-0 has no segment with offsets 12 to 17: one is missing, or compaction"
+    assert absent in done.error
+    assert "empty" not in done.error
+    for start, end in ((8, 18), (12, 21), (5, 5), (20, 25)):
+        other = pylog_run(command, *chosen, "--start-offset", start, "--end-offset", end)
+        assert "no segment" not in other.error

@@ -328,6 +328,30 @@ def test_a_partition_that_is_gone(
     ]
 
 
+def test_several_log_directories_are_copied_together(
+    sound: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    other = tmp_path / "more"
+    write_partition(other, {0: BATCHES}, name="clicks-0")
+    done = pylog_run("doctor", sound, other, "--repair-to", tmp_path / "copy")
+    assert done.status == 0
+    assert f"{tmp_path / 'copy'}  a copy of what is intact: 2 partitions" in done.output.decode()
+    names = sorted(each.name for each in (tmp_path / "copy").iterdir())
+    assert names == sorted([sound.name, "more"])
+
+
+def test_the_user_of_the_broker_can_be_named(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert pylog_run("doctor", sound, "--as-user", "0").status == 0
+    done = pylog_run("doctor", sound, "--as-user", "4000000")
+    assert done.status == 1
+    assert b"user uid 4000000 may" in done.output
+    done = pylog_run("doctor", sound, "--as-user", "no such user")
+    assert done.status == 2
+    assert "is no user of this host" in done.error
+
+
 def test_an_error_in_the_copy_counts(
     sound: Path,
     tmp_path: Path,
@@ -343,7 +367,7 @@ def test_an_error_in_the_copy_counts(
     monkeypatch.setattr("pylog.checks.repair._copy_log_directory_files", lambda *_: None)
     monkeypatch.setattr(
         "pylog.checks.repair.copy_metadata",
-        lambda check, target, _: bool(
+        lambda check, _, target, __: bool(
             shutil.copytree(check.view.directory.path, Path(target) / "__cluster_metadata-0")
         ),
     )

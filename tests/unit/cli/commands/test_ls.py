@@ -35,12 +35,32 @@ def test_a_row_has_offsets_segments_size_epoch_and_topic_id(
     done = pylog_run("ls", golden_root.case("4.3.0/plain"))
     assert done.status == 0
     assert done.lines[0].split("  ")[0] == "TOPIC"
-    assert [line.split() for line in done.lines[:3]] == [
-        ["TOPIC", "PARTITION", "START", "END", "SEGMENTS", "SIZE", "EPOCH", "TOPIC", "ID"],
+    assert done.lines[0].split() == [
+        *("TOPIC", "PARTITION", "START", "END", "SEGMENTS", "SIZE", "DISK", "EPOCH", "TOPIC", "ID"),
+    ]
+    assert [without_disk(line) for line in done.lines[1:3]] == [
         ["orders", "0", "0", "170", "4", "16.7KiB", "2", "sjhcX-UcQSKqZ9r7sV6gLw"],
         ["orders", "1", "0", "120", "3", "10.7KiB", "2", "sjhcX-UcQSKqZ9r7sV6gLw"],
     ]
-    assert done.lines[-1] == "1 topic, 3 partitions, 8 segments, 29.8KiB"
+    assert done.lines[-1].startswith("1 topic, 3 partitions, 8 segments, 29.8KiB, ")
+    assert done.lines[-1].endswith(" on disk")
+
+
+def test_a_log_directory_is_named_with_its_ids_and_what_fills_it(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    (log_directory / "meta.properties").write_text(
+        "version=1\nnode.id=7\ncluster.id=c\ndirectory.id=AAAAAAQAAAAAAAAAAAAAAQ\n"
+    )
+    files = [path for path in log_directory.rglob("*") if path.is_file()]
+    total = sum(path.stat().st_size for path in files)
+    line = pylog_run("ls", log_directory).lines[-2]
+    ids = "cluster c, node 7, directory id AAAAAAQAAAAAAAAAAAAAAQ"
+    assert line.startswith(f"{log_directory}: {ids}, {total}B on disk (")
+    [found] = json.loads(pylog_run("ls", log_directory, "--json").output)["logDirectories"]
+    assert (found["clusterId"], found["nodeId"]) == ("c", 7)
+    assert (found["directoryId"], found["diskBytes"]) == ("AAAAAAQAAAAAAAAAAAAAAQ", total)
+    assert sum(found["kinds"].values()) == total
 
 
 def test_internal_topics_are_listed(
@@ -57,7 +77,7 @@ def test_deleted_topics_and_leftover_files_are_counted(
     done = pylog_run("ls", golden_root.case("4.3.0/leftovers"))
     assert done.status == 0
     assert "9 leftover files" in done.lines[1]
-    assert done.lines[-2].startswith("not live (-delete, being deleted): ")
+    assert done.lines[-3].startswith("not live (-delete, being deleted): ")
     assert done.lines[-1].endswith(
         "1 directory not live, 12 leftover files (.deleted, .cleaned, .swap)"
     )
@@ -83,6 +103,7 @@ def test_json_is_one_document_with_exact_sizes(
         "path": str(log_directory / "orders-0"),
         "findings": [],
         "notes": [],
+        "diskBytes": sum(path.stat().st_size for path in (log_directory / "orders-0").iterdir()),
     }
     assert found["partitions"][0]["leaderEpoch"] is None
     assert found["notLive"] == []
@@ -283,22 +304,30 @@ def test_a_terminal_gets_a_table_and_the_findings_below(
     assert lines[-1].startswith("2 topics, 2 partitions")
 
 
+def without_disk(line: str) -> list[str]:
+    """Return the cells of a row, but for what the directory takes on the disk."""
+    cells = line.split()
+    return [*cells[:6], *cells[7:]]
+
+
 def test_a_wide_terminal_shows_topic_ids(
     golden_root: GoldenRoot, listed_at: Callable[..., list[str]]
 ) -> None:
     lines = listed_at(140, golden_root.case("4.3.0/internal-logdir"))
     assert lines[0].split()[-2:] == ["TOPIC", "ID"]
     row = "__consumer_offsets 1 0 29 1 2.7KiB 0 dUZZMa5GRC6GJQeCyYyYVA"
-    assert row.split() in [line.split() for line in lines]
+    assert row.split() in [without_disk(line) for line in lines]
 
 
 def test_a_terminal_of_80_columns_does_without_topic_ids(
     golden_root: GoldenRoot, listed_at: Callable[..., list[str]]
 ) -> None:
     lines = listed_at(80, golden_root.case("4.3.0/internal-logdir"))
-    assert lines[0].split() == ["TOPIC", "PARTITION", "START", "END", "SEGMENTS", "SIZE", "EPOCH"]
+    assert lines[0].split() == [
+        *("TOPIC", "PARTITION", "START", "END", "SEGMENTS", "SIZE", "DISK", "EPOCH"),
+    ]
     row = ["__consumer_offsets", "1", "0", "29", "1", "2.7KiB", "0"]
-    assert row in [line.split() for line in lines]
+    assert row in [without_disk(line) for line in lines]
     assert max(map(len, lines)) <= 80
 
 
@@ -309,7 +338,9 @@ def test_a_name_that_is_too_long_for_the_terminal_goes_on_below_itself(
     topic = "a-long-name." * 20
     batch = batch_v2(plain_records(7, 1))
     write_partition(tmp_path, {7: [batch]}, name=f"{topic}-3")
-    heading, _, first, *others, _ = listed_at(80, tmp_path, kind=kind)
+    heading, _, first, *others = listed_at(80, tmp_path, kind=kind)
+    below = next(at for at, line in enumerate(others) if line.startswith(str(tmp_path)))
+    del others[below:]
     assert max(map(len, (heading, first, *others))) <= 80
     name, *numbers = first.split()
     assert numbers == ["3", "7", "8", "1", f"{len(batch.data)}B", "0"]

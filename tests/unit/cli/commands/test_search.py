@@ -205,7 +205,7 @@ def test_with_a_partitioner_the_partition_that_was_read_is_named(
     assert (len(done.lines), done.error) == (2, "")
     assert json.loads(done.lines[-1])["summary"].keys() == {
         *("partitions", "matches", "scannedBytes", "totalBytes", "scannedBatches"),
-        *("scannedRecords", "uncountedBatches", "isComplete", "unreadable"),
+        *("scannedRecords", "uncountedBatches", "isComplete", "unreadable", "absent"),
     }
 
 

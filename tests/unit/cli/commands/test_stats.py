@@ -62,7 +62,8 @@ def test_topics_come_in_a_table_and_then_one_by_one(
         "    each character is an hour, the highest one 2.5KiB",
     ]
     assert done.lines[-1] == (
-        f"2 topics, 3 partitions, 3 segments, {size_of(log_directory)}, only headers were read "
+        f"2 topics, 3 partitions, 3 segments, {size_of(log_directory)}, "
+        f"{size_of(log_directory, '*/*')} on disk, only headers were read "
         "(--sample: keys, savings; --full: checksums too)"
     )
 
@@ -126,7 +127,8 @@ def test_damage_is_status_1_and_named_once(
     assert done.status == 1
     assert sum("are damaged" in line for line in done.lines) == 1
     assert done.lines[-1].startswith(
-        f"2 topics, 3 partitions, 3 segments, {size_of(log_directory)}, 1 problem"
+        f"2 topics, 3 partitions, 3 segments, {size_of(log_directory)}, "
+        f"{size_of(log_directory, '*/*')} on disk, 1 problem"
     )
 
 
