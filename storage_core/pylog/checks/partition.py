@@ -36,6 +36,7 @@ from pylog.checks.files import (
 from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
+from pylog.checks.metadata_log import effects_on_node
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
@@ -330,6 +331,8 @@ class _Check:
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
             findings = [*start.losses, *findings]
+        if view.topic_partition == CLUSTER_METADATA:
+            findings = effects_on_node(view, findings, start)
         check = PartitionCheck(
             view,
             findings,
