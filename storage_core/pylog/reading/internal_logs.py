@@ -310,7 +310,8 @@ def read_committed_metadata(
             reading.forget_changes()
     if not reading.voters():
         # Snapshots of brokers whose configuration names the voters do not; the log may.
-        for batch in _log_batches(view, view.local_log_start_offset, start_offset):
+        batches = _log_batches(view, view.local_log_start_offset, start_offset)
+        for batch in batches if needs_footer else _up_to_damage(batches):
             reading.read_voters(batch)
     voters = reading.voters() or frozenset()
     if len(voters) == 1:
