@@ -32,10 +32,9 @@ _PUBLIC = LazyNames(
             "TransactionListing",
         ),
         "pylog.checks.findings": ("Effect", "Finding", "Severity"),
+        "pylog.checks.partition_report": ("LogDirectoryReport", "PartitionReport"),
         "pylog.checks.report": (
             "DoctorReport",
-            "LogDirectoryReport",
-            "PartitionReport",
             "RepairedPartition",
             "RepairSummary",
         ),

@@ -17,9 +17,9 @@ from pylog.admin.transactions import TransactionListing as TransactionListing
 from pylog.checks.findings import Effect as Effect
 from pylog.checks.findings import Finding as Finding
 from pylog.checks.findings import Severity as Severity
+from pylog.checks.partition_report import LogDirectoryReport as LogDirectoryReport
+from pylog.checks.partition_report import PartitionReport as PartitionReport
 from pylog.checks.report import DoctorReport as DoctorReport
-from pylog.checks.report import LogDirectoryReport as LogDirectoryReport
-from pylog.checks.report import PartitionReport as PartitionReport
 from pylog.checks.report import RepairSummary as RepairSummary
 from pylog.checks.report import RepairedPartition as RepairedPartition
 from pylog.checks.verdict import AffectedOffsets as AffectedOffsets

@@ -73,7 +73,10 @@ EXPECTED: dict[str, Expected] = {
     "4.3.0/tiered:archive-0": {("info", "remote_offsets"): 1},
     "4.3.0/tiered:archive-txn-0": {("info", "remote_offsets"): 1},
     # Copied from a controller that was working, whose index is not filled with zeros.
-    "4.4.0/controller-logdir:__cluster_metadata-0": _empty_time_indexes(1),
+    "4.4.0/controller-logdir:__cluster_metadata-0": {
+        **_empty_time_indexes(1),
+        ("info", "waits_for_controllers"): 1,
+    },
 }
 
 

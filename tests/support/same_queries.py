@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 NOON = 1_704_110_400_000
 """The timestamp of offset 0; one second later for each offset."""
 
-PLANNING = 0.04
-"""The part of the bytes that finding the ends of the logs takes, two requests of 8 KiB each."""
+PLANNING = 0.1
+"""The part of the bytes that finding the ends of the logs takes, two requests of 8 KiB each, and
+those of the segments: they may overlap."""
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
 _BATCH = 20

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.examination import Examination
-from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
+from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
+from pylog.checks.report import DoctorReport
 from pylog.errors import LogStorageError
 from pylog.files.file_names import find_partition_directory_name
 from pylog.files.file_user import FileUser

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.findings import Effect, Finding, Severity
-from pylog.checks.report import OffsetTotals
+from pylog.checks.partition_report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.clean_shutdown import has_clean_shutdown

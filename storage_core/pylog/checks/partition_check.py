@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.report import OffsetTotals
+from pylog.checks.partition_report import OffsetTotals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pylog.checks.findings import FINDINGS, Finding, Severity
 from pylog.checks.verdict import verdict_on
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.checks.broker_start import BrokerStart
+    from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
     from pylog.checks.verdict import Verdict
     from pylog.columnar import rows as columnar_rows
     from pylog.model import TopicPartition
@@ -26,91 +26,6 @@ if TYPE_CHECKING:
 else:
     reading_html_table = LazyModule("pylog.reading.html_table")
     columnar_rows = LazyModule("pylog.columnar.rows")
-
-
-class OffsetTotals(NamedTuple):
-    """How many offsets of a log are what."""
-
-    # In sound batches
-    records: int = 0
-    control_records: int = 0
-    compacted: int = 0  # removed by compaction
-    missing: int = 0  # missing without a sign of compaction
-    # of batches that are damaged, or cannot be decoded; after the last batch they are not known
-    damaged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionReport:
-    """One partition.
-
-    Attributes
-    ----------
-    topic_partition, path
-        Which, and where it lies; without the secrets of a URI.
-    findings
-        About the log, the directory, indexes and side files, in this order.
-    size_bytes, scanned_bytes
-        Of the ``.log`` files; of them, what was read and is sound.
-    start_offset, end_offset
-        Of the files on the disk; the end is exclusive.
-    offsets
-        What has become of the offsets between them.
-    start
-        What a broker would do to the log; None where it cannot be read at all.
-    """
-
-    topic_partition: TopicPartition
-    path: str
-    findings: list[Finding]
-    size_bytes: int
-    scanned_bytes: int
-    start_offset: int
-    end_offset: int
-    offsets: OffsetTotals
-    start: BrokerStart | None
-
-    @property
-    def loses_records(self) -> bool:
-        """Whether a broker's start is known to lose records of it."""
-        return self.start is not None and self.start.loses_records
-
-    @property
-    def start_text(self) -> str | None:
-        """What a broker does to it, in a sentence; None where that is not known."""
-        if _has(self, "stray_partition"):
-            return "a broker sets it aside as -stray, and serves none of it"
-        return None if self.start is None else self.start.describe()
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirectoryReport:
-    """One log directory, the partitions in it left out.
-
-    Attributes
-    ----------
-    path
-        Without the secrets of a URI.
-    is_clean
-        Whether it was shut down cleanly: the marker of a clean stop is in it.
-    is_of_a_controller
-        Whether it is a node's that is no broker, which has no such marker.
-    lacks_metadata
-        Whether it is a KRaft node's, and the log of the cluster's metadata is not in it.
-    findings
-        About the files right in it, and its partitions together.
-    cluster_id, node_id, directory_id
-        Whose it is, as ``meta.properties`` says; None where that does not say it.
-    """
-
-    path: str
-    is_clean: bool
-    is_of_a_controller: bool
-    lacks_metadata: bool
-    findings: list[Finding]
-    cluster_id: str | None = None
-    node_id: int | None = None
-    directory_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +142,6 @@ class DoctorReport:
 
 
 _GONE = ("absent_partition", "empty_partition")
-
-
-def _has(partition: PartitionReport, code: str) -> bool:
-    return any(each.code == code and each.severity is Severity.ERROR for each in partition.findings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pylog.text.instants import calendar_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylog.checks.report import LogDirectoryReport, PartitionReport
+    from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
     from pylog.files.file_names import PartitionDirectoryName
 
 

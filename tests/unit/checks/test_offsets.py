@@ -22,7 +22,7 @@ from tests.support.metadata_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.checks.report import OffsetTotals
+    from pylog.checks.partition_report import OffsetTotals
 
 FAR = 2**31 + 5
 

@@ -43,8 +43,8 @@ def test_only_the_segments_that_may_hold_the_range_are_read(directory: Path) -> 
 
 
 def test_only_the_batches_that_may_hold_the_range_are_read(directory: Path) -> None:
-    assert slices(directory, start=7, end=13) == [(0, 156, 312), (10, 0, 161)]
-    assert slices(directory, start=26, end=27) == [(20, 161, 322)]
+    assert slices(directory, start=7, end=13) == [(5, 156, 312), (10, 0, 161)]
+    assert slices(directory, start=26, end=27) == [(25, 161, 322)]
 
 
 def test_a_task_knows_its_neighbours_and_its_bytes(directory: Path) -> None:

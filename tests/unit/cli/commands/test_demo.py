@@ -63,7 +63,7 @@ def test_the_damaged_directory_has_one_damage_of_each_kind(unpacked: Path) -> No
     assert sorted(found) == [
         ("invoices-eu-0", "missing_index", "warning"),
         ("orders-0", "damaged_batches", "error"),
-        ("orders-1", "high_watermark_above_log_end", "warning"),
+        ("orders-1", "high_watermark_above_log_end", "error"),
         ("orders-1", "torn_tail", "info"),
     ]
 
@@ -79,7 +79,7 @@ def test_what_it_says_to_try_runs(tmp_path: Path, pylog_run: Callable[..., Outco
     assert head.count(str(tmp_path / "kafka logs")) == 2
     outcomes = [pylog_run(*shlex.split(line)[1:]) for line in tail.splitlines()]
     assert [outcome.status for outcome in outcomes] == [0, 0, 1]
-    assert [len(outcome.lines) for outcome in outcomes[:2]] == [11, 5]
+    assert [len(outcome.lines) for outcome in outcomes[:2]] == [12, 5]
 
 
 def test_an_empty_directory_is_filled(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
