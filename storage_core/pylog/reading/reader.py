@@ -323,11 +323,14 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
             (each.segment_base_offset, each.file_id, each.stamp),
         ]
     }
-    now = {segment.file_path(): segment for segment in view.segments}
+    # Not by path: a segment that takes the place of others has two names, one after the other.
+    now = {segment.base_offset: segment for segment in view.segments}
     for segment_slice in task.slices:
+        if segment_slice.defect is not None:
+            continue
         if (segment_slice.next_base_offset or task.end_offset) <= start:
             continue
-        segment = now.get(segment_slice.path)
+        segment = now.get(segment_slice.segment_base_offset)
         # No broker shortens an old file. Compaction leaves the replaced ones for a while, and the
         # new file may have the inode number of one that is gone.
         has_shrunk = (

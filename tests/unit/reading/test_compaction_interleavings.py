@@ -217,10 +217,15 @@ READS["list of transactions"] = _transactions
 
 
 def schedules(calls: int) -> Iterator[Schedule]:
-    """Yield the schedules: a burst of steps before a call, and then none, or one before each."""
-    for first, burst, later in product(range(calls + 1), (1, 6, 12, _ALL), (0, 1)):
-        yield lambda call, first=first, burst=burst, later=later: (  # type: ignore[misc]
-            0 if call < first else burst if call == first else later
+    """Yield the schedules: steps before one call and then one before each, or before two calls."""
+    for first, burst in product(range(calls + 1), (1, 6, 12, _ALL)):
+        yield lambda call, first=first, burst=burst: (  # type: ignore[misc]
+            0 if call < first else burst if call == first else 1
+        )
+    # The state before the first call stays until the reader has listed it.
+    for second, burst in product(range(calls + 1), (3, 4, 6, 7, 9, 12, 13)):
+        yield lambda call, second=second, burst=burst: (  # type: ignore[misc]
+            burst * (call == 0) + 3 * (call == second)
         )
 
 
