@@ -331,7 +331,9 @@ def test_what_doctor_says_of_harmed_disks_is_what_a_broker_does(
         started = stopped_node.start(given, unserved | gone)
     if name in NOT_KNOWN:
         assert verdict.would_start is None
-        return
+    if verdict.would_start is None:
+        assert name in NOT_KNOWN or name.startswith("the metadata's log flipped"), verdict.reasons
+        return  # a flipped offset, of which no checksum tells, is said to be not known
     if name not in OF_ANOTHER_NODE:
         assert started.is_up == verdict.would_start, (verdict.reasons, started.log[-3000:])
     if started.is_up:

@@ -231,3 +231,26 @@ def test_sharing_tasks_changes_no_row(spark: SparkSession, damaged: Path, mode: 
     segments = load(spark, damaged, table="segments", packPartitions="true")
     assert segments.rdd.getNumPartitions() == 2
     assert segments.collect() == load(spark, damaged, table="segments").collect()
+
+
+# ---- one answer, of Spark, too
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"minPartitions": 5}, {"maxRecordsPerPartition": 7}, {"mode": "DROPMALFORMED"}],
+    ids=str,
+)
+@pytest.mark.parametrize("start", [0, 12])
+def test_where_segments_overlap_rows_are_those_of_a_consumer_however_they_are_split(
+    spark: SparkSession, tmp_path: Path, start: int, options: dict[str, object]
+) -> None:
+    def of(segment: bytes, first: int, end: int) -> list[Built]:
+        return [batch_v2([Stored(at, at, b"k", segment)]) for at in range(first, end)]
+
+    write_partition(tmp_path, {0: of(b"a", 0, 20), 10: of(b"b", 10, 30), 30: of(b"c", 30, 35)})
+    frame = load(spark, tmp_path, startingOffsets=f'{{"orders":{{"0":{start}}}}}', **options)
+    rows = frame.where("offset < 28").select("offset", "value").collect()
+    expected = b"a" * 20 + b"b" * 8 if start == 0 else b"b" * 16
+    assert [row.offset for row in rows] == list(range(start, 28))
+    assert b"".join(bytes(row.value) for row in rows) == expected

@@ -33,6 +33,7 @@ from pylog.reading.log_directory import (
     open_directory,
 )
 from pylog.reading.log_end import ensure_last_batch_is_sound
+from pylog.reading.log_view import read_steadily
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -294,6 +295,10 @@ def _chosen_topics(
 
 
 def _list_partition(view: LogView, disk_bytes: int) -> ListedPartition:
+    return read_steadily(view, lambda view: _listed_now(view, disk_bytes))
+
+
+def _listed_now(view: LogView, disk_bytes: int) -> ListedPartition:
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
     segments = (attempts.read(lambda: view.segments) if is_listed else None) or ()
@@ -307,6 +312,7 @@ def _list_partition(view: LogView, disk_bytes: int) -> ListedPartition:
         attempts.read(lambda: _check_last_batch(view))
     leader_epochs = attempts.read(lambda: view.leader_epochs)
     leader_epoch = attempts.read(lambda: _latest_leader_epoch(view, leader_epochs))
+    attempts.ensure_all_there()
     findings = list(directory_findings(view)) if is_listed else []
     warnings = [
         f"{each.message} in {printable_location(each.path)}"

@@ -61,6 +61,11 @@ def never_seen(
                 them = ", ".join(map(str, assignment.others))
                 message = f"{message}; nodes in sync that have it: {them}"
                 found = found._replace(severity=Severity.WARNING, message=message)
+            elif assignment.is_new and assignment.path and not are_clean[place]:
+                message = f"{message}. The broker may have ended before it made the directory"
+                found = found._replace(
+                    severity=Severity.WARNING, message=message, own_effect=Effect.UNKNOWN
+                )
             elif not assignment.is_certain:
                 found = found._replace(own_effect=Effect.UNKNOWN)
             yield place, found

@@ -16,6 +16,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files import disk
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
 from pylog.kernels.decode_records import NO_RECORD
@@ -153,6 +154,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
         code, message, end_offset = DAMAGED, each.reason, each.end_offset
+        effect = action = None
         if each.is_kept:
             message += (
                 "; its neighbours prove its place, so that readers that skip damage give its "
@@ -162,6 +164,8 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
         if each.is_unreadable:
             # Its batches may be sound; only who can open the file knows.
             code = UNREADABLE
+            if disk.is_dir(each.path):
+                effect, action = Effect.GONE, "it ignores the folder, and misses the segment"
         elif each.position == 0 and index is not None and not each.is_kept:
             offset = _misnamed_offset(view, index)
             if offset is not None:
@@ -182,6 +186,8 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             each.end_position,
             each.next_offset,
             end_offset,
+            own_effect=effect,
+            own_action=action,
         )
 
 

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
 
+_CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
+
 
 class BrokerStart(NamedTuple):
     """What a broker would do to one log."""
@@ -181,10 +183,7 @@ def _lost(
     return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
 
 
-_CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
-
-
-def broker_start(
+def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who starts it
     view: LogView,
     end_offset: int,
     ends: Sequence[OffsetPosition] = (),
@@ -192,12 +191,13 @@ def broker_start(
     user: FileUser | None = None,
     *,
     keeps_records: bool = False,
+    config: LogConfig = _CONFIG,
 ) -> BrokerStart | None:
     """Start a log as a broker would that runs as a user, without changing it.
 
     ``ends`` are the offset and the byte after the last intact batch of each segment of the view,
     ``damaged`` the paths of ``.log`` files with damage. ``keeps_records`` tells that the topic is
-    surely not compacted.
+    surely not compacted, ``config`` is the topic's.
 
     None for one in an object store, for one whose files are deleted meanwhile, since a broker works
     on it, and for one that this process may not read.
@@ -205,7 +205,7 @@ def broker_start(
     if is_remote(view.directory.path):
         return None
     try:
-        start, logs = _start(view, end_offset, user)
+        start, logs = _start(view, end_offset, user, config)
         if start.refusal is not None:
             return None if start.refusal.code == UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
@@ -219,7 +219,7 @@ def broker_start(
 
 
 def _start(
-    view: LogView, end_offset: int, user: FileUser | None
+    view: LogView, end_offset: int, user: FileUser | None, config: LogConfig
 ) -> tuple[BrokerStart, dict[str, int]]:
     """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
     is_clean = _is_clean(view)
@@ -233,7 +233,7 @@ def _start(
                 named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
                 overlay.replace(path, named)
                 path = named
-            loading = _loading(view, path, overlay, is_clean=is_clean)
+            loading = _loading(view, path, overlay, config, is_clean=is_clean)
             log = load_log(loading)
             log.close_handlers()
             after = _sizes(path)
@@ -281,7 +281,9 @@ def _is_clean(view: LogView) -> bool:
     return has_clean_shutdown(view.directory.log_directory) and not is_metadata
 
 
-def _loading(view: LogView, path: str, overlay: Overlay, *, is_clean: bool) -> LogLoading:
+def _loading(
+    view: LogView, path: str, overlay: Overlay, config: LogConfig = _CONFIG, *, is_clean: bool
+) -> LogLoading:
     log_directory = view.directory.log_directory
     is_metadata = view.topic_partition == CLUSTER_METADATA
 
@@ -290,7 +292,7 @@ def _loading(view: LogView, path: str, overlay: Overlay, *, is_clean: bool) -> L
 
     return LogLoading(
         directory=path,
-        config=_CONFIG,
+        config=config,
         manager_config=_MANAGER_CONFIG,
         context=LogContext(io=overlay, failures=LogDirFailureChannel(is_logged=False)),
         had_clean_shutdown=is_clean,

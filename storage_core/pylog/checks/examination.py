@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pylog.checks.files import UNREADABLE_CHECKPOINT
-from pylog.checks.findings import Severity
+from pylog.checks.findings import Effect, Severity
 from pylog.checks.log_directory import (
     check_log_directories,
     check_log_directory,
@@ -131,7 +131,18 @@ class Examination:
             if each.code != UNREADABLE_CHECKPOINT or parent_of(each.path) not in self._metas
         ]
         around = self._findings_around().get(view.directory.path, ())
+        own = [self._settled(each, view.directory.log_directory) for each in own]
         return check._replace(findings=[*around, *own])
+
+    def _settled(self, finding: Finding, log_directory: str) -> Finding:
+        """Return what takes a log directory offline as what ends a node that cannot do without."""
+        if finding.effect is not Effect.OFFLINE:
+            return finding
+        disks = self._nodes[log_directory].disks
+        if len(disks.metas) > 1 and log_directory not in disks.metadata_logs:
+            action = "it takes this log directory offline, and serves none of its partitions"
+            return finding._replace(own_action=action)
+        return finding._replace(own_effect=Effect.REFUSES)
 
     def _findings_around(self) -> dict[str, list[Finding]]:
         """Return what is found of partitions, and of log directories, by what is around them."""
@@ -173,7 +184,8 @@ class Examination:
                 around = self._findings_around().get(place.path, ())
                 found += [one for one in around if one.severity is Severity.ERROR]
                 found += findings
-        return [*found, *self._findings_around().get(check.path, ())]
+        found += self._findings_around().get(check.path, ())
+        return [self._settled(each, check.path) for each in found]
 
 
 def _end_of(view: LogView) -> PartitionCheck | None:

@@ -31,6 +31,7 @@ from pylog.files.file_names import (
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     SWAP_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -41,15 +42,16 @@ from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
 )
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.storage import is_folder, list_directory
+from pylog.files.storage import is_folder, list_directory, open_file
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join, parent_of
+from pylog.locations import join, name_of, parent_of
 from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator
 
+    from pylog.files.file_names import SegmentFileName
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
@@ -226,6 +228,10 @@ _REACHED = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
 """What says up to where a log had records."""
 
 
+_NO_METADATA = ("partition metadata has 0 lines", "is not a UUID")
+"""With which ``partition.metadata`` a broker's process ends, and not only its log directory."""
+
+
 class Checkpoints(NamedTuple):
     """What checkpoints say of one partition, read before the end of its log is looked for.
 
@@ -248,18 +254,15 @@ def read_checkpoints(view: LogView) -> Checkpoints:
     try:
         read_partition_metadata(path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        findings.append(Finding(Severity.ERROR, "damaged_metadata", path, str(error.reason)))
+        found = Finding(Severity.ERROR, "damaged_metadata", path, str(error.reason))
+        is_offline = not any(each in found.message for each in _NO_METADATA)
+        findings.append(found._replace(own_effect=Effect.OFFLINE) if is_offline else found)
     except SegmentVanishedError:
         pass  # brokers before 2.8 have none
     for name in _ABOVE:
         path = join(view.directory.log_directory, name)
         try:
             offset = known_offset_checkpoint(path).get(view.topic_partition)
-        except CheckpointNumberError as error:
-            severity, effect, action = _WITH_A_WRONG_NUMBER[name]
-            finding = Finding(severity, UNREADABLE_CHECKPOINT, path, error.reason)
-            findings.append(finding._replace(own_effect=effect, own_action=action))
-            continue
         except (CorruptCheckpointError, UnreadableFileError) as error:
             findings.append(_unreadable_checkpoint(path, error))
             continue
@@ -285,14 +288,13 @@ def checkpoint_findings(
 
 
 def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
-    are_gone = had_more(view, checkpoints, end)
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
         if offset > end:
             message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
             found = warning(code, path, message)
-            if are_gone and name in _REACHED:
+            if name in _REACHED and had_more(view, checkpoints, end):
                 found = found._replace(severity=Severity.ERROR, next_offset=end, end_offset=offset)
             yield found
     high_watermark = checkpoints.offsets.get(HIGH_WATERMARK_CHECKPOINT)
@@ -372,7 +374,7 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
 
 
 def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
-    """Yield an error for each checkpoint of a log directory that cannot be read."""
+    """Yield what is wrong with each checkpoint of a log directory that cannot be read."""
     for name in _ABOVE:
         path = join(log_directory, name)
         try:
@@ -384,7 +386,13 @@ def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
 def _unreadable_checkpoint(
     path: str, error: CorruptCheckpointError | UnreadableFileError
 ) -> Finding:
-    return Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
+    finding = Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
+    if not isinstance(error, CheckpointNumberError):
+        return finding._replace(own_effect=Effect.OFFLINE)
+    if name_of(path) not in _WITH_A_WRONG_NUMBER:
+        return finding
+    severity, effect, action = _WITH_A_WRONG_NUMBER[name_of(path)]
+    return finding._replace(severity=severity, own_effect=effect, own_action=action)
 
 
 def lost_leftover(path: str, start: int, end: int) -> Finding:
@@ -400,4 +408,40 @@ def leftover_findings(view: LogView) -> Iterator[Finding]:
         name = find_segment_file_name(entry.name)
         if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"
-            yield info("leftover_file", entry.path, message)
+            replaced = entry.path.removesuffix(name.state)
+            if name.suffix != LOG_FILE_SUFFIX and _replaces_another(entry.path, view):
+                yield _replaced_index(name, entry.path, replaced)
+            else:
+                yield info("leftover_file", entry.path, message)
+
+
+def _replaces_another(path: str, view: LogView) -> bool:
+    """Whether a ``.swap`` file takes the place of an index of a segment that stays, and differs.
+
+    A broker takes the suffix off the ``.log`` first, and the old index is gone then.
+    """
+    live = {each.file_path(suffix) for each in view.segments for suffix in each.suffixes}
+    replaced = path.removesuffix(SWAP_FILE_SUFFIX)
+    if replaced == path or replaced not in live:
+        return False
+    with (
+        suppress(LogDirectoryError, SegmentVanishedError),
+        open_file(path) as swap,
+        open_file(replaced) as old,
+    ):
+        return swap.read_at(0, swap.size()) != old.read_at(0, old.size())
+    return False
+
+
+def _replaced_index(name: SegmentFileName, path: str, replaced: str) -> Finding:
+    """Return that a start puts another index in the place of a segment's."""
+    message = f"file differs from {name_of(replaced)}, whose segment stays"
+    decides = name.suffix == TXN_INDEX_FILE_SUFFIX  # which transactions were aborted
+    return Finding(
+        Severity.ERROR if decides else Severity.WARNING,
+        "leftover_file",
+        path,
+        message,
+        own_effect=Effect.CONSUMERS if decides else None,
+        own_action=f"it puts the file in the place of {name_of(replaced)}, whatever is in it",
+    )

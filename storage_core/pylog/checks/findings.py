@@ -86,7 +86,10 @@ class Effect(StrEnum):
     Attributes
     ----------
     REFUSES
-        A broker does not start, or takes the log directory offline.
+        A broker does not start.
+    OFFLINE
+        A broker takes the log directory offline, and serves none of its partitions; it does not
+        start if it has no other one, or the cluster's metadata are in it.
     LOSES
         A broker that starts removes records for good.
     STRAY
@@ -104,6 +107,7 @@ class Effect(StrEnum):
     """
 
     REFUSES = "refuses"
+    OFFLINE = "offline"
     LOSES = "loses"
     STRAY = "stray"
     UNSERVED = "unserved"
@@ -170,7 +174,7 @@ class Finding(NamedTuple):
     @property
     def refuses_start(self) -> bool:
         """Whether a broker does not start because of it, or takes the log directory offline."""
-        return self.effect is Effect.REFUSES
+        return self.effect in (Effect.REFUSES, Effect.OFFLINE)
 
     def row(self) -> tuple[object, ...]:
         """Return the values in the order of the table's columns."""
@@ -408,8 +412,9 @@ FINDING_CODES = {
         "A file of an interrupted deletion or compaction (.deleted, .cleaned, .swap).",
         "it deletes .deleted and .cleaned files, and replaces the old segments by .swap files, "
         "whatever is in them",
-        _NO_NEED,
-        severities=(Severity.INFO,),
+        "if a .swap index differs from that of a segment that stays, move it away before a broker "
+        "starts; otherwise nothing needs to be done",
+        severities=(Severity.INFO, Severity.WARNING, Severity.ERROR),
     ),
     "unreadable": FindingCode(
         "A directory, a .log file or a disk cannot be read, so it may have more damage.",

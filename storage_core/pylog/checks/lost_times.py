@@ -53,9 +53,11 @@ class LostTimes:
         timed = np.flatnonzero((headers.max_timestamps >= 0) & ~headers.is_control & ~is_lost)
         if not timed.size:
             return
-        ends = np.searchsorted(timed, sound[after_gap])
-        kept = np.union1d(np.concatenate((ends, ends - 1)), [0, timed.size - 1])
-        kept = timed[kept[(kept >= 0) & (kept < timed.size)]]
+        kept = timed[[0, -1]]
+        if after_gap.size:
+            ends = np.searchsorted(timed, sound[after_gap])
+            places = np.concatenate((ends, ends - 1))
+            kept = np.union1d(kept, timed[places[(places >= 0) & (places < timed.size)]])
         self._offsets += headers.last_offsets[kept].tolist()
         self._first_times += first_timestamps(headers)[kept].tolist()
         self._last_times += headers.max_timestamps[kept].tolist()

@@ -18,6 +18,7 @@ Where a compressed message of v0 or v1 begins, its header does not say; who deco
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -83,7 +84,6 @@ class OffsetAccount:
         self._is_compacted = is_compacted or "compact" in INTERNAL_TOPIC_PROPERTIES.get(
             view.topic, {}
         ).get("cleanup.policy", "")
-        self._leftovers = _leftovers(view)
         # After a crash an empty file that was not flushed may be a loss.
         flushed = None if has_clean_shutdown(view.directory.log_directory) else recovery_point
         self._is_compacted = self._is_compacted or any(
@@ -224,15 +224,15 @@ class OffsetAccount:
         is_here = any(gap.start <= each.base_offset < gap.end for each in self._leftovers)
         return not is_here and any(each.state in _OF_COMPACTION for each in self._leftovers)
 
-
-def _leftovers(view: LogView) -> list[SegmentFileName]:
-    """Return the ``.log`` files that are not under their final names."""
-    try:
-        names = [each.name for each in list_directory(view.directory.path)]
-    except LogDirectoryError:
-        return []  # a finding
-    found = filter(None, map(find_segment_file_name, names))
-    return [each for each in found if each.state and each.suffix == LOG_FILE_SUFFIX]
+    @cached_property
+    def _leftovers(self) -> list[SegmentFileName]:
+        """The ``.log`` files that are not under their final names."""
+        try:
+            names = [each.name for each in list_directory(self._path)]
+        except LogDirectoryError:
+            return []  # a finding
+        found = filter(None, map(find_segment_file_name, names))
+        return [each for each in found if each.state and each.suffix == LOG_FILE_SUFFIX]
 
 
 def _has_entries(segment: LogSegmentView) -> bool:

@@ -36,6 +36,7 @@ from pylog.checks.files import (
 from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
+from pylog.checks.metadata_log import effects_on_node
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import FORBIDDEN, with_own_limits
@@ -43,6 +44,7 @@ from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFin
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
 from pylog.checks.transactions import TransactionFindings, Undecided
+from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
 from pylog.files.clean_shutdown import has_clean_shutdown
@@ -283,7 +285,10 @@ class _Check:
             [*damage.ranges, *self._walk.refused.ranges], key=attrgetter("path", "position")
         )
         about_damage = list(damage_findings(view, damaged))
-        is_unreadable = any(each.code == UNREADABLE for each in [*about_damage, *about_directory])
+        is_unreadable = any(
+            each.code == UNREADABLE and each.effect is Effect.UNKNOWN
+            for each in [*about_damage, *about_directory]
+        )
         start = None
         if not is_unreadable:
             start = broker_start(
@@ -293,6 +298,7 @@ class _Check:
                 {each.path for each in damaged},
                 user,
                 keeps_records=self._keeps_records(),
+                config=LogConfig() if self._node is None else self._node.log_config(view.topic),
             )
         last = end_offset
         if start is not None and start.cut_path is None:
@@ -325,6 +331,8 @@ class _Check:
         is_said = any(each.severity is Severity.ERROR for each in findings)
         if start is not None and start.loses_records and (start.broken_swap or not is_said):
             findings = [*start.losses, *findings]
+        if view.topic_partition == CLUSTER_METADATA:
+            findings = effects_on_node(view, findings, start)
         check = PartitionCheck(
             view,
             findings,

@@ -149,7 +149,9 @@ def _directory_denial(log_directory: str, user: FileUser) -> Finding | None:
                 overlay.write_atomically(path, b"")
         except (LogStorageError, PermissionError) as error:
             found = denial(join(log_directory, path[len(root) + 1 :]).rstrip("/"), error)
-            return found if found is not None and found.code == FORBIDDEN else None
+            if found is None or found.code != FORBIDDEN:
+                return None
+            return found._replace(own_effect=found.own_effect or Effect.OFFLINE)
     return None
 
 

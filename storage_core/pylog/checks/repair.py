@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
+from pylog.checks.findings import Effect
 from pylog.checks.future_logs import extends
 from pylog.checks.metadata_copy import copy_metadata
 from pylog.checks.partition import check_partition
@@ -437,7 +438,7 @@ def _ensure_readable(findings: Iterable[Finding]) -> None:
     for each in findings:
         name = find_segment_file_name(name_of(each.path))
         is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
-        if each.code == UNREADABLE and not is_made_again:
+        if each.code == UNREADABLE and each.effect is not Effect.GONE and not is_made_again:
             reason = (
                 f"{each.message}; what is in it may be sound, and a repaired copy would lack "
                 "it: make it readable, or choose the other partitions alone"

@@ -389,7 +389,8 @@ def _kind_cards(report: DoctorReport) -> Iterator[str]:
         found.setdefault((each.severity, each.code), []).append(each)
     for (severity, code), findings in sorted(found.items(), key=lambda item: item[0][0].rank):
         first = findings[0]
-        note = f"{text(first.broker_action)}. <b>To do:</b> {text(first.advice)}."
+        actions = dict.fromkeys(text(each.broker_action) for each in findings)
+        note = f"{'; or '.join(actions)}. <b>To do:</b> {text(first.advice)}."
         rows = [
             (
                 f"<code>{text(printable_location(each.path))}</code>",

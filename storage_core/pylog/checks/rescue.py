@@ -24,6 +24,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.checks.findings import Effect
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -224,6 +225,8 @@ def _sound_ranges(damaged: Iterable[DamagedRange], end: int) -> Iterator[tuple[i
 def _misplaced(check: PartitionCheck, segment: LogSegmentView, index: int) -> Iterator[_Batch]:
     """Yield the intact batches at the beginnings of what is damaged in a segment."""
     for damaged in _damaged_in(check, segment):
+        if damaged.is_unreadable:  # a folder
+            continue
         found = list(_intact(segment, index, damaged.position, damaged.end_position))
         if len(found) == 1 and found[0].end == damaged.end_position:
             room = (damaged.end_offset or 0) - damaged.next_offset
@@ -260,6 +263,8 @@ def _sound_batches(
 ) -> list[_Batch]:
     batches = []
     for index, ranges in enumerate(sound):
+        if not ranges:
+            continue
         with segments[index].open_log() as source:
             for start, end in ranges:
                 for window in SegmentWindows(source, start, end):
@@ -441,7 +446,8 @@ def _gone(check: PartitionCheck, end_offset: int, evidence: int) -> list[tuple[i
     gone = [
         (each.next_offset, each.end_offset)
         for each in check.findings
-        if each.code in _LOSSES and each.next_offset is not None and each.end_offset is not None
+        if each.code in _LOSSES or each.effect is Effect.GONE
+        if each.next_offset is not None and each.end_offset is not None
     ]
     return [*gone, (end_offset, evidence)] if evidence > end_offset else gone
 

@@ -77,6 +77,7 @@ class AffectedOffsets(NamedTuple):
         if start is None:
             return self.name
         offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
+        offsets = f"at offset {start}" if start == end else offsets
         times = [
             f"{word} {calendar_text(each, 1000)}"
             for word, each in (("after", self.from_time), ("before", self.to_time))
@@ -132,6 +133,8 @@ def verdict_on(
     for affected, finding in _affected(directories, partitions):
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
+        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
+            by_effect[Effect.UNSERVED] += _all_beside(finding, partitions)
         elif finding.effect is not None:
             _add(by_effect[finding.effect], affected)
     if directories and all(each.lacks_metadata for each in directories):
@@ -182,6 +185,21 @@ def _affected(
             findings = [*losses, *kept, *others]
         for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
+
+
+def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:
+    return finding.effect is Effect.UNSERVED and affected.topic is None
+
+
+def _all_beside(
+    finding: Finding, partitions: Iterable[PartitionReport]
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions of a log directory in which, or in whose partitions, a file lies."""
+    for each in partitions:
+        log_directory = parent_of(each.path)
+        if f"{finding.path}/".startswith(f"{log_directory}/"):
+            place = AffectedOffsets.of(finding, *each.topic_partition)
+            yield place._replace(from_offset=None, to_offset=None)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:

@@ -311,6 +311,10 @@ class SegmentRecovery:
             except (CorruptRecordError, InvalidRecordError):
                 self._add_headers(window, headers.select(slice(0, place)))
                 raise
+            except LogLoadingError:
+                # The offset index comes first: it refuses a batch before an aborted transaction.
+                self._add_headers(window, headers.select(slice(0, place + 1)))
+                raise
         self._add_headers(window, headers)
 
     def _replay(self, window: Window, start: int) -> None:

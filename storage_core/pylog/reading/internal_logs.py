@@ -94,6 +94,10 @@ CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
 _LOGGER = logging.getLogger(__name__)
 
 
+class MissingOffsetsError(InvalidRecordError):
+    """Offsets are missing in a log of the metadata; what a node makes of that varies."""
+
+
 class MetadataSnapshot(NamedTuple):
     """A snapshot: the offset after the last record that it stands for, that record's epoch."""
 
@@ -293,7 +297,8 @@ def read_committed_metadata(
         reading.read_snapshot(snapshots[-1], needs_footer=needs_footer)
         committed_end_offset = snapshots[-1].end_offset
     end_offset = max(committed_end_offset, view.log_end_offset)
-    if snapshots and is_behind(view, snapshots[-1]):
+    is_discarded = not needs_footer and _is_cut_below(view, committed_end_offset)
+    if snapshots and (is_discarded or is_behind(view, snapshots[-1])):
         end_offset = committed_end_offset
     reading.forget_changes()
     start_offset = committed_end_offset
@@ -305,7 +310,8 @@ def read_committed_metadata(
             reading.forget_changes()
     if not reading.voters():
         # Snapshots of brokers whose configuration names the voters do not; the log may.
-        for batch in _log_batches(view, view.local_log_start_offset, start_offset):
+        batches = _log_batches(view, view.local_log_start_offset, start_offset)
+        for batch in batches if needs_footer else _up_to_damage(batches):
             reading.read_voters(batch)
     voters = reading.voters() or frozenset()
     if len(voters) == 1:
@@ -321,6 +327,29 @@ def read_committed_metadata(
         frozenset(reading.image.moved),
         voters,
     )
+
+
+def _is_cut_below(view: LogView, offset: int) -> bool:
+    """Whether a node that starts finds a damaged batch below an offset, and cuts the log there.
+
+    It looks at checksums, and not at whether offsets ascend.
+    """
+    for segment in view.segments:
+        if segment.base_offset >= offset:
+            return False
+        with segment.open_log() as source:
+            size = source.size()
+            windows = SegmentWindows(source, 0, size)
+            try:
+                for window in windows:
+                    for batch in batches_in(window, source.path):
+                        if batch.records and batch.records[-1].offset >= offset:
+                            return False
+            except CorruptRecordError:
+                return True
+            if windows.tail.position < size:
+                return True
+    return False
 
 
 def _ensure_complete(image: MetadataImage, path: str) -> None:
@@ -395,7 +424,7 @@ class _Reading:
                     f"offsets {expected} to {record.offset - 1} are missing: nothing is ever "
                     "compacted here"
                 )
-                raise InvalidRecordError(reason, self._path)
+                raise MissingOffsetsError(reason, self._path)
             self._next_offset = record.offset + 1
             self._read(record, is_control=batch.is_control)
 

@@ -74,6 +74,7 @@ class ScanRequest:
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     where: RecordFilter | None = None
+    begins_with_log: bool = False  # whether a read from the start begins where the log does by then
 
 
 def plan_tasks(
@@ -144,7 +145,9 @@ def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[S
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     known = ranges.get(view.directory.path)
     start, end = range_before = _resolved_range(view, wanted) if known is None else known
-    is_from_earliest = spec_for(wanted.start, view.topic_partition, EARLIEST) == EARLIEST
+    is_from_earliest = wanted.begins_with_log and (
+        spec_for(wanted.start, view.topic_partition, EARLIEST) == EARLIEST
+    )
     origin = start  # where the read begins decides which of two overlapping segments it gets
     if wanted.where is not None:
         start, end = wanted.where.clip(start, end)

@@ -423,7 +423,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     start: OffsetSpecs = EARLIEST,
     end: OffsetSpecs = LATEST,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    fail_on_data_loss: bool = True,
+    fail_on_data_loss: bool | None = None,
     columns: str | Iterable[str] | None = None,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
@@ -463,7 +463,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     fail_on_data_loss
         Whether it is an error if an offset lies outside the log, or if records are deleted before
         they are read. If False, the nearest offset in the log is taken, and what was deleted is
-        skipped with a warning.
+        skipped with a warning. None is True, but a read from the log's start begins where the log
+        does when its first record is read.
     columns
         The name of a column, or several in the order wanted; all by default. Fewer columns are
         read faster.
@@ -540,11 +541,12 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         start,
         end,
         IsolationLevel.parse(isolation),
-        fail_on_data_loss,
+        fail_on_data_loss is not False,
         max_partition_bytes,
         min_partitions,
         max_records_per_partition,
         where,
+        begins_with_log=fail_on_data_loss is None,
     )
     options = ReadOptions(
         mode=ReadMode.parse(mode),

@@ -241,7 +241,6 @@ class LogSegmentView:
 _PlacedHeader = tuple[PositionedHeader, int]
 """A header, and the offset after the batch before it."""
 _MOST_LOOKS = 100
-_INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 
 @dataclass(slots=True)
@@ -280,11 +279,18 @@ class _Names:
                 self._logs[name.base_offset] = error
         self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
 
-    def add_folders(self, folders: Iterable[SegmentFileName]) -> None:
-        """Add folders in the places of indexes; a broker ignores all others."""
-        for name in folders:
-            if not name.state and name.base_offset in self._logs and name.suffix in _INDEXES:
-                self._suffixes[name.base_offset].add(name.suffix)
+    def add_folders(self, folders: Iterable[tuple[SegmentFileName, DirectoryEntry]]) -> None:
+        """Add folders in the places of files: of an index, or of a ``.log`` that has indexes.
+
+        A broker ignores all others; also the latter, and its consumers pass over what is missing.
+        """
+        for name, entry in folders:
+            others = self._suffixes.get(name.base_offset, set())
+            has_others = (
+                bool(others) if name.suffix == LOG_FILE_SUFFIX else LOG_FILE_SUFFIX in others
+            )
+            if not name.state and has_others and name.suffix != PRODUCER_SNAPSHOT_FILE_SUFFIX:
+                self.add(name, entry)
 
     def segments(self) -> list[LogSegmentView]:
         return [self._segment(base, status) for base, status in sorted(self._logs.items())]
@@ -327,7 +333,7 @@ def _list_once(directory: str) -> SegmentListing:
     listing = SegmentListing()
     live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
     cleaned: list[int] = []
-    folders: list[SegmentFileName] = []
+    folders: list[tuple[SegmentFileName, DirectoryEntry]] = []
     for entry in list_directory(directory):
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
@@ -335,7 +341,7 @@ def _list_once(directory: str) -> SegmentListing:
             listing.add_other(entry)
             continue
         if is_folder(entry):
-            folders.append(name)
+            folders.append((name, entry))
             continue
         if name.state:
             listing.leftover_file_count += 1

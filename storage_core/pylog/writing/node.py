@@ -27,6 +27,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pylog.config import LogConfig
 from pylog.errors import (
     CorruptCheckpointError,
     LogDirectoryError,
@@ -217,7 +218,8 @@ class Node:
         in_sync = {*registration.isr, *registration.eligible_leader_replicas}
         others = tuple(each for each in registration.replicas if each in in_sync - {self.node_id})
         is_certain = not self._is_undecided(topic_partition)
-        return Assignment(place, path, directory_id, others, is_certain)
+        is_new = registration.partition_epoch == 0
+        return Assignment(place, path, directory_id, others, is_certain, is_new)
 
     def may_lead(self, topic_partition: TopicPartition) -> bool:
         """Whether the newest metadata have the node as leader of a partition, or in sync."""
@@ -271,6 +273,21 @@ class Node:
             each.name == topic and each.configs.get("remote.storage.enable") == "true"
             for each in self._topics.values()
         )
+
+    def log_config(self, topic: str) -> LogConfig:
+        """Return the configuration that a topic has by the metadata, as far as it is understood."""
+        metadata = self._metadata
+        if metadata is None:
+            return LogConfig()
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        known = LogConfig.kinds()
+        configs = metadata.image.configs_of(resource)
+        try:
+            return LogConfig.from_properties(
+                {name: value for name, value in configs.items() if name in known}
+            )
+        except ValueError:  # of a version that is newer
+            return LogConfig()
 
     def is_compacted(self, topic: str) -> bool | None:
         """Whether the metadata say that a topic is compacted, of itself or as all of a broker.

@@ -87,6 +87,7 @@ class Assignment(NamedTuple):
     directory_id: uuid.UUID | None
     others: tuple[int, ...]  # nodes that are in sync, and have its records too
     is_certain: bool
+    is_new: bool  # whether nothing about the partition has changed since it was made
 
 
 class NodeDisks:

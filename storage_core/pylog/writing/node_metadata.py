@@ -46,6 +46,7 @@ from pylog.locations import join, parent_of
 from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.internal_logs import (
     CLUSTER_METADATA,
+    MissingOffsetsError,
     bootstrap_level,
     has_footer,
     is_behind,
@@ -106,7 +107,10 @@ def problems_of_metadata(
             yield NodeProblem("missing_metadata_log", directory, reason)
             return
         found = list(_problems_of_snapshots(view, kafka_version))
-        if isinstance(metadata, InvalidRecordError):
+        if isinstance(metadata, MissingOffsetsError):
+            where = view.directory.path
+            yield NodeProblem("unusable_metadata", where, metadata.reason, is_certain=False)
+        elif isinstance(metadata, InvalidRecordError):
             found = [each for each in found if each[0] != "cut_metadata_snapshot"]
             if not found:
                 found = [("unusable_metadata", view.directory.path, metadata.reason)]

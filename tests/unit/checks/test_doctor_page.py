@@ -40,6 +40,17 @@ def test_the_page_has_the_verdict_and_every_finding_with_what_to_do(report: Doct
     assert set(codes) == {(str(each.severity), each.code) for each in report.findings}
 
 
+def test_the_page_has_each_action_of_a_broker_that_differs() -> None:
+    one = Finding(Severity.WARNING, "wrong_index", "/logs/a", "1 entry", own_action="it <cuts>")
+    other = one._replace(path="/logs/b", own_action="it leaves it")
+    findings = [one, other, one._replace(path="/logs/c")]
+    directory = LogDirectoryReport(
+        "/logs", is_clean=True, is_of_a_controller=False, lacks_metadata=False, findings=findings
+    )
+    page = DoctorReport([], [directory]).html()
+    assert "A broker: it &lt;cuts&gt;; or it leaves it. <b>To do:</b>" in page
+
+
 def test_the_page_shows_what_has_become_of_offsets(report: DoctorReport) -> None:
     card = report.html().partition("<h3>orders-0</h3>")[2].partition("</section>")[0]
     shown = dict(re.findall(r"</i>([a-z ]+)<small>([\d,]+),", card))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.errors import LogStorageError
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 
@@ -20,8 +21,10 @@ BATCHES = [batch_v2(plain_records(base, 5)) for base in range(0, 30, 5)]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
-    return write_partition(tmp_path, {0: BATCHES[:2], 10: BATCHES[2:4], 20: BATCHES[4:]})
+    logs = tmp_path / "logs"
+    directory = write_partition(logs, {0: BATCHES[:2], 10: BATCHES[2:4], 20: BATCHES[4:]})
+    (logs / ".kafka_cleanshutdown").write_bytes(b"")
+    return directory
 
 
 def found(directory: Path) -> list[Finding]:
@@ -41,8 +44,16 @@ def test_a_folder_in_the_place_of_a_segment_is_a_missing_segment(directory: Path
     path = segment_path(directory, 10)
     path.unlink()
     path.mkdir()
-    [finding] = [each for each in found(directory) if each.code == "missing_segment"]
+    [finding] = [each for each in found(directory) if each.code == "unreadable"]
     assert (finding.next_offset, finding.end_offset) == (10, 20)
+    assert finding.broker_action == "it ignores the folder, and misses the segment"
+    verdict = pylog.doctor(directory.parent).verdict
+    assert verdict.would_start
+    assert [(each.from_offset, each.to_offset) for each in verdict.lost_already] == [(10, 20)]
+    with pytest.raises(LogStorageError, match="not a regular file but a directory"):
+        pylog.scan(directory).count()
+    summary = pylog.repair_copy(directory.parent, directory.parent.parent / "copy")
+    assert summary.partitions[0].missing == [(10, 20)]
 
 
 def test_a_folder_in_the_place_of_an_index_is_no_index(directory: Path) -> None:
@@ -117,3 +128,26 @@ def test_a_blank_in_a_cluster_id_makes_two_clusters_of_a_node(tmp_path: Path) ->
     [refusal] = report.refusals
     assert refusal.path == str(tmp_path / "two" / "meta.properties")
     assert "blanks are part of it" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("suffix", "severity", "effect"),
+    [
+        (".index", "warning", "None"),
+        (".timeindex", "warning", "None"),
+        (".txnindex", "error", "consumers"),
+    ],
+)
+def test_an_index_that_replaces_another_one(
+    directory: Path, suffix: str, severity: str, effect: str
+) -> None:
+    old = segment_path(directory, 10, suffix)
+    old.write_bytes(b"" if suffix == ".txnindex" else old.read_bytes())
+    path = segment_path(directory, 10, f"{suffix}.swap")
+    path.write_bytes(old.read_bytes())
+    [finding] = [each for each in found(directory) if each.code == "leftover_file"]
+    assert str(finding.severity) == "info"
+    path.write_bytes(b"\1" * 34)
+    [finding] = [each for each in found(directory) if each.code == "leftover_file"]
+    assert (str(finding.severity), str(finding.effect)) == (severity, effect)
+    assert finding.broker_action.startswith(f"it puts the file in the place of {old.name}")

@@ -9,6 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptIndexError, CorruptRecordError
+from pylog.files.producer_snapshot import ProducerStateEntry, producer_snapshot_bytes
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 from tests.support.batches import (
     ABORT,
@@ -284,3 +285,60 @@ def test_beside_damage_too_the_markers_alone_decide_where_it_is_skipped(
     path.write_bytes(TRANSACTION_ENTRY.pack(0, 1, 3, 4, 5) + TRANSACTION_ENTRY.pack(0, 1, 5, 6, 7))
     gap = [None] if mode == "PERMISSIVE" else []
     assert skipping(directory, mode) == [0, *gap, 3]
+
+
+# ---- markers that are in no file
+
+
+def _snapshot(directory: Path, offset: int, open_since: int | None) -> None:
+    entry = ProducerStateEntry(1, 0, 0, 0, 0, 0, 0, -1 if open_since is None else open_since)
+    path = segment_path(directory, offset, ".snapshot")
+    path.write_bytes(producer_snapshot_bytes([entry]))
+
+
+def _without_the_marker(tmp_path: Path, *, later: Built, snapshots: bool, index: bool) -> Path:
+    """Write a log whose segment 2 is gone, with the marker of the transaction at offset 0."""
+    segments = {0: [data(0)], 9: [data(9), later], 11: [data(11, -1, plain=True)]}
+    directory = write_partition(tmp_path, segments)
+    if snapshots:
+        _snapshot(directory, 9, None)
+        _snapshot(directory, 11, None)
+    if index:
+        segment_path(directory, 9, ".txnindex").write_bytes(TRANSACTION_ENTRY.pack(0, 1, 9, 10, 11))
+    return directory
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+@pytest.mark.parametrize("use_indexes", [True, False])
+def test_what_a_marker_in_a_missing_segment_ended_is_given_as_to_a_consumer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: str, *, use_indexes: bool
+) -> None:
+    directory = _without_the_marker(tmp_path, later=abort(10), snapshots=True, index=True)
+    options = {"mode": mode, "use_indexes": use_indexes}
+    assert committed(directory, **options) == [0, 11]
+    assert committed(directory, max_records_per_partition=1, **options) == [0, 11]
+    assert "the transaction of producer 1 from offset 0 on is in no file" in caplog.text
+
+
+def test_the_transaction_index_alone_says_where_an_aborted_transaction_begins(
+    tmp_path: Path,
+) -> None:
+    directory = _without_the_marker(tmp_path, later=abort(10), snapshots=False, index=True)
+    assert committed(directory) == [0, 11]
+
+
+def test_without_snapshot_and_index_a_gap_may_be_inside_the_transaction(tmp_path: Path) -> None:
+    directory = _without_the_marker(tmp_path, later=abort(10), snapshots=False, index=False)
+    assert committed(directory) == [11]
+
+
+def test_a_transaction_without_any_marker_ended_if_a_snapshot_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    segments = {0: [data(0)], 9: [data(9, -1, plain=True)], 10: [data(10, -1, plain=True)]}
+    directory = write_partition(tmp_path, segments)
+    _snapshot(directory, 10, None)
+    assert committed(directory) == [0, 9, 10]
+    assert "the transaction of producer 1 from offset 0 on is in no file" in caplog.text
+    _snapshot(directory, 10, 0)
+    assert committed(directory) == []

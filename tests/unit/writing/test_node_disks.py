@@ -178,6 +178,18 @@ def test_the_partitions_of_a_disk_that_was_replaced_are_gone(disks: list[Path]) 
     ] == ["absent_partition"]
 
 
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_partition_that_a_crash_may_have_prevented_is_not_said_to_be_gone(
+    disks: list[Path], *, is_clean: bool
+) -> None:
+    shutil.rmtree(disks[1] / "orders-1")
+    if not is_clean:
+        (disks[1] / ".kafka_cleanshutdown").unlink()
+    verdict = pylog.doctor(*disks).verdict
+    assert len(verdict.lost_already) == is_clean
+    assert verdict.would_start is (True if is_clean else None)
+
+
 def test_all_partitions_become_strays_where_the_disk_of_the_metadata_was_replaced(
     disks: list[Path],
 ) -> None:

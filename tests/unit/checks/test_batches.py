@@ -1,0 +1,61 @@
+"""Batches and what stands beside them: leader epochs."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+from tests.support.metadata_log import (
+    METADATA,
+    TOPIC_ID_TEXT,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Give a node's directory with a log of leader epoch 1; its next leader begins epoch 2."""
+    batches = [batch_v2(plain_records(at, 5), leader_epoch=1) for at in range(0, 30, 5)]
+    partition = write_partition(tmp_path, {0: batches})
+    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["1 0"], []),
+        (["1 0", "2 12"], [(12, None)]),  # consumers go back to where epoch 2 is said to begin
+        (["2 0"], [(0, None)]),
+        (["1 0", "3 12"], []),  # which is not reached: a leader drops it
+        (["0 0"], []),  # consumers ask about epoch 1, and are told the end of the log
+    ],
+)
+def test_an_epoch_that_seems_to_have_begun_before_sends_consumers_back(
+    logs: Path, lines: list[str], expected: list[tuple[int, int | None]]
+) -> None:
+    text = "\n".join(["0", str(len(lines)), *lines]) + "\n"
+    (logs / "orders-0" / "leader-epoch-checkpoint").write_text(text)
+    verdict = pylog.doctor(logs).verdict
+    assert [(each.from_offset, each.to_offset) for each in verdict.consumers] == expected
+
+
+def test_without_the_metadata_any_epoch_may_be_reached(logs: Path) -> None:
+    partition = logs / "orders-0"
+    (partition / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n9 12\n")
+    assert pylog.doctor(logs).verdict.consumers == []
+    shutil.rmtree(logs / METADATA)
+    [affected] = pylog.doctor(logs).verdict.consumers
+    assert affected.from_offset == 12
