@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Effect, Finding, Severity, info, named, warning
+from pylog.checks.namesakes import may_hold
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -65,8 +66,6 @@ DAMAGED_MANIFEST = "damaged_manifest"
 PENDING_COMMIT = "pending_commit"
 REMOTE_OFFSETS = "remote_offsets"
 
-_LISTED = 3
-
 
 def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Finding]:
     """Yield what the names in a partition directory show, and where its log begins elsewhere.
@@ -86,14 +85,7 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
             f"the log begins at offset {end}; it began at {start}, side files say, and nothing "
             "here shows remote storage"
         )
-        names = [
-            entry.name
-            for entry in list_directory(view.directory.path)
-            if (each := find_segment_file_name(entry.name)) is not None
-            and (each.suffix == LOG_FILE_SUFFIX and each.state and start <= each.base_offset < end)
-        ]
-        if names:
-            message += f"; {', '.join(names[:_LISTED])} may hold what is missing"
+        message += may_hold(view.directory.path, start, end)
         # Of a log that was not closed in order, side files may be older than its last retention.
         is_clean = has_clean_shutdown(view.directory.log_directory)
         severity = Severity.ERROR if is_clean else Severity.WARNING

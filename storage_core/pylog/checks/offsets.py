@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.findings import Effect, Finding, Severity
+from pylog.checks.namesakes import may_hold
 from pylog.checks.partition_report import OffsetTotals
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import LogDirectoryError, SegmentVanishedError
@@ -36,6 +37,7 @@ from pylog.files.file_names import (
     find_segment_file_name,
 )
 from pylog.files.storage import list_directory, open_file
+from pylog.locations import parent_of
 from pylog.reading.headers import has_horizon
 from pylog.text.words import counted
 
@@ -271,6 +273,7 @@ def _missing(gap: OffsetGap) -> Finding:
     if gap.is_between_segments:
         severity, code = Severity.ERROR, "missing_segment"
         message = f"{offsets} before this segment, and the log shows no sign of compaction"
+        message += may_hold(parent_of(gap.path), gap.start, gap.end)
     else:
         severity, code = Severity.WARNING, "offset_gap"
         message = f"{offsets} before this batch, and the log shows no sign of compaction"

@@ -92,6 +92,28 @@ def test_a_segment_that_is_gone_is_told_from_compaction(directory: Path) -> None
     assert report.partitions[0].offsets.compacted == 10
 
 
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        ("00000000000000000010.log (deleted)", True),
+        ("00000000000000000010.log.bak", True),
+        ("00000000000000000015.log.deleted", True),
+        ("00000000000000000020.log (deleted)", False),
+        ("00000000000000000010.index (deleted)", False),
+        ("10.log (deleted)", False),
+    ],
+)
+def test_a_file_that_is_named_after_missing_offsets_is_told(
+    directory: Path, name: str, *, is_named: bool
+) -> None:
+    remove_segment(directory, 10)
+    (directory / name).write_bytes(b"")
+    [finding] = [
+        each for each in pylog.doctor(directory.parent).findings if each.code == "missing_segment"
+    ]
+    assert finding.message.endswith(f"; {name} may hold what is missing") is is_named
+
+
 def test_compaction_explains_no_gap_above_the_offset_that_it_has_come_to(directory: Path) -> None:
     remove_segment(directory, 10)
     (directory.parent / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 10\n", "utf-8")
