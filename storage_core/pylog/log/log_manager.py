@@ -350,12 +350,21 @@ class LogManager:
         """Give a twin of a manager that is not started yet, on an overlay, with some of its logs.
 
         Whatever is done with it happens to no file. So what will be refused is known before the
-        directories are owned.
+        directories are owned. Logs that a commit is under way to are there in any case.
         """
+        manifests = [read_manifest(each.path) for each in self._directories]
+        pending = {
+            each.topic_partition
+            for manifest in manifests
+            if manifest is not None
+            for each in manifest.partitions
+        }
         with Overlay(is_quiet=True) as overlay:
             paths = [overlay.path(each.path) for each in self._directories]
             context = replace(self.context, io=overlay)
-            with self._twin(paths, context=context, is_seen=is_seen) as twin:
+            with self._twin(
+                paths, context=context, is_seen=lambda each: is_seen(each) or each in pending
+            ) as twin:
                 yield twin
 
     def _ensure_commit_can_complete(self, directory: OwnedLogDirectory) -> None:
