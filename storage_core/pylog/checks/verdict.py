@@ -134,7 +134,7 @@ def verdict_on(
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
         elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            by_effect[Effect.UNSERVED] += _all_beside(finding, partitions)
+            by_effect[Effect.UNSERVED] += [*_all_beside(finding, partitions)] or [affected]
         elif finding.effect is not None:
             _add(by_effect[finding.effect], affected)
     if directories and all(each.lacks_metadata for each in directories):
