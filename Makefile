@@ -38,7 +38,7 @@ test: $(VENV)/.dev ## The tests that every change has to pass
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker" $(CHOSEN)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker" $(CHOSEN)
 
-test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/4
+test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/6
 	@$(MAKE) --no-print-directory test CHOSEN="--all $(addprefix --part ,$(PART))"
 
 test-fast: $(VENV)/.dev ## Of make test, what needs neither Spark nor a broker and is quick

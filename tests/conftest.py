@@ -86,19 +86,20 @@ def _needs_server(item: pytest.Item) -> bool:
     return True
 
 
-_WITH_MANY_STARTS = "tests/broker/test_starts.py"
+_WITH_MANY_STARTS = {"tests/broker/test_starts.py": 3, "tests/broker/test_start_states.py": 6}
+"""Files whose every case starts a broker, and into how many units those of a version are dealt."""
 
 
 def _unit(nodeid: str) -> str:
     """Return what is dealt as one where Spark or a broker is started: what tests share is dear.
 
-    That is a file; of the one whose every case starts a broker a third of those of a version.
+    That is a file; of one whose every case starts a broker a part of those of a version.
     """
     file, _, test = nodeid.partition("::")
-    if file != _WITH_MANY_STARTS:
+    if file not in _WITH_MANY_STARTS:
         return file
     version = test.partition("[")[2].partition("-")[0]
-    return f"{file} {version} {zlib.crc32(nodeid.encode()) % 3}"
+    return f"{file} {version} {zlib.crc32(nodeid.encode()) % _WITH_MANY_STARTS[file]}"
 
 
 class _UnitScheduling(LoadFileScheduling):  # type: ignore[misc]
