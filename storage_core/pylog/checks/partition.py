@@ -43,7 +43,7 @@ from pylog.checks.permissions import FORBIDDEN, with_own_limits
 from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
-from pylog.checks.transactions import TransactionFindings, Undecided
+from pylog.checks.transactions import UNDECIDED, TransactionFindings, Undecided
 from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
@@ -134,7 +134,7 @@ def _check_settled(
     make_walk: Callable[..., LogWalk],
 ) -> PartitionCheck:
     """Return what is wrong with a partition once it stays wrong."""
-    before: set[tuple[str, str]] | None = None
+    before: set[tuple[str, str, int | None]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
@@ -169,8 +169,10 @@ def _is_wrong(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _identity(finding: Finding) -> tuple[str, str]:
-    return finding.code, finding.path
+def _identity(finding: Finding) -> tuple[str, str, int | None]:
+    # Each of a live log's transactions is open for a while: only the same one is looked for again.
+    offset = finding.next_offset if finding.code == UNDECIDED else None
+    return finding.code, finding.path, offset
 
 
 def _seen_now(view: LogView) -> LogView | None:
