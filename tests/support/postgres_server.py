@@ -99,18 +99,19 @@ def postgres_server() -> Iterator[PostgresServer]:
                 stderr=log,
             )
         try:
-            _wait_for(port, process)
+            _wait_for(programs / "pg_isready", port, process)
             yield PostgresServer(programs, port)
         finally:
             process.terminate()
             process.wait(60)
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(is_ready: Path, port: int, process: subprocess.Popen[bytes]) -> None:
+    # It listens before it answers.
+    command = [str(is_ready), "-q", "-h", "127.0.0.1", "-p", str(port)]
     for _ in range(_START_SECONDS * 10):
         assert process.poll() is None, "PostgreSQL has ended"
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if subprocess.run(command, check=False).returncode == 0:
+            return
         time.sleep(0.1)
     pytest.fail(f"PostgreSQL does not answer within {_START_SECONDS} s")
