@@ -171,7 +171,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             if offset is not None:
                 code = MISNAMED
                 name = view.segments[index].base_offset
-                if end_offset is not None:  # a consumer goes on after what it finds there
+                if end_offset is not None:  # a consumer continues after what it finds there
                     end_offset = max(end_offset, end_of_batches(each.path))
                 message = (
                     f"the first batch, which is sound, has offset {offset}, and the file's name "
@@ -501,7 +501,7 @@ class TimestampFindings:
 class EpochFindings:
     """Follows the leader epochs of a log, window by window; reports the first of each kind.
 
-    A consumer that goes on asks where the epoch of its last record has ended. Where a later one is
+    A consumer that continues asks where the epoch of its last record has ended. Where a later one is
     said to have begun before, it begins again there. A leader drops epochs above its own
     (``newest``).
 

@@ -131,7 +131,7 @@ class RefusedPartition(NamedTuple):
     offset
         Of the record at which the loading ends.
     group_id, kind, group_kind
-        The record is of this kind of group, and the group is of another one by then.
+        The kind of the record; the group has another kind by then.
     """
 
     partition: int
@@ -162,7 +162,7 @@ class MissingPartitions(NamedTuple):
     partitions
         Their numbers.
     gone
-        Those of them that are to be in these log directories, by the cluster's metadata.
+        Those that the cluster's metadata assign to these log directories.
     partition_count
         How many partitions the topic has; None where that is not known.
     """

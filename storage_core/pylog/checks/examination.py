@@ -61,6 +61,8 @@ class Examination:
     ----------
     views
         Live partitions, by log directory, topic and partition.
+    views_of
+        The same by partition: more than one where it has replicas.
     not_live
         What is looked at of the other directories.
     checks
@@ -108,6 +110,10 @@ class Examination:
         self._metas = {each.path: each.meta for each in self.checks}
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
+        self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
+        self.views_of: dict[TopicPartition, list[LogView]] = {}
+        for view in self.views:
+            self.views_of.setdefault(view.topic_partition, []).append(view)
 
     def check(
         self,
@@ -130,7 +136,10 @@ class Examination:
             for each in check.findings
             if each.code != UNREADABLE_CHECKPOINT or parent_of(each.path) not in self._metas
         ]
-        around = self._findings_around().get(view.directory.path, ())
+        around = [
+            *self._findings_around().get(view.directory.path, ()),
+            *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
+        ]
         own = [self._settled(each, view.directory.log_directory) for each in own]
         return check._replace(findings=[*around, *own])
 
@@ -152,9 +161,6 @@ class Examination:
                 promoted = [each.view for each in self.not_live if not each.has_live]
                 for view, finding in node_findings([*self.views, *promoted], self._nodes):
                     self._around.setdefault(view.directory.path, []).append(finding)
-                replicas = filter(None, map(_end_of, self._replicated()))
-                for check, finding in replica_findings(replicas, self._metas, self._nodes):
-                    self._around.setdefault(check.view.directory.path, []).append(finding)
                 not_live = [each.view for each in self.not_live]
                 for path, finding in findings_between(
                     self.checks, self.views, not_live, self._nodes
@@ -162,11 +168,19 @@ class Examination:
                     self._around.setdefault(path, []).append(finding)
             return self._around
 
-    def _replicated(self) -> list[LogView]:
-        seen: dict[TopicPartition, list[LogView]] = {}
-        for view in self.views:
-            seen.setdefault(view.topic_partition, []).append(view)
-        return [view for views in seen.values() if len(views) > 1 for view in views]
+    def _findings_of_replicas(self, topic_partition: TopicPartition) -> dict[str, list[Finding]]:
+        """Return in what the replicas of a partition differ, by their directories."""
+        views = self.views_of[topic_partition]
+        if len(views) < 2:
+            return {}
+        with self._lock:
+            found = self._of_replicas.get(topic_partition)
+            if found is None:
+                found = self._of_replicas[topic_partition] = {}
+                replicas = filter(None, map(_end_of, views))
+                for check, finding in replica_findings(replicas, self._metas, self._nodes):
+                    found.setdefault(check.view.directory.path, []).append(finding)
+            return found
 
     def findings_of(
         self,

@@ -15,7 +15,7 @@ from pylog.locations import name_of, parent_of
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
     from pylog.files.file_names import PartitionDirectoryName
@@ -128,15 +128,22 @@ def verdict_on(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Verdict:
     """Return the verdict on log directories, and on partitions in them or elsewhere."""
-    by_effect: dict[Effect | None, list[AffectedOffsets]] = {each: [] for each in Effect}
+    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
+    beside: dict[str, list[PartitionReport]] = {}
+    for each in partitions:
+        beside.setdefault(parent_of(each.path), []).append(each)
     refusals = []
     for affected, finding in _affected(directories, partitions):
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
         elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            by_effect[Effect.UNSERVED] += [*_all_beside(finding, partitions)] or [affected]
+            # Once for each log directory: the first reason suffices.
+            others = beside.pop(_log_directory_of(finding.path, beside), ())
+            for one in [_without_offsets(finding, each) for each in others] or [affected]:
+                _add(found[Effect.UNSERVED], one)
         elif finding.effect is not None:
-            _add(by_effect[finding.effect], affected)
+            _add(found[finding.effect], affected)
+    by_effect = {effect: list(places.values()) for effect, places in found.items()}
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
             "the cluster's metadata are not here; a broker sets partitions that they do not have "
@@ -158,14 +165,12 @@ def verdict_on(
     )
 
 
-def _add(known: list[AffectedOffsets], affected: AffectedOffsets) -> None:
+def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
     """Add what a finding is about, unless another one is about the same offsets: then its times."""
-    for place, each in enumerate(known):
-        if affected.from_offset is not None and each[:4] == affected[:4]:
-            if each.from_time is None and each.to_time is None:
-                known[place] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
-            return
-    known.append(affected)
+    key = affected[:4] if affected.from_offset is not None else affected
+    each = known.setdefault(key, affected)
+    if each.from_time is None and each.to_time is None:
+        known[key] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
 
 
 def _affected(
@@ -179,10 +184,12 @@ def _affected(
         if partition.start is not None and partition.loses_records:
             losses = partition.start.losses or partition.start.found_losses()
             said = {(each.path, each.next_offset) for each in losses}
-            others = [each for each in findings if each.effect is not Effect.LOSES]
-            kept = [each for each in findings if each not in others]
-            kept = [each for each in kept if (each.path, each.next_offset) not in said]
-            findings = [*losses, *kept, *others]
+            others = [
+                each
+                for each in findings
+                if each.effect is not Effect.LOSES or (each.path, each.next_offset) not in said
+            ]
+            findings = [*losses, *others]
         for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 
@@ -191,15 +198,15 @@ def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:
     return finding.effect is Effect.UNSERVED and affected.topic is None
 
 
-def _all_beside(
-    finding: Finding, partitions: Iterable[PartitionReport]
-) -> Iterator[AffectedOffsets]:
-    """Yield the partitions of a log directory in which, or in whose partitions, a file lies."""
-    for each in partitions:
-        log_directory = parent_of(each.path)
-        if f"{finding.path}/".startswith(f"{log_directory}/"):
-            place = AffectedOffsets.of(finding, *each.topic_partition)
-            yield place._replace(from_offset=None, to_offset=None)
+def _log_directory_of(path: str, known: Container[str]) -> str:
+    """Return the log directory that a path is, or in which, or in whose partitions, it lies."""
+    above = parent_of(path)
+    return next((each for each in (path, above, parent_of(above)) if each in known), path)
+
+
+def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOffsets:
+    place = AffectedOffsets.of(finding, *partition.topic_partition)
+    return place._replace(from_offset=None, to_offset=None)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:
@@ -217,7 +224,7 @@ def _directory_of(path: str) -> PartitionDirectoryName | None:
 
 
 def _sentences(
-    refusals: Sequence[Finding], by_effect: dict[Effect | None, list[AffectedOffsets]]
+    refusals: Sequence[Finding], by_effect: dict[Effect, list[AffectedOffsets]]
 ) -> Iterator[str]:
     if refusals:
         first = refusals[0]

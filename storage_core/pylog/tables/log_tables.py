@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.checks.indexes import IndexColumns
-    from pylog.model import TopicPartition
     from pylog.reading.log_directory import TopicChoice
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
@@ -387,13 +386,10 @@ class _Findings:
     def __init__(self, paths: Sequence[str], choice: TopicChoice) -> None:
         self._examination = Examination(paths)
         self._choice = choice
-        self._views: dict[TopicPartition, list[LogView]] = {}
-        for view in self._examination.views:
-            self._views.setdefault(view.topic_partition, []).append(view)
 
     def of(self, view: LogView, max_decompressed_bytes: int) -> Iterator[tuple[object, ...]]:
         """Yield the findings about one partition, in each directory that it has."""
-        for each in self._views.get(view.topic_partition, ()):
+        for each in self._examination.views_of.get(view.topic_partition, ()):
             check = self._examination.check(each, max_decompressed_bytes=max_decompressed_bytes)
             for finding in check.findings:
                 yield finding.row()

@@ -19,8 +19,11 @@ _OF_DOCTOR_ALONE = ("as_user", "kafka_version", "partitions")
 _REAL: Callable[..., DoctorReport] = pylog.doctor
 
 
-def _rows_of_table(*paths: Any, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-    known = set(pylog.open_directory(*paths).topics)
+def _rows_of_table(
+    known: set[str],
+    *paths: Any,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
+) -> list[dict[str, Any]]:
     if "topics" not in options and known & INTERNAL_TOPICS:
         options["topics"] = sorted(known)  # doctor looks at them unasked
     rows: list[dict[str, Any]] = pylog.read_table(paths, "findings", **options).to_pylist()
@@ -39,9 +42,10 @@ def _doctor_and_table(*paths: Any, **options: Any) -> DoctorReport:  # noqa: ANN
         name: value for name, value in options.items() if name not in ("threads", "progress")
     }
     try:
-        rows = _rows_of_table(*paths, **of_both)
-    except pylog.errors.LogDirectoryError:  # of one path that has several replicas of a partition
+        known = set(pylog.open_directory(*paths).topics)
+    except pylog.errors.LogDirectoryError:  # what no table can be made of: a partition lies twice
         return report
+    rows = _rows_of_table(known, *paths, **of_both)
     assert _identities(rows) == _identities(report.to_table().to_pylist())
     return report
 
