@@ -501,8 +501,8 @@ class TimestampFindings:
 class EpochFindings:
     """Follows the leader epochs of a log, window by window; reports the first of each kind.
 
-    A consumer that continues asks where the epoch of its last record has ended. Where a later one is
-    said to have begun before, it begins again there. A leader drops epochs above its own
+    A consumer that continues asks where the epoch of its last record has ended. Where a later one
+    is said to have begun before, it begins again there. A leader drops epochs above its own
     (``newest``).
 
     Source: LeaderEpochFileCache.endOffsetFor, SubscriptionState.maybeCompleteValidation
