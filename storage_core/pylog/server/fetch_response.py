@@ -65,6 +65,7 @@ class FetchResponse:
         diverging: dict[str, int] | None,
     ) -> dict[str, Any]:
         """Return the response for a partition that has been read."""
+        records = _records(log)
         self._partitions += 1
         self._has_news = self._has_news or diverging is not None
         self._read_bytes += log.size_bytes
@@ -79,7 +80,7 @@ class FetchResponse:
             "highWatermark": offsets.high_watermark,
             "lastStableOffset": offsets.high_watermark if stable is None else stable,
             "logStartOffset": offsets.log_start_offset,
-            "records": _records(log),
+            "records": records,
         }
         if self.is_committed and log.aborted is not None:
             response["abortedTransactions"] = [
@@ -106,4 +107,6 @@ def _records(log: ReadLog) -> bytes | FileRange:
             reason = "file has become shorter since the directory was looked at"
             raise SegmentVanishedError(reason, log.source.path)
         return FileRange(log.source, log.position, log.size_bytes)
-    return log.source.read_at(log.position, log.size_bytes)
+    data = log.source.read_at(log.position, log.size_bytes)
+    log.source.ensure_same()
+    return data

@@ -105,7 +105,8 @@ class SegmentKey(NamedTuple):
 class ProofCache:
     """The proofs of the segments that were used last: each holds a file open."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, always: bool = False) -> None:
+        self._always = always
         self._batches = BatchCache()
         self._kept: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
         self._lock = threading.Lock()
@@ -115,12 +116,16 @@ class ProofCache:
         with self._lock:
             found = self._kept.get(key)
             if found is None:
-                found = self._kept[key] = SegmentProof(self._batches)
+                found = self._kept[key] = SegmentProof(self._batches, key.path, always=self._always)
                 if len(self._kept) > _KEPT_PROOFS:
                     self._kept.popitem(last=False)
             else:
                 self._kept.move_to_end(key)
             return found
+
+    def forget(self, topic_partition: TopicPartition) -> None:
+        """Forget all segments of a partition."""
+        self.keep_only(lambda key: key.topic_partition != topic_partition)
 
     def keep_only(self, is_current: Callable[[SegmentKey], bool]) -> None:
         """Forget the other segments: a deleted file takes its space on the disk while it is open.
@@ -165,9 +170,9 @@ class Partition:
         self.epochs: tuple[EpochEntry, ...] = ()
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
+        self._first_looks: dict[int, int] = {}  # by segment: see `SegmentProof.look`
         self._transactions: dict[int, SegmentTransactions] = {}
         self._walk_errors: dict[int | None, LogStorageError] = {}
-        self._same: set[int] = set()  # segments whose proved bytes are those of this view
 
     @cached_property
     def view(self) -> LogView:
@@ -294,11 +299,17 @@ class Partition:
         return self.epochs[at - 1].epoch if at else None
 
     def read(
-        self, offset: int, max_bytes: int, *, is_committed: bool, whole_batch: bool
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        is_committed: bool,
+        whole_batch: bool,
+        is_fresh: bool = False,
     ) -> ReadLog:
         """Return the bytes for a fetch, if they can be told without a look at files.
 
-        At `NotProvedError`, `prove` must be called, in a thread; then once more.
+        At `NotProvedError`, `prove` must be called, in a thread; then once more, ``is_fresh``.
         """
         offsets = self.known
         if not offsets.log_start_offset <= offset <= offsets.log_end_offset:
@@ -315,7 +326,13 @@ class Partition:
         index = max(0, bisect_right(self._base_offsets, offset) - 1)
         while index < len(self._base_offsets):
             found = self._read_segment(
-                index, offset, max_bytes, limit, is_committed=is_committed, whole_batch=whole_batch
+                index,
+                offset,
+                max_bytes,
+                limit,
+                is_committed=is_committed,
+                whole_batch=whole_batch,
+                is_fresh=is_fresh,
             )
             if found is not None:
                 return found
@@ -332,15 +349,20 @@ class Partition:
         *,
         is_committed: bool,
         whole_batch: bool,
+        is_fresh: bool,
     ) -> ReadLog | None:
-        if index not in self._same:
-            raise NotProvedError
         proof = self._proof(index)
         if is_committed and proof.has_transactions:
             limit = min(limit, self._decided_limit(index, offset))
         found = proof.locate(
-            offset, max_bytes, limit, whole_batch=whole_batch, end=self._ends[index]
+            offset,
+            max_bytes,
+            limit,
+            whole_batch=whole_batch,
+            end=self._ends[index],
+            is_fresh=is_fresh,
         )
+        self._first_looks.setdefault(index, proof.look)
         if found is None:
             return None
         if found.exceeds:
@@ -374,25 +396,35 @@ class Partition:
         if is_committed:
             limit = self.find_last_stable_offset()
         index = max(0, bisect_right(self._base_offsets, offset) - 1)
+        is_fresh = False
         for _ in range(_MOST_LOOKS):
             if index >= len(self._base_offsets):
                 return
             proof = self._proof(index)
-            if index not in self._same:
-                proof.forget_what_has_changed()
-                self._same.add(index)
             if is_committed and proof.has_transactions and index not in self._transactions:
                 self._raise_for_walk(index, partial(self._find_transactions, index))
             try:
                 found = proof.locate(
-                    offset, max_bytes, limit, whole_batch=True, end=self._ends[index]
+                    offset,
+                    max_bytes,
+                    limit,
+                    whole_batch=True,
+                    end=self._ends[index],
+                    is_fresh=is_fresh,
                 )
             except NotProvedError:
-                proof.prove(self.view, index, offset, max_bytes, limit)
+                outdated = proof.prove(self.view, index, offset, max_bytes, limit)
+                since = self._first_looks.setdefault(index, proof.look)
+                if outdated is not None and outdated >= since:
+                    reason = "file holds other records since the directory was looked at"
+                    path = self.view.segments[index].file_path()
+                    raise SegmentVanishedError(reason, path) from None
+                is_fresh = True
                 continue
             if found is not None:
                 return
             index += 1
+            is_fresh = False
 
     def _proof(self, index: int) -> SegmentProof:
         return self._proofs.of(self._key(index))

@@ -83,6 +83,7 @@ class ServedLogs:
     replica: str | int | os.PathLike[str] | None = None
     high_watermark: str = "log-end"
     follows: bool = False
+    proves_always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class ReplicaManager:
     def __init__(self, served: ServedLogs) -> None:
         self._served = served
         self._damage = DamageReport() if served.mode.skips_damage else None
-        self._proofs = ProofCache()
+        self._proofs = ProofCache(always=served.proves_always)
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
         self._walks = LogWalks()
         self._logged: set[tuple[object, object]] = set()
@@ -452,15 +453,21 @@ class ReplicaManager:
     ) -> ReadLog:
         offset, is_committed = asked["fetchOffset"], reading.is_committed
         max_bytes = min(asked["partitionMaxBytes"], reading.rest_bytes)
+        is_fresh = False
         for _ in range(_MOST_LOOKS):
             try:
                 found = partition.read(
-                    offset, max_bytes, is_committed=is_committed, whole_batch=reading.is_empty
+                    offset,
+                    max_bytes,
+                    is_committed=is_committed,
+                    whole_batch=reading.is_empty,
+                    is_fresh=is_fresh,
                 )
             except NotProvedError:
                 if not may_look:
                     raise
                 partition.prove(offset, max_bytes, is_committed=is_committed)
+                is_fresh = True
                 continue
             # An object store is read, and copied.
             return found if may_look else only_local(found)
@@ -469,6 +476,8 @@ class ReplicaManager:
 
     def _prove_ahead(self, response: FetchResponse) -> None:
         """Have the bytes proved that a client will ask for next."""
+        if self._served.proves_always:
+            return
         for partition, offset, asked_bytes in response.next_reads:
             max_bytes = min(asked_bytes, _MAX_FETCH_BYTES)
             key = partition.topic_partition, offset
@@ -506,7 +515,11 @@ class ReplicaManager:
         """Return the error code for an error, and log what is damaged, once."""
         if isinstance(error, OffsetOutOfRangeError):
             return Errors.OFFSET_OUT_OF_RANGE
-        if isinstance(error, SegmentVanishedError | TooManyOpenFilesError):
+        if isinstance(error, SegmentVanishedError):
+            self._log_once(error, "%s: %s", partition.topic_partition, error)
+            self._look_anew(partition)
+            return Errors.KAFKA_STORAGE_ERROR  # a client asks again
+        if isinstance(error, TooManyOpenFilesError):
             self._log_once(error, "%s: %s", partition.topic_partition, error)
             return Errors.KAFKA_STORAGE_ERROR
         self._log_once(
@@ -518,6 +531,19 @@ class ReplicaManager:
         )
         # Clients repeat what a disk could not do; of a record that is corrupt they tell the user.
         return Errors.CORRUPT_MESSAGE
+
+    def _look_anew(self, partition: Partition) -> None:
+        """Have the next request look at a partition whose files are not those of its view."""
+        topic = self.topics.get(partition.topic_partition.topic)
+        number = partition.topic_partition.partition
+        if topic is None or topic.partitions.get(number) is not partition:
+            return  # somebody else has had it done
+        self._proofs.forget(partition.topic_partition)
+        topic.partitions[number] = self._partition(
+            partition.directory,
+            partial(partition.view.refreshed, partition.view.damage),
+            least_epoch=partition.epochs[-1].epoch if partition.epochs else 0,
+        )
 
     def _log_once(self, error: LogStorageError, message: str, *arguments: object) -> None:
         key = type(error), str(error)

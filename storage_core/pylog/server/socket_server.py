@@ -51,6 +51,7 @@ _SIZE = struct.Struct(">i")
 _BACKLOG = 256
 _RECEIVED_BYTES = 1 << 16
 _COPIED_BYTES = 1 << 18
+_LAST_BYTES = 1 << 12
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HANDSHAKE_SECONDS = 10
 _SMALL_MESSAGE = 1 << 16
@@ -122,9 +123,18 @@ class _PlainChannel:
     async def _send_file(self, piece: FileRange) -> None:
         descriptor, position = piece.file.descriptor, piece.position
         end = position + piece.size_bytes
+        before = os.fstat(descriptor)
         while position < end:
+            rest = end - position
+            if rest <= _LAST_BYTES:  # without them a client can do nothing with all the others
+                _ensure_only_grown(piece, before, os.fstat(descriptor))
             try:
-                sent = os.sendfile(self._socket.fileno(), descriptor, position, end - position)
+                sent = os.sendfile(
+                    self._socket.fileno(),
+                    descriptor,
+                    position,
+                    max(rest - _LAST_BYTES, min(rest, _LAST_BYTES)),
+                )
             except BlockingIOError:
                 await self._writable(self._limits.idle_seconds)
                 continue
@@ -145,6 +155,12 @@ class _PlainChannel:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _ensure_only_grown(piece: FileRange, before: os.stat_result, now: os.stat_result) -> None:
+    is_same = (before.st_mtime_ns, before.st_ctime_ns) == (now.st_mtime_ns, now.st_ctime_ns)
+    if not is_same and now.st_size <= before.st_size:
+        raise LogStorageError(f"{piece.file.path}: the file has changed while it was sent")
 
 
 def _set(waiter: asyncio.Future[None]) -> None:
