@@ -244,6 +244,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
     replica: str | int | os.PathLike[str] | None = None,
     high_watermark: str = "log-end",
     follow: bool = False,
+    check_each_time: bool = False,
     server_properties: ServerProperties | None = None,
     offsets: str | os.PathLike[str] | None = None,
     at_ms: int | None = None,
@@ -289,6 +290,9 @@ def serve(  # noqa: PLR0913 - keyword-only options
         it may be unknown to other replicas.
     follow
         Whether to look again and again for what a broker has appended meanwhile.
+    check_each_time
+        Whether each batch is checked each time it is sent, not only when its file has changed since
+        it was checked (inode, size, times).
     server_properties
         The broker's own configuration, for clients that ask for configurations.
     offsets
@@ -342,6 +346,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
         replica=replica,
         high_watermark=high_watermark,
         follows=follow,
+        checks_each_time=check_each_time,
     )
     listener = Listener(
         host=host,

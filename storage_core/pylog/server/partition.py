@@ -105,8 +105,8 @@ class SegmentKey(NamedTuple):
 class ProofCache:
     """The proofs of the segments that were used last: each holds a file open."""
 
-    def __init__(self, *, always: bool = False) -> None:
-        self._always = always
+    def __init__(self, *, each_time: bool = False) -> None:
+        self._each_time = each_time
         self._batches = BatchCache()
         self._kept: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
         self._lock = threading.Lock()
@@ -116,7 +116,9 @@ class ProofCache:
         with self._lock:
             found = self._kept.get(key)
             if found is None:
-                found = self._kept[key] = SegmentProof(self._batches, key.path, always=self._always)
+                found = self._kept[key] = SegmentProof(
+                    self._batches, key.path, each_time=self._each_time
+                )
                 if len(self._kept) > _KEPT_PROOFS:
                     self._kept.popitem(last=False)
             else:
@@ -340,7 +342,7 @@ class Partition:
         self.view.next_offset  # noqa: B018 - for its error: what follows is damage
         return _NOTHING
 
-    def _read_segment(
+    def _read_segment(  # noqa: PLR0913 - what a fetch asks for
         self,
         index: int,
         offset: int,

@@ -83,7 +83,7 @@ class ServedLogs:
     replica: str | int | os.PathLike[str] | None = None
     high_watermark: str = "log-end"
     follows: bool = False
-    proves_always: bool = False
+    checks_each_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class ReplicaManager:
     def __init__(self, served: ServedLogs) -> None:
         self._served = served
         self._damage = DamageReport() if served.mode.skips_damage else None
-        self._proofs = ProofCache(always=served.proves_always)
+        self._proofs = ProofCache(each_time=served.checks_each_time)
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
         self._walks = LogWalks()
         self._logged: set[tuple[object, object]] = set()
@@ -476,7 +476,7 @@ class ReplicaManager:
 
     def _prove_ahead(self, response: FetchResponse) -> None:
         """Have the bytes proved that a client will ask for next."""
-        if self._served.proves_always:
+        if self._served.checks_each_time:
             return
         for partition, offset, asked_bytes in response.next_reads:
             max_bytes = min(asked_bytes, _MAX_FETCH_BYTES)

@@ -25,8 +25,6 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.storage import change_mark, open_file
 from pylog.kernels.decode_headers import SIZE_BYTES
@@ -148,13 +146,13 @@ class SegmentProof:
         Counts how often the file was another one than at the look before.
     """
 
-    def __init__(self, cache: BatchCache, path: str, *, always: bool = False) -> None:
+    def __init__(self, cache: BatchCache, path: str, *, each_time: bool = False) -> None:
         self.windows: tuple[ProvedWindow, ...] = ()
         self.source: ByteSource | None = None
         self.look = 0
         self.has_transactions = False  # whether a batch of a transaction has been met so far
         self._path = path
-        self._always = always  # whether nothing is believed that was proved before
+        self._each_time = each_time  # whether nothing is believed that was proved before
         # What the file was at the last look, and where the segment ended in the view.
         self._seen: tuple[object, int] = None, 0
         # Up to where the segment has been walked, to its end, and what that was: it may grow.
@@ -275,7 +273,7 @@ class SegmentProof:
 
     def _mark(self) -> object:
         """Return what differs once the file has changed."""
-        if self._always:
+        if self._each_time:
             return object()
         if is_remote(self._path):
             return None  # what is read there is copied, and asked for: `ByteSource.ensure_same`
@@ -300,7 +298,8 @@ class SegmentProof:
     def _prove_again(self, source: ByteSource, offset: int, max_bytes: int) -> int | None:
         """Prove windows of an earlier look that hold up to some bytes from an offset on.
 
-        And the ones before and after, where walks begin and end. Where one holds other batches nothing is proved any more, and its look is returned.
+        And the ones before and after, where walks begin and end. Where one holds other batches
+        nothing is proved any more, and its look is returned.
         """
         first = bisect_right(self.windows, offset, key=attrgetter("next_offset"))
         for index in range(max(0, first - 1), len(self.windows)):
@@ -505,7 +504,7 @@ def _can_be_joined(one: ProvedWindow, following: ProvedWindow) -> bool:
 
 def _checksum(window: Window, before: int = 0) -> int:
     """Return a checksum of the headers of batches that follow others."""
-    return zlib.crc32(np.ascontiguousarray(window.headers.columns[SIZE_BYTES:].T), before)
+    return zlib.crc32(window.headers.columns[SIZE_BYTES:].T.tobytes(), before)
 
 
 def _changed(path: str, how: str) -> SegmentVanishedError:

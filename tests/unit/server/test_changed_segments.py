@@ -11,7 +11,7 @@ import random
 import shutil
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -22,6 +22,7 @@ from pylog.reading.log_directory import TopicChoice
 from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from tests.support.batches import Built, batch_v2, joined, plain_records
 from tests.support.log_files import segment_path, write_partition
+from tests.support.raw_client import RawClient
 from tests.unit.server.followed import content, fetched
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Counted, HowMany
 
-KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE = 56, 1
+KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE = 56, 1, 2
 BATCHES, PER_SEGMENT = 24, 8
 MOST_TRIES = 4
 
@@ -117,9 +118,16 @@ CHANGES: tuple[Callable[[Change], None], ...] = (
 
 
 @contextmanager
-def _served(log_directory: Path, mode: ReadMode, **options: Any) -> Iterator[ReplicaManager]:
-    choice = TopicChoice.of(topics=None, assign=None, pattern=None)
-    served = ServedLogs(paths=(log_directory,), choice=choice, mode=mode, **options)
+def _served(
+    log_directory: Path, mode: ReadMode, *, follows: bool = False, checks_each_time: bool = False
+) -> Iterator[ReplicaManager]:
+    served = ServedLogs(
+        paths=(log_directory,),
+        choice=TopicChoice.of(topics=None, assign=None, pattern=None),
+        mode=mode,
+        follows=follows,
+        checks_each_time=checks_each_time,
+    )
     replicas = ReplicaManager(served)
     try:
         yield replicas
@@ -200,3 +208,39 @@ def test_no_fetch_gives_what_the_files_do_not_hold(
         outcomes["an error" if code else f"{len(given) == len(data)}"] += 1
         shutil.rmtree(directory)
     counted(f"changed while served, {change.__name__}", outcomes)
+
+
+def test_a_change_that_leaves_no_trace_is_found_where_each_batch_is_checked_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(1)
+    data = _batches(chance)
+    path = segment_path(write_partition(tmp_path, {0: data}), 0)
+    monkeypatch.setattr("pylog.server.segment_proof.change_mark", lambda _path: (1, 2, 3))
+    for each_time, expected in ((True, CORRUPT_MESSAGE), (False, 0)):
+        path.write_bytes(joined(data))
+        with _served(tmp_path, ReadMode.FAILFAST, checks_each_time=each_time) as replicas:
+            assert _read(replicas, 0, 1 << 20) == (joined(data), 0)
+            _flip(Change(path, chance))
+            assert _read(replicas, 0, 1 << 20)[1] == expected
+
+
+def test_a_change_on_the_way_ends_the_connection_before_the_last_bytes(tmp_path: Path) -> None:
+    data = [batch_v2(plain_records(each, 1, value_size=1 << 20)) for each in range(24)]
+    path = segment_path(write_partition(tmp_path, {0: data}), 0)
+    wanted = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1 << 30}
+    request = {
+        "maxWaitMs": 0,
+        "minBytes": 1,
+        "maxBytes": 1 << 30,
+        "topics": [{"topic": "orders", "partitions": [wanted]}],
+    }
+    with pylog.serve(tmp_path) as server:
+        with RawClient(server.address) as client:
+            client.send("Fetch", 12, request)
+            connection = client._socket
+            received = len(connection.recv(1 << 20))
+            _flip(Change(path, random.Random(1)))
+            while got := connection.recv(1 << 20):
+                received += len(got)
+        assert path.stat().st_size - 4096 <= received < path.stat().st_size
