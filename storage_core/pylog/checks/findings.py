@@ -100,6 +100,10 @@ class Effect(StrEnum):
         Records are gone already.
     BEHIND
         Another node's replica has records that this one lacks.
+    RESETS
+        A consumer group does not go on at its position.
+    EXPIRES
+        A committed offset goes for its age, soon after the start.
     CONSUMERS
         Consumers get something else than what was written, or an error.
     UNKNOWN
@@ -113,6 +117,8 @@ class Effect(StrEnum):
     UNSERVED = "unserved"
     GONE = "gone"
     BEHIND = "behind"
+    RESETS = "resets"
+    EXPIRES = "expires"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
 
@@ -139,6 +145,8 @@ class Finding(NamedTuple):
     own_action
         What a broker does about this one, as its simulated start has shown; None where the code
         says it.
+    groups
+        The consumer groups that it is about.
     """
 
     severity: Severity
@@ -153,6 +161,7 @@ class Finding(NamedTuple):
     to_time: int | None = None
     own_effect: Effect | None = None
     own_action: str | None = None
+    groups: tuple[str, ...] = ()
 
     @property
     def broker_action(self) -> str:
@@ -882,6 +891,44 @@ FINDING_CODES = {
         "give the broker only one of them",
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
+    ),
+    # Consumer groups, and transactional ids.
+    "group_resets": FindingCode(
+        "A consumer group has committed an offset that is not in the log of its partition, or "
+        "whose partition is gone. It is a warning where records are missing that there were; "
+        "otherwise retention has removed them, or the topic is deleted.",
+        "nothing: the group's consumers begin where their auto.offset.reset says, or end with an "
+        "error",
+        "find the records in another replica, or a backup, before the group's consumers start; or "
+        "set its position with kafka-consumer-groups --reset-offsets (pylog groups lists all)",
+        severities=(Severity.WARNING, Severity.INFO),
+    ),
+    "group_expires": FindingCode(
+        "A committed offset is older than offsets.retention.minutes, 7 days unless "
+        "--server-properties says otherwise; or its own time of expiry is past.",
+        "it deletes the offset at its first look, ten minutes after its start, unless members of "
+        "the group have come back or committed",
+        "save them (pylog groups --csv); or raise offsets.retention.minutes before the start",
+        severities=(Severity.INFO,),
+    ),
+    "refused_groups": FindingCode(
+        "A partition of __consumer_offsets has records of two kinds of one group.",
+        "since 4.0, it does not load the partition: none of the groups in it is available",
+        "save what is readable (pylog groups --csv), and see the message for the record",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.CONSUMERS,
+    ),
+    "missing_groups": FindingCode(
+        "Partitions of __consumer_offsets are not here; the groups in them are not known.",
+        _NOTHING,
+        "give the log directories of the other brokers, too",
+        severities=(Severity.INFO,),
+    ),
+    "shared_producer_id": FindingCode(
+        "Several transactional ids have one producer id, as coordinators never give out.",
+        "it takes what one of them writes, commits or aborts for the others', too",
+        "let one of them alone run; a copied partition of __transaction_state may be the reason",
+        severities=(Severity.WARNING,),
     ),
     # What pylog writes itself.
     "damaged_manifest": FindingCode(

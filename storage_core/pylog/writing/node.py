@@ -47,6 +47,7 @@ from pylog.internal_topics.metadata_image import (
     NO_LEADER,
     ConfigResource,
     ConfigResourceType,
+    MetadataImage,
 )
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join, parent_of
@@ -192,6 +193,12 @@ class Node:
         """Return the id that the metadata have for a topic, None if they have none."""
         image = self._topics_by_name.get(topic)
         return None if image is None else image.topic_id
+
+    @property
+    def newest_image(self) -> MetadataImage:
+        """What the newest metadata of the nodes that were given say; nothing if none are here."""
+        newest = max(self.cluster, key=lambda each: each._position)
+        return MetadataImage() if newest._metadata is None else newest._metadata.image
 
     # ---- log directories
 
