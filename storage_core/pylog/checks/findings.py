@@ -281,6 +281,14 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.CONSUMERS,
     ),
+    "repeated_batches": FindingCode(
+        "Intact batches whose offsets the batches before them have already.",
+        "nothing, unless an entry of the offset index leads to them: then recovery cuts the "
+        "segment off",
+        "use --mode DROPMALFORMED to read each offset once; a copy with --repair-to leaves out "
+        "what comes again",
+        severities=(Severity.WARNING,),
+    ),
     "misnamed_segment": FindingCode(
         "The batches of a file have offsets that do not fit its name: the file has been renamed, "
         "or belongs to another partition.",
@@ -772,7 +780,7 @@ FINDING_CODES = {
         "-stray; other nodes get the metadata from the controllers",
         "copy __cluster_metadata-0 from another controller, or from a backup",
         severities=(Severity.ERROR,),
-        effect=Effect.STRAY,
+        effect=Effect.GONE,
     ),
     "metadata_log_twice": FindingCode(
         "Two log directories of a node have a log of the cluster's metadata.",
@@ -795,7 +803,7 @@ FINDING_CODES = {
         "it starts with the rest: partitions of missing topics become -stray",
         "copy __cluster_metadata-0 from another controller",
         severities=(Severity.ERROR,),
-        effect=Effect.STRAY,
+        effect=Effect.GONE,
     ),
     "discarded_metadata": FindingCode(
         "The log of the cluster's metadata does not reach its newest snapshot.",

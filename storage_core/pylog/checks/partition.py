@@ -245,7 +245,7 @@ class _Check:
             view,
             self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
-            is_compacted=node is not None and bool(node.is_compacted(view.topic)),
+            is_compacted=None if node is None else node.is_compacted(view.topic),
         )
         self._times = LostTimes(view)
         # A node closes neither the log of the metadata, nor what it is about to delete.

@@ -275,7 +275,7 @@ def _sentences(
         yield f"A broker does not start on this: {first.path}: {first.message}{more}"
     losing = by_effect[Effect.LOSES]
     if losing:
-        lost = named(_unique(each.text for each in losing))
+        lost = _places(losing)
         yield f"A broker that starts on this loses records of {lost}: {losing[0].reason}"
     strays = by_effect[Effect.STRAY]
     if strays:
@@ -285,13 +285,12 @@ def _sentences(
         yield f"A broker does not serve {_names(unserved)}: {unserved[0].reason}"
     gone = by_effect[Effect.GONE]
     if gone:
-        gone_texts = named(_unique(each.text for each in gone))
-        yield f"Records are gone, or cannot be read: {gone_texts}: {gone[0].reason}"
+        yield f"Records are gone, or cannot be read: {_places(gone)}: {gone[0].reason}"
     consumers = by_effect[Effect.CONSUMERS]
     if consumers:
         yield (
             "Consumers get an error, or not what was written, from "
-            f"{named(_unique(each.text for each in consumers))}: "
+            f"{_places(consumers)}: "
             f"{name_of(consumers[0].path)}: {consumers[0].reason}"
         )
     unknown = by_effect[Effect.UNKNOWN]
@@ -304,7 +303,7 @@ def _sentences(
         yield f"A broker starts on this, and loses no record that can be read{but}"
     yield from _sentences_about_groups(resets, expires)
     if behind:
-        lacking = named(_unique(each.text for each in behind))
+        lacking = _places(behind)
         yield (
             f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
         )
@@ -323,6 +322,36 @@ def _sentences_about_groups(
             "A broker deletes committed offsets for their age, ten minutes after its start: "
             f"{named([each.text for each in expires])}"
         )
+
+
+def _places(affected: Sequence[AffectedOffsets]) -> str:
+    """Return partitions with offsets and times; ranges that meet are one."""
+    merged: dict[str, list[AffectedOffsets]] = {}
+    for each in sorted(affected, key=lambda each: each.from_offset or 0):
+        ranges = merged.setdefault(each.name, [])
+        last = ranges[-1] if ranges else None
+        if last is None or None in (last.from_offset, each.from_offset):
+            ranges.append(each)
+        elif last.to_offset is None or (each.from_offset or 0) <= last.to_offset:
+            ranges[-1] = _joined(last, each)
+        else:
+            ranges.append(each)
+    names = dict.fromkeys(each.name for each in affected)
+    return named(_unique(each.text for name in names for each in merged[name]))
+
+
+def _joined(one: AffectedOffsets, other: AffectedOffsets) -> AffectedOffsets:
+    """Return two ranges as one; ``other`` does not begin earlier."""
+    from_time = one.from_time
+    if one.from_offset == other.from_offset and from_time is None:
+        from_time = other.from_time
+    if one.to_offset == other.to_offset:
+        return one._replace(from_time=from_time, to_time=one.to_time or other.to_time)
+    ends = one.to_offset is not None and (
+        other.to_offset is None or other.to_offset > one.to_offset
+    )
+    last = other if ends else one
+    return one._replace(to_offset=last.to_offset, from_time=from_time, to_time=last.to_time)
 
 
 def _names(affected: Iterable[AffectedOffsets]) -> str:

@@ -492,17 +492,18 @@ def nodes_of(
 ) -> dict[str, Node]:
     """Return the node of each log directory; those with one cluster and node id share one.
 
-    So do those of which it cannot be read, if all others are one KRaft node's.
+    So do those of which it cannot be read, if all others are one KRaft node's. A cluster id that
+    has blanks at its ends is that of the same node, which does not start.
     """
     metas = {path: _meta_of(path) for path in dict.fromkeys(log_directories)}
     known = [meta for meta in metas.values() if meta is not None and meta.node_id is not None]
     is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
-    only = {(meta.cluster_id, meta.node_id) for meta in known} if is_kraft else set()
+    only = {_owner(meta) for meta in known} if is_kraft else set()
     owners: dict[object, dict[str, MetaProperties | None]] = {}
     for path, meta in metas.items():
         owner: object = path
         if meta is not None and meta.node_id is not None:
-            owner = meta.cluster_id, meta.node_id
+            owner = _owner(meta)
         elif len(only) == 1 and _is_beside(path):
             [owner] = only
         owners.setdefault(owner, {})[path] = meta
@@ -516,6 +517,10 @@ def nodes_of(
             node.cluster = clusters.setdefault(node.cluster_id, node.cluster)
             node.cluster += [node] if node not in node.cluster else []
     return {path: node for node in nodes for path in node.disks.metas}
+
+
+def _owner(meta: MetaProperties) -> tuple[str | None, int | None]:
+    return meta.cluster_id and meta.cluster_id.strip(), meta.node_id
 
 
 def _meta_of(log_directory: str) -> MetaProperties | None:
