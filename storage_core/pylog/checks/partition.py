@@ -510,12 +510,14 @@ class NotLiveDirectory:
                 start = broker_start(self.view, 0, user=self.user)
                 found = [] if start is None or start.refusal is None else [start.refusal]
             else:
-                found = check_partition(
+                check = check_partition(
                     self.view,
                     user=self.user,
                     max_decompressed_bytes=max_decompressed_bytes,
                     on_bytes=on_bytes,
-                ).findings
+                )
+                losses = () if check.start is None else check.start.losses
+                found = [*(each for each in losses if each not in check.findings), *check.findings]
         except LogStorageError:
             return []
         if not is_remote(path) and not disk.is_dir(path):
