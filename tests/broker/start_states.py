@@ -323,7 +323,8 @@ def _about_partition(node: Node, report: DoctorReport, started: Started, at: int
     is_led = started.leaders.get(at, -1) >= 0
     if is_known and is_led == unserved and not (is_led and started.was_assigned_in_time):
         yield f"{TOPIC}-{at}: leader {started.leaders.get(at)}, said to be unserved: {unserved}"
-    if at not in started.offsets or at in _names(verdict.stray_partitions):
+    strays = [each for each in verdict.stray_partitions if FUTURE_DIR_SUFFIX not in each.path]
+    if at not in started.offsets or at in _names(strays):
         return
     torn = min(
         (

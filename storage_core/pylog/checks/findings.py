@@ -90,6 +90,10 @@ class Effect(StrEnum):
     OFFLINE
         A broker takes the log directory offline, and serves none of its partitions; it does not
         start if it has no other one, or the cluster's metadata are in it.
+    OFFLINE_WHEN_READ
+        A broker starts, and takes the log directory offline once somebody reads there.
+    ENDS_WHEN_READ
+        A broker starts, and ends once somebody reads there: it cannot do without the directory.
     LOSES
         A broker that starts removes records for good.
     STRAY
@@ -108,6 +112,8 @@ class Effect(StrEnum):
 
     REFUSES = "refuses"
     OFFLINE = "offline"
+    OFFLINE_WHEN_READ = "offline_when_read"
+    ENDS_WHEN_READ = "ends_when_read"
     LOSES = "loses"
     STRAY = "stray"
     UNSERVED = "unserved"
@@ -786,7 +792,6 @@ FINDING_CODES = {
         "it starts with the rest: partitions of missing topics become -stray",
         "copy __cluster_metadata-0 from another controller",
         severities=(Severity.ERROR,),
-        effect=Effect.STRAY,
     ),
     "discarded_metadata": FindingCode(
         "The log of the cluster's metadata does not reach its newest snapshot.",
