@@ -367,3 +367,9 @@ class Started:
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
     looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)  # likewise
     log: str = ""
+
+    @property
+    def was_assigned_in_time(self) -> bool:
+        """Whether it told where its partitions are before it got leaders: milliseconds decide."""
+        told, led = (self.log.find(each) for each in (": sending ", "handleBrokerUnfenced"))
+        return 0 <= told < led

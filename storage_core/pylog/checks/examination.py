@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 class Examination:
@@ -156,13 +157,35 @@ class Examination:
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
         """Return what takes a log directory offline as what ends a node that cannot do without."""
-        if finding.effect is not Effect.OFFLINE:
+        if finding.effect not in (Effect.OFFLINE, Effect.OFFLINE_WHEN_READ):
             return finding
+        is_now = finding.effect is Effect.OFFLINE
         disks = self._nodes[log_directory].disks
         if len(disks.metas) > 1 and log_directory not in disks.metadata_logs:
+            if not is_now:
+                return finding
+            if not self._are_at_home(self._nodes[log_directory]):
+                return finding._replace(own_effect=Effect.UNKNOWN)
             action = "it takes this log directory offline, and serves none of its partitions"
             return finding._replace(own_action=action)
-        return finding._replace(own_effect=Effect.REFUSES)
+        if is_now:
+            return finding._replace(own_effect=Effect.REFUSES)
+        action = f"{finding.broker_action}, and ends, since it cannot do without that"
+        return finding._replace(own_effect=Effect.ENDS_WHEN_READ, own_action=action)
+
+    def _are_at_home(self, node: Node) -> bool:
+        """Whether the metadata assign no partition to another log directory than it is in.
+
+        Else a broker makes empty ones of those that lie in a directory which goes offline, and
+        nobody leads those that are assigned to it.
+        """
+        for view in self.views:
+            place = view.directory.log_directory
+            if self._nodes[place] is node:
+                assigned = node.assignment(view.topic_partition)
+                if assigned is not None and assigned.path not in (None, place):
+                    return False
+        return True
 
     def _findings_around(self) -> dict[str, list[Finding]]:
         """Return what is found of partitions, and of log directories, by what is around them."""

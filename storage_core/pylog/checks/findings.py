@@ -90,6 +90,10 @@ class Effect(StrEnum):
     OFFLINE
         A broker takes the log directory offline, and serves none of its partitions; it does not
         start if it has no other one, or the cluster's metadata are in it.
+    OFFLINE_WHEN_READ
+        A broker starts, and takes the log directory offline once somebody reads there.
+    ENDS_WHEN_READ
+        A broker starts, and ends once somebody reads there: it cannot do without the directory.
     LOSES
         A broker that starts removes records for good.
     STRAY
@@ -112,6 +116,8 @@ class Effect(StrEnum):
 
     REFUSES = "refuses"
     OFFLINE = "offline"
+    OFFLINE_WHEN_READ = "offline_when_read"
+    ENDS_WHEN_READ = "ends_when_read"
     LOSES = "loses"
     STRAY = "stray"
     UNSERVED = "unserved"

@@ -246,6 +246,7 @@ class _Check:
             self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
             is_compacted=None if node is None else node.is_compacted(view.topic),
+            keeps_records=self._keeps_records(),
         )
         self._times = LostTimes(view)
         # A node closes neither the log of the metadata, nor what it is about to delete.
@@ -497,7 +498,7 @@ class NotLiveDirectory:
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         on_bytes: Callable[[int], None] | None = None,
     ) -> list[Finding]:
-        """Return the errors in it; warnings are about what a live partition has.
+        """Return the errors in it; other findings are about what a live partition has.
 
         A broker that is running renames and removes it: nothing is wrong with what is gone.
         """
@@ -510,12 +511,14 @@ class NotLiveDirectory:
                 start = broker_start(self.view, 0, user=self.user)
                 found = [] if start is None or start.refusal is None else [start.refusal]
             else:
-                found = check_partition(
+                check = check_partition(
                     self.view,
                     user=self.user,
                     max_decompressed_bytes=max_decompressed_bytes,
                     on_bytes=on_bytes,
-                ).findings
+                )
+                losses = () if check.start is None else check.start.losses
+                found = [*(each for each in losses if each not in check.findings), *check.findings]
         except LogStorageError:
             return []
         if not is_remote(path) and not disk.is_dir(path):
@@ -527,7 +530,10 @@ class NotLiveDirectory:
         path = self.view.directory.path
         is_below = finding.path == path or finding.path.startswith(f"{path}/")
         is_of_live = self.has_live and finding.code == "missing_segment"
-        return finding.severity is Severity.ERROR and is_below and not is_of_live
+        is_wrong = finding.severity is Severity.ERROR
+        if self.becomes_live:  # then consumers get what is in it
+            is_wrong = is_wrong or finding.effect is not None
+        return is_wrong and is_below and not is_of_live
 
 
 def not_live_directories(
@@ -540,8 +546,10 @@ def not_live_directories(
     found = []
     for each in directories:
         view, node = LogView(each), nodes[each.log_directory]
-        becomes_live = each.state == FUTURE_DIR_SUFFIX and node.is_placed_in(
-            each.log_directory, each.topic_partition
+        becomes_live = (
+            each.state == FUTURE_DIR_SUFFIX
+            and node.is_placed_in(each.log_directory, each.topic_partition)
+            and not node.is_set_aside(each.topic_partition, each.path)
         )
         has_live = (node, each.topic_partition) in held
         user = users.of(each.log_directory)

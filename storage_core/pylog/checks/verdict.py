@@ -149,7 +149,7 @@ def verdict_on(
     beside: dict[str, list[PartitionReport]] = {}
     for each in partitions:
         beside.setdefault(parent_of(each.path), []).append(each)
-    refusals = []
+    refusals, when_read = [], []
     for affected, finding in _affected(directories, partitions):
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
@@ -158,8 +158,13 @@ def verdict_on(
             others = beside.pop(_log_directory_of(finding.path, beside), ())
             for one in [_without_offsets(finding, each) for each in others] or [affected]:
                 _add(found[Effect.UNSERVED], one)
+        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
+            when_read.append(finding)
+            _add(found[Effect.CONSUMERS], affected)
         elif finding.effect is not None:
             _add(found[finding.effect], affected)
+    for affected in _offline_when_read(when_read, directories, partitions):
+        _add(found[Effect.CONSUMERS], affected)
     positions = {where: known for each in directories for where, known in each.positions.items()}
     by_effect = {
         effect: [
@@ -235,6 +240,32 @@ def _affected(
             findings = [*losses, *others]
         for finding in findings:
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
+
+
+def _offline_when_read(
+    findings: Iterable[Finding],
+    directories: Sequence[LogDirectoryReport],
+    partitions: Sequence[PartitionReport],
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that a broker does not serve any more once somebody reads somewhere.
+
+    Once for each log directory: the first reason suffices.
+    """
+    nodes = {each.path: (each.cluster_id, each.node_id) for each in directories}
+    seen = set()
+    for finding in findings:
+        path = _log_directory_of(finding.path, nodes)
+        if path in seen:
+            continue
+        seen.add(path)
+        is_of_node = finding.effect is Effect.ENDS_WHEN_READ
+        reason = f"{finding.path}: {finding.broker_action}"
+        for each in partitions:
+            place = parent_of(each.path)
+            if finding.path.startswith(f"{each.path}/"):
+                continue
+            if place == path or (is_of_node and place in nodes and nodes[place] == nodes.get(path)):
+                yield _without_offsets(finding, each)._replace(reason=reason)
 
 
 def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:

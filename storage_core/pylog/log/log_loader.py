@@ -35,6 +35,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnexpectedFileError,
 )
+from pylog.files import disk
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -300,7 +301,10 @@ class _LogLoader:
             is_new = file_name_prefix(base_offset) + LOG_FILE_SUFFIX not in names
             segment = self._context.open_segment(target, self._config, is_new=is_new)
             loaded.append(segment)
-            has_time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX in names
+            time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX
+            # A folder is there, too: it is not opened before somebody reads it.
+            path = os.path.join(self._directory, time_index)  # noqa: PTH118 - kept as text
+            has_time_index = disk.exists(path)
             try:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:

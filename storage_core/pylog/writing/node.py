@@ -359,8 +359,8 @@ class Node:
             stray = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
             if stray is not None:
                 yield NodeProblem(STRAY_PARTITION, directory, *stray)
-            else:
-                yield from self._problems_of_place(topic_partition, directory)
+            # One that is set aside is made anew.
+            yield from self.problems_of_place(topic_partition, directory)
 
     def _stray_reason(self, topic_partition: TopicPartition, path: str) -> tuple[str, bool] | None:
         """Return why a partition is set aside, and whether that is certain; None if it is not."""
@@ -399,7 +399,7 @@ class Node:
             return f"{reason}. {_UNDECIDED}", False
         return reason, True
 
-    def _problems_of_place(
+    def problems_of_place(
         self, topic_partition: TopicPartition, directory: str
     ) -> Iterator[NodeProblem]:
         """Yield why nobody leads a partition, if it is assigned to a directory that is gone."""
