@@ -108,7 +108,8 @@ def _cost(batches: Batches) -> int:
 class ReadRange(NamedTuple):
     """What a fetch gets of one segment: ``size_bytes`` bytes that are proved.
 
-    There are none if the first batch ``exceeds`` what is asked for.
+    There are none if the first batch ``exceeds`` what is asked for. A batch that has to be sent
+    with another base offset than it says comes alone.
     """
 
     position: int
@@ -116,6 +117,7 @@ class ReadRange(NamedTuple):
     next_offset: int
     has_transactions: bool
     exceeds: bool = False
+    base_offset: int | None = None
 
 
 class NotProvedError(Exception):
@@ -139,6 +141,8 @@ class SegmentProof:
         # Up to where the segment has been walked, to its end, and what that was: it may grow.
         self._walked: tuple[int, int] | None = None
         self._gaps: set[int] = set()  # where damage begins that is left out
+        # Where batches begin that have other offsets than they say: their first and last one.
+        self._moved: dict[int, tuple[int, int]] = {}
         self._defects: dict[int, CorruptRecordError] = {}
         self._cache = cache
         self._lock = threading.Lock()
@@ -173,12 +177,17 @@ class SegmentProof:
         position = batches.positions[place]
         is_last = place + 1 == len(batches.positions)
         batch_end = window.end_position if is_last else batches.positions[place + 1]
-        if max_bytes >= batch_end - position:
+        fits = max_bytes >= batch_end - position
+        moved = self._moved.get(position)
+        if fits and moved is None:
             return self._extend(windows[index:], position, max_bytes, limit_offset, end)
         # A part of the first batch is of no use to anybody.
-        size_bytes = batch_end - position if whole_batch else 0
-        exceeds = max_bytes > 0 and not whole_batch
-        return ReadRange(position, size_bytes, window.next_offset, window.has_transactions, exceeds)
+        size_bytes = batch_end - position if whole_batch or fits else 0
+        exceeds = max_bytes > 0 and not size_bytes
+        found = ReadRange(
+            position, size_bytes, window.next_offset, window.has_transactions, exceeds
+        )
+        return found if moved is None else found._replace(base_offset=moved[0])
 
     def _extend(
         self,
@@ -204,6 +213,7 @@ class SegmentProof:
                 if stop < end and not self._is_end(stop, end):
                     raise NotProvedError
                 break
+        stop = min((stop, *(each for each in self._moved if each > position)))
         size_bytes = min(stop - position, wanted)
         return ReadRange(position, size_bytes, window.next_offset, has_transactions)
 
@@ -251,6 +261,7 @@ class SegmentProof:
                 elif holds_batch(self.source, self._last, self.source.size()):
                     return
             self.windows, self.source, self._last, self._gaps = (), None, None, set()
+            self._moved = {}
 
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
@@ -290,6 +301,9 @@ class SegmentProof:
                 batches = _batches_of(each)
                 positions.extend(batches.positions)
                 last_offsets.extend(batches.last_offsets)
+            for place, position in enumerate(positions):
+                if position in self._moved:
+                    last_offsets[place] = self._moved[position][1]
             self._cache.put((id(self), window.position), Batches(positions, last_offsets))
 
     def _start(self, view: LogView, index: int, source: ByteSource, offset: int) -> tuple[int, int]:
@@ -342,7 +356,6 @@ class SegmentProof:
             lowest_offset=0 if self._begins_inside(start) else lowest_offset,
             damage=view.damage,
             checks_counts=True,
-            moves_batches=False,  # bytes are served as they are
             first_window_bytes=_FIRST_WINDOW_BYTES,
             memory=_memory(),
         )
@@ -352,6 +365,8 @@ class SegmentProof:
             for window in windows:
                 if window.file_position != expected:
                     self._gaps.add(expected)
+                if checked.moved:
+                    self._moved = self._moved | checked.moved  # others may be looking at it
                 self._add(source, window, lowest_offset)
                 lowest_offset = int(window.headers.last_offsets[-1]) + 1
                 expected = window.end_position
