@@ -46,7 +46,8 @@ that cannot be read at all (a FIFO, a broken link) counts as damaged.
 Rows about log directories come first, and have neither topic nor partition: they are about files
 beside the partitions, contradictions between partitions, and errors in directories that are not
 live (-stray, -delete, -future). All but the latter cover all partitions, whichever are chosen, and
-there are none if partition directories are given.
+there are none if partition directories are given. Rows about consumer groups are among them if
+``__consumer_offsets`` is chosen; offsets go for their age after 7 days there, Kafka's default.
 """
 """The text of table ``findings``, see `pylog.columnar.rows`; the order is that of `Finding.row`."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pylog.errors import SegmentVanishedError
 from pylog.files.byte_source import LocalFile
 from pylog.internal_topics.message_writer import FileRange
+from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import NotProvedError
 
@@ -102,11 +103,13 @@ def only_local(log: ReadLog) -> ReadLog:
 def _records(log: ReadLog) -> bytes | FileRange:
     if log.source is None or not log.size_bytes:
         return b""
-    if isinstance(log.source, LocalFile):
-        if log.source.size() < log.position + log.size_bytes:
-            reason = "file has become shorter since the directory was looked at"
-            raise SegmentVanishedError(reason, log.source.path)
+    if isinstance(log.source, LocalFile) and log.source.size() < log.position + log.size_bytes:
+        reason = "file has become shorter since the directory was looked at"
+        raise SegmentVanishedError(reason, log.source.path)
+    if log.base_offset is None and isinstance(log.source, LocalFile):
         return FileRange(log.source, log.position, log.size_bytes)
     data = log.source.read_at(log.position, log.size_bytes)
     log.source.ensure_same()
-    return data
+    if log.base_offset is None:
+        return data
+    return log.base_offset.to_bytes(OFFSET_LENGTH) + data[OFFSET_LENGTH:]

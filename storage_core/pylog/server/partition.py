@@ -81,13 +81,18 @@ class PartitionError(Exception):
 
 
 class ReadLog(NamedTuple):
-    """What a fetch gets (Kafka: LogReadInfo); ``next_offset`` is where proved batches end."""
+    """What a fetch gets (Kafka: LogReadInfo).
+
+    ``next_offset`` is where proved batches end, ``base_offset`` that of the one batch that is read
+    where it says another one.
+    """
 
     source: ByteSource | None
     position: int
     size_bytes: int
     aborted: tuple[AbortedTransaction, ...] | None = ()
     next_offset: int = -1
+    base_offset: int | None = None
 
 
 _NOTHING = ReadLog(None, 0, 0)
@@ -379,7 +384,10 @@ class Partition:
                 for each in known.aborted
                 if each.last_offset >= offset and each.first_offset < min(found.next_offset, limit)
             )
-        return ReadLog(proof.source, found.position, found.size_bytes, aborted, found.next_offset)
+        return ReadLog(
+            *(proof.source, found.position, found.size_bytes, aborted),
+            *(found.next_offset, found.base_offset),
+        )
 
     def _decided_limit(self, index: int, offset: int) -> int:
         """Return up to where it is known which transactions were committed."""

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.storage import change_mark, open_file
-from pylog.kernels.decode_headers import SIZE_BYTES
+from pylog.kernels.decode_headers import LAST_OFFSET, OFFSET, SIZE_BYTES
 from pylog.locations import is_remote
 from pylog.log_file.segment_windows import SegmentWindows, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
@@ -36,6 +36,9 @@ from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from pylog.files.byte_source import ByteSource
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
@@ -118,7 +121,8 @@ def _cost(batches: Batches) -> int:
 class ReadRange(NamedTuple):
     """What a fetch gets of one segment: ``size_bytes`` bytes that are proved.
 
-    There are none if the first batch ``exceeds`` what is asked for.
+    There are none if the first batch ``exceeds`` what is asked for. A batch that has to be sent
+    with another base offset than it says comes alone.
     """
 
     position: int
@@ -126,6 +130,7 @@ class ReadRange(NamedTuple):
     next_offset: int
     has_transactions: bool
     exceeds: bool = False
+    base_offset: int | None = None
 
 
 class NotProvedError(Exception):
@@ -158,6 +163,8 @@ class SegmentProof:
         # Up to where the segment has been walked, to its end, and what that was: it may grow.
         self._walked: tuple[int, int] | None = None
         self._gaps: set[int] = set()  # where damage begins that is left out
+        # Where batches begin that have other offsets than they say: their first and last one.
+        self._moved: dict[int, tuple[int, int]] = {}
         self._defects: dict[int, CorruptRecordError] = {}
         self._cache = cache
         self._lock = threading.Lock()
@@ -205,12 +212,17 @@ class SegmentProof:
         position = batches.positions[place]
         is_last = place + 1 == len(batches.positions)
         batch_end = window.end_position if is_last else batches.positions[place + 1]
-        if max_bytes >= batch_end - position:
+        fits = max_bytes >= batch_end - position
+        moved = self._moved.get(position)
+        if fits and moved is None:
             return self._extend(windows[index:], position, max_bytes, limit_offset, end)
         # A part of the first batch is of no use to anybody.
-        size_bytes = batch_end - position if whole_batch else 0
-        exceeds = max_bytes > 0 and not whole_batch
-        return ReadRange(position, size_bytes, window.next_offset, window.has_transactions, exceeds)
+        size_bytes = batch_end - position if whole_batch or fits else 0
+        exceeds = max_bytes > 0 and not size_bytes
+        found = ReadRange(
+            position, size_bytes, window.next_offset, window.has_transactions, exceeds
+        )
+        return found if moved is None else found._replace(base_offset=moved[0])
 
     def _extend(
         self,
@@ -238,6 +250,7 @@ class SegmentProof:
                 break
             if following.look != window.look:
                 break
+        stop = min((stop, *(each for each in self._moved if each > position)))
         size_bytes = min(stop - position, wanted)
         return ReadRange(position, size_bytes, window.next_offset, has_transactions)
 
@@ -307,7 +320,7 @@ class SegmentProof:
             if window.look != self.look:
                 if self._checksum_now(source, window) != window.checksum:
                     self.windows, self._defects, self._gaps = (), {}, set()
-                    self._walked = None
+                    self._walked, self._moved = None, {}
                     return window.look
                 again = window._replace(look=self.look)
                 self.windows = (*self.windows[:index], again, *self.windows[index + 1 :])
@@ -327,10 +340,21 @@ class SegmentProof:
             for each in windows:
                 if find_bad_checksum(each) is not None:
                     return None
-                checksum = _checksum(each, checksum)
+                checksum = _checksum(self._as_moved(each), checksum)
         except (CorruptRecordError, SegmentVanishedError):
             return None
         return checksum
+
+    def _as_moved(self, window: Window) -> npt.NDArray[np.int64]:
+        """Return the headers of a window with the offsets that its batches are served with."""
+        columns = window.headers.columns
+        if self._moved:
+            columns = columns.copy()
+            for place, position in enumerate(window.headers.positions.tolist()):
+                moved = self._moved.get(window.file_position + position)
+                if moved is not None:
+                    columns[OFFSET, place], columns[LAST_OFFSET, place] = moved
+        return columns
 
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
@@ -381,6 +405,9 @@ class SegmentProof:
                 batches = _batches_of(each)
                 positions.extend(batches.positions)
                 last_offsets.extend(batches.last_offsets)
+            for place, position in enumerate(positions):
+                if position in self._moved:
+                    last_offsets[place] = self._moved[position][1]
             self._cache.put((id(self), window.position), Batches(positions, last_offsets))
 
     def _start(self, view: LogView, index: int, source: ByteSource, offset: int) -> tuple[int, int]:
@@ -433,7 +460,6 @@ class SegmentProof:
             lowest_offset=0 if self._begins_inside(start) else lowest_offset,
             damage=view.damage,
             checks_counts=True,
-            moves_batches=False,  # bytes are served as they are
             first_window_bytes=_FIRST_WINDOW_BYTES,
             memory=_memory(),
         )
@@ -443,6 +469,8 @@ class SegmentProof:
             for window in windows:
                 if window.file_position != expected:
                     self._gaps.add(expected)
+                if checked.moved:
+                    self._moved = self._moved | checked.moved  # others may be looking at it
                 self._add(window, lowest_offset)
                 lowest_offset = int(window.headers.last_offsets[-1]) + 1
                 expected = window.end_position
@@ -477,14 +505,16 @@ class SegmentProof:
             batches.last_offsets[-1] + 1,
             window.headers.traits.any_has(TRANSACTIONAL_FLAG_MASK),
             self.look,
-            _checksum(window),
+            _checksum(window.headers.columns),
         )
         self.has_transactions = self.has_transactions or proved.has_transactions
         at = bisect_right(self.windows, proved.position, key=attrgetter("position"))
         before, after = list(self.windows[:at]), list(self.windows[at:])
         if before and _can_be_joined(before[-1], proved):
             known = self._cached(before[-1])
-            proved = before[-1].followed_by(proved, _checksum(window, before.pop().checksum))
+            proved = before[-1].followed_by(
+                proved, _checksum(window.headers.columns, before.pop().checksum)
+            )
             if known is not None:  # else `prove` looks all of them up again
                 self._cache.put((id(self), proved.position), known.followed_by(batches))
         else:
@@ -502,9 +532,9 @@ def _can_be_joined(one: ProvedWindow, following: ProvedWindow) -> bool:
     )
 
 
-def _checksum(window: Window, before: int = 0) -> int:
+def _checksum(headers: npt.NDArray[np.int64], before: int = 0) -> int:
     """Return a checksum of the headers of batches that follow others."""
-    return zlib.crc32(window.headers.columns[SIZE_BYTES:].T.tobytes(), before)
+    return zlib.crc32(headers[SIZE_BYTES:].T.tobytes(), before)
 
 
 def _changed(path: str, how: str) -> SegmentVanishedError:
