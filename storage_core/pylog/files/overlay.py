@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 SPOOLED_BYTES = 32 * 1024 * 1024
 """How much of what was written is kept in memory."""
 _numbers = itertools.count(1)
+_NO_NAMES = ("", ".", "..")
 _inodes = itertools.count(2**62)
 """Of files that were made here; no file system goes as far."""
 
@@ -258,25 +259,30 @@ class _Entry:
         self._found = found
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return self._is(stat_module.S_ISDIR, follow_symlinks=follow_symlinks)
+        try:
+            if isinstance(self._found, os.DirEntry):  # which knows it without a look at the disk
+                return self._found.is_dir(follow_symlinks=follow_symlinks)
+            return stat_module.S_ISDIR(self.stat(follow_symlinks=follow_symlinks).st_mode)
+        except OSError:
+            return False
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return self._is(stat_module.S_ISREG, follow_symlinks=follow_symlinks)
+        try:
+            if isinstance(self._found, os.DirEntry):
+                return self._found.is_file(follow_symlinks=follow_symlinks)
+            return stat_module.S_ISREG(self.stat(follow_symlinks=follow_symlinks).st_mode)
+        except OSError:
+            return False
 
     def is_symlink(self) -> bool:
+        if isinstance(self._found, os.DirEntry):
+            return self._found.is_symlink()
         return stat_module.S_ISLNK(self.stat(follow_symlinks=False).st_mode)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         if isinstance(self._found, os.DirEntry):
             return self._found.stat(follow_symlinks=follow_symlinks)
         return _status_of(self._found, follow_symlinks=follow_symlinks)
-
-    def _is(self, kind: object, *, follow_symlinks: bool) -> bool:
-        try:
-            mode = self.stat(follow_symlinks=follow_symlinks).st_mode
-        except OSError:
-            return False
-        return bool(kind(mode))  # type: ignore[operator]
 
 
 def _status_of(node: _Node, *, follow_symlinks: bool) -> os.stat_result:
@@ -306,6 +312,8 @@ class Overlay(DurableIO):
         self.root = f"{OVERLAY_PREFIX}{os.getpid()}-{next(_numbers)}"
         self._lock = threading.RLock()
         self._top = _Directory("/")
+        # Directories that were looked for, by their paths; of none that a link leads to.
+        self._known: dict[str, _Directory] = {}
         self._spool = _Spool()
         disk.overlays[self.root] = self
 
@@ -324,6 +332,7 @@ class Overlay(DurableIO):
         """Forget all changes; no path on the overlay leads anywhere from then on."""
         disk.overlays.pop(self.root, None)
         self._top = _Directory(None)
+        self._known.clear()
         self._spool.close()
 
     def path(self, real: str | os.PathLike[str]) -> str:
@@ -394,8 +403,10 @@ class Overlay(DurableIO):
         with self._lock:
             directory = _as_directory(self._get(path), path)
             self._ensure_may(directory, READ | SEARCH)
-            for name in directory.names():
-                parent, _ = self._parent(os.path.join(path, name))  # noqa: PTH118
+            for entry in list(self._entries(path, directory)):
+                if not entry.is_symlink():
+                    continue
+                parent, name = self._parent(entry.path)
                 node = parent.child(name)
                 if isinstance(node, _Other) and os.path.isfile(node.base):  # noqa: PTH113
                     parent.set(name, _File(os.path.realpath(node.base)))
@@ -436,6 +447,8 @@ class Overlay(DurableIO):
             self._ensure_may(new_parent, WRITE | SEARCH)
             old_parent.set(old_name, None)
             new_parent.set(new_name, node)
+            if isinstance(node, _Directory):
+                self._known.clear()
 
     def unlink(self, path: str) -> None:
         """Remove a file, or a link and not what it points to."""
@@ -471,6 +484,7 @@ class Overlay(DurableIO):
                 raise _error(errno.ENOTEMPTY, path)
             self._ensure_may(parent, WRITE | SEARCH)
             parent.set(name, None)
+            self._known.clear()
 
     def fsync_directory(self, path: str) -> None:
         """Do nothing, if there is such a directory."""
@@ -504,18 +518,29 @@ class Overlay(DurableIO):
     def _get(self, path: str) -> _Node:
         """Return what lies at a path; `FileNotFoundError` if nothing does."""
         with self._lock:
-            node: _Node = self._top
-            for part in self._parts(path):
+            if path in self._known:
+                return self._known[path]
+            known = self._known_parent(path)
+            node: _Node = self._top if known is None else known[0]
+            has_links = False
+            for part in self._parts(path) if known is None else (known[1],):
                 directory = _as_directory(node, path)
+                has_links = has_links or directory is not node
                 self._ensure_may(directory, SEARCH)
                 found = directory.child(part)
                 if found is None:
                     raise _error(errno.ENOENT, path)
                 node = found
+            if isinstance(node, _Directory) and not has_links:
+                self._known[path] = node
             return node
 
     def _parent(self, path: str) -> tuple[_Directory, str]:
         """Return the directory that a path lies in, kept from now on, and the last component."""
+        known = self._known_parent(path)
+        if known is not None:
+            self._ensure_may(known[0], SEARCH)
+            return known
         *parts, name = self._parts(path)
         directory = self._top
         for part in parts:
@@ -527,6 +552,12 @@ class Overlay(DurableIO):
             directory = below
         self._ensure_may(directory, SEARCH)
         return directory, name
+
+    def _known_parent(self, path: str) -> tuple[_Directory, str] | None:
+        """Return what `_parent` does if that directory was looked for before."""
+        head, _, name = path.rpartition("/")
+        directory = self._known.get(head)
+        return None if directory is None or name in _NO_NAMES else (directory, name)
 
     def _entries(self, path: str, directory: _Directory) -> Iterator[disk.Entry]:
         if directory.base is not None:
