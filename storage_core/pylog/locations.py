@@ -171,8 +171,8 @@ def split_query(location: str) -> tuple[str, str]:
 
 def join(location: str, name: str) -> str:
     """Return the location of ``name`` in the directory at ``location``."""
-    if not is_remote(location):
-        return os.path.join(location, name)  # noqa: PTH118 - kept as text
+    if not is_remote(location):  # by itself: `os.path.join` takes five times as long
+        return f"{location}/{name}" if location[-1:] not in ("", "/") else location + name
     base, query = split_query(location)
     return RemoteLocation(posixpath.join(base, name) + query, file_system_of(location))
 
@@ -180,7 +180,9 @@ def join(location: str, name: str) -> str:
 def parent_of(location: str) -> str:
     """Return the location of the directory that holds ``location``."""
     if not is_remote(location):
-        return os.path.dirname(location)  # noqa: PTH120 - kept as text
+        parent = location.rpartition("/")[0]
+        is_plain = parent[-1:] not in ("", "/")
+        return parent if is_plain else os.path.dirname(location)  # noqa: PTH120 - kept as text
     base, query = split_query(location)
     return RemoteLocation(posixpath.dirname(base) + query, file_system_of(location))
 

@@ -39,7 +39,7 @@ from pylog.files.system_calls import (
     open_regular_file,
     storage_error,
 )
-from pylog.locations import OVERLAY_PREFIX, without_overlay
+from pylog.locations import OVERLAY_PREFIX, join, without_overlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,11 +120,12 @@ class _File:
 
     __slots__ = ("base", "base_bytes", "extents", "inode", "lock", "mode", "modified_ns", "size")
 
-    def __init__(self, base: str | None) -> None:
+    def __init__(self, base: str | None, status: os.stat_result | None = None) -> None:
         self.base = base
         self.extents: list[_Extent] = []
         self.lock = threading.Lock()
-        status = None if base is None else os.lstat(base)
+        if status is None and base is not None:
+            status = os.lstat(base)
         self.size = self.base_bytes = 0 if status is None else status.st_size
         self.mode = stat_module.S_IFREG | 0o644 if status is None else status.st_mode
         self.inode = next(_inodes) if status is None else status.st_ino
@@ -207,16 +208,16 @@ class _Directory:
         """Return what has a name: what was kept, or what lies on the disk."""
         if name in self.changed or self.base is None:
             return self.changed.get(name)
-        path = os.path.join(self.base, name)  # noqa: PTH118 - kept as text
+        path = join(self.base, name)
         try:
-            mode = os.lstat(path).st_mode
+            status = os.lstat(path)
         except FileNotFoundError:
             return None
-        if stat_module.S_ISDIR(mode):
+        if stat_module.S_ISDIR(status.st_mode):
             # Not by `set`, which changes the time of this directory.
             found = self.changed[name] = _Directory(path)
             return found
-        return _File(path) if stat_module.S_ISREG(mode) else _Other(path)
+        return _File(path, status) if stat_module.S_ISREG(status.st_mode) else _Other(path)
 
     def names(self) -> list[str]:
         """Return the names of all that is in it."""
@@ -493,14 +494,14 @@ class Overlay(DurableIO):
 
     # ---- what the user may do
 
-    def ensure_readable(self, path: str) -> None:
-        """Raise unless the user may read a file."""
-        if self._user is None:
-            return
-        try:
-            self._ensure_may(self._get(path), READ)
-        except OSError as error:
-            raise missing_or_unreadable(path, error) from error
+    def ensure_readable(self, directory: str, names: Iterable[str]) -> None:
+        """Raise unless the user may read these files of a directory."""
+        for name in names if self._user is not None else ():
+            path = join(directory, name)
+            try:
+                self._ensure_may(self._get(path), READ)
+            except OSError as error:
+                raise missing_or_unreadable(path, error) from error
 
     def _ensure_may(self, node: _Node, wanted: int) -> None:
         """Raise `DeniedError` where the disk would refuse; what was made here is the user's."""

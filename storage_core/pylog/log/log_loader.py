@@ -54,7 +54,7 @@ from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.locations import printable_location
+from pylog.locations import join, printable_location
 from pylog.log.local_log import LocalLog, delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.log_segment import LogSegments
 from pylog.log.log_state import LogState
@@ -238,13 +238,12 @@ class _LogLoader:
         with suppress(SegmentVanishedError):
             path = os.path.join(self._directory, PARTITION_METADATA)  # noqa: PTH118
             read_partition_metadata(path)
+        if isinstance(self._context.io, Overlay):
+            self._context.io.ensure_readable(self._directory, names)
         for name in names:
-            path = os.path.join(self._directory, name)  # noqa: PTH118
-            if isinstance(self._context.io, Overlay):
-                self._context.io.ensure_readable(path)
             if name.endswith(_NAMED_BY_OFFSET) and find_offset_of(name) is None:
                 reason = "what is before the first dot of the file's name is not an offset"
-                raise UnexpectedFileError(reason, path)
+                raise UnexpectedFileError(reason, join(self._directory, name))
 
     def _make_indexes_of_swap_files(self, names: Sequence[str]) -> None:
         """Make empty indexes of ``.log.swap`` files that lack them.
