@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from pylog.reading.internal_logs import CommittedMetadata
 
 STRAY_PARTITION = "stray_partition"
+_DEFAULTS = LogConfig()
 
 
 class Node:
@@ -284,17 +285,17 @@ class Node:
     def log_config(self, topic: str) -> LogConfig:
         """Return the configuration that a topic has by the metadata, as far as it is understood."""
         metadata = self._metadata
-        if metadata is None:
-            return LogConfig()
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        configs = {} if metadata is None else metadata.image.configs_of(resource)
+        if not configs:
+            return _DEFAULTS
         known = LogConfig.kinds()
-        configs = metadata.image.configs_of(resource)
         try:
             return LogConfig.from_properties(
                 {name: value for name, value in configs.items() if name in known}
             )
         except ValueError:  # of a version that is newer
-            return LogConfig()
+            return _DEFAULTS
 
     def is_compacted(self, topic: str) -> bool | None:
         """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
