@@ -45,6 +45,7 @@ from pylog.server.fetch_response import FetchResponse, only_local
 from pylog.server.log_transactions import LogWalks, NotWalkedError
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import Errors
+from pylog.server.request_limits import LARGE_WAIT_MS
 from pylog.server.segment_proof import NotProvedError
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ _FAILED_SECONDS = 5
 """After how long a partition that cannot be followed is looked at again where nothing changes."""
 _MOST_LOGGED = 10_000
 _MOST_PARTITIONS = 100_000
+_MOST_PROVED_AHEAD = 100
+"""Partitions of a response: its next ones are looked at when they are asked for."""
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
 _MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
 _LONGEST_WAIT_MS = 300_000
@@ -87,11 +90,16 @@ class ServedLogs:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that is served."""
+    """A topic that is served, with its partitions in their order."""
 
     name: str
     topic_id: uuid.UUID
     partitions: dict[int, Partition] = field(default_factory=dict)
+
+    @property
+    def partition_count(self) -> int:
+        """The number after its highest partition."""
+        return next(reversed(self.partitions)) + 1
 
     @property
     def is_internal(self) -> bool:
@@ -351,11 +359,14 @@ class ReplicaManager:
         if request["sessionId"]:
             return {"errorCode": Errors.FETCH_SESSION_ID_NOT_FOUND, "responses": []}
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + min(max(request["maxWaitMs"], 0), _LONGEST_WAIT_MS) / 1000
+        longest = LARGE_WAIT_MS if context.is_large else _LONGEST_WAIT_MS
+        deadline = loop.time() + min(max(request["maxWaitMs"], 0), longest) / 1000
         while True:
             # Before the look, so that what comes after it is noticed.
             growth = self._growth_future()
             try:
+                if context.is_large:
+                    raise NotProvedError  # noqa: TRY301 - it would keep the event loop
                 response = self._fetch(request, context, may_look=False)
             except NotProvedError:
                 response = await self.in_thread(
@@ -469,7 +480,7 @@ class ReplicaManager:
 
     def _prove_ahead(self, response: FetchResponse) -> None:
         """Have the bytes proved that a client will ask for next."""
-        for partition, offset, asked_bytes in response.next_reads:
+        for partition, offset, asked_bytes in response.next_reads[:_MOST_PROVED_AHEAD]:
             max_bytes = min(asked_bytes, _MAX_FETCH_BYTES)
             key = partition.topic_partition, offset
             if key in self._proved_ahead:
