@@ -7,8 +7,8 @@ are text, bytes are bytes, ids are `uuid.UUID`.
 What the bytes cannot be is an `InvalidRecordError` in the words of Kafka's exception, since its
 tools print them. Kafka has none where a message ends too early: `ENDS_EARLY`.
 
-Memory is bounded by the bytes that are there: an array of n elements needs n bytes at least. Whoever
-reads what a stranger has sent bounds the elements, too (`Readable`): each takes some hundred bytes.
+Memory is bounded by the bytes that are there: an array of n elements needs n bytes at least. But
+each takes some hundred bytes: whoever reads what a stranger has sent bounds them (`Readable`).
 
 Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils (Kafka 4.3); KIP-482.
 """

@@ -17,7 +17,6 @@ KIP-134, KIP-345, KIP-394, KIP-559, KIP-814.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +26,7 @@ from pylog.errors import InvalidRecordError
 from pylog.internal_topics.consumer_offsets import CONSUMER_PROTOCOL_TYPE, read_subscription
 from pylog.server.group_config import KEPT_BYTES, GroupError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import MOST_ELEMENTS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Respond = Callable[[Response], None]
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 UNKNOWN_MEMBER_ID = ""
 _FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4  # of JoinGroup
 _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9

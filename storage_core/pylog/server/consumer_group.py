@@ -20,7 +20,6 @@ GroupMetadataManager.consumerGroup… (Kafka 4.4); KIP-848.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING
 from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
 from pylog.server.group_config import KEPT_BYTES, GroupError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pylog.server.metadata_cache import MetadataCache
     from pylog.server.protocol import RequestContext, Response
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 
 JOIN_EPOCH = 0
 LEAVE_STATIC_EPOCH = -2

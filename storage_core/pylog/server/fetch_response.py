@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from pylog.server.partition import Partition, ReadLog
 
 
+_SMALL_RANGE_BYTES = 1 << 13
+_COPIED_BYTES = 1 << 20
+_MOST_FILE_RANGES = 64
+"""Each holds a file open until its client has taken it: what is more comes with the next fetch."""
+
+
 class FetchResponse:
     """What a fetch has read so far, and what it may still read."""
 
@@ -29,6 +35,8 @@ class FetchResponse:
         self._read_bytes = 0
         self._has_news = False  # an error, or an epoch that diverges: the client is told at once
         self._partitions = 0
+        self._copied_bytes = 0
+        self._file_ranges = 0
 
     @property
     def is_empty(self) -> bool:
@@ -79,7 +87,7 @@ class FetchResponse:
             "highWatermark": offsets.high_watermark,
             "lastStableOffset": offsets.high_watermark if stable is None else stable,
             "logStartOffset": offsets.log_start_offset,
-            "records": _records(log),
+            "records": self._records(log),
         }
         if self.is_committed and log.aborted is not None:
             response["abortedTransactions"] = [
@@ -90,20 +98,25 @@ class FetchResponse:
             response["divergingEpoch"] = diverging
         return response
 
+    def _records(self, log: ReadLog) -> bytes | FileRange:
+        if log.source is None or not log.size_bytes:
+            return b""
+        if isinstance(log.source, LocalFile):
+            if log.source.size() < log.position + log.size_bytes:
+                reason = "file has become shorter since the directory was looked at"
+                raise SegmentVanishedError(reason, log.source.path)
+            if log.size_bytes < _SMALL_RANGE_BYTES and self._copied_bytes < _COPIED_BYTES:
+                self._copied_bytes += log.size_bytes
+                return log.source.read_at(log.position, log.size_bytes)
+            self._file_ranges += 1
+            if self._file_ranges == _MOST_FILE_RANGES:
+                self.rest_bytes = 0
+            return FileRange(log.source, log.position, log.size_bytes)
+        return log.source.read_at(log.position, log.size_bytes)
+
 
 def only_local(log: ReadLog) -> ReadLog:
     """Return what has been read if the event loop may send it: `NotProvedError` otherwise."""
     if log.source is not None and not isinstance(log.source, LocalFile):
         raise NotProvedError
     return log
-
-
-def _records(log: ReadLog) -> bytes | FileRange:
-    if log.source is None or not log.size_bytes:
-        return b""
-    if isinstance(log.source, LocalFile):
-        if log.source.size() < log.position + log.size_bytes:
-            reason = "file has become shorter since the directory was looked at"
-            raise SegmentVanishedError(reason, log.source.path)
-        return FileRange(log.source, log.position, log.size_bytes)
-    return log.source.read_at(log.position, log.size_bytes)

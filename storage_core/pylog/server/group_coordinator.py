@@ -16,7 +16,6 @@ Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager, OffsetMetadata
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupE
 from pylog.server.messages import APIS
 from pylog.server.offset_metadata_manager import CommitKey
 from pylog.server.protocol import Errors, first_times
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.topic_regexes import matching_topics
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     Group = ClassicGroup | ConsumerGroup
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _NO_OFFSET = {"committedOffset": -1, "committedLeaderEpoch": -1, "metadata": ""}
 _GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY = 0, 1, 2
 _NO_NODE = {"nodeId": -1, "host": "", "port": -1}

@@ -24,6 +24,7 @@ from pylog.files.file_names import META_PROPERTIES
 from pylog.files.meta_properties import read_meta_properties
 from pylog.internal_topics.message_writer import EachOf
 from pylog.locations import is_remote, join, printable_location
+from pylog.model import INTERNAL_TOPICS
 from pylog.reading.damage import Attempts
 from pylog.server.protocol import Errors, RequestParseError
 
@@ -130,6 +131,8 @@ class MetadataCache:
             )
             found = map(self._find, keys)
             self._load_some(each for each in found if each is not None)
+            for name in INTERNAL_TOPICS & keys.keys():
+                self._replicas.is_unserved(name)  # which may look at the directory
             topics = EachOf(partial(self._asked_topic, operations=operations), list(keys))
         cluster = request["includeClusterAuthorizedOperations"]
         return {
@@ -156,10 +159,19 @@ class MetadataCache:
         if topic is not None:
             return self._topic(topic, operations=operations)
         if isinstance(key, str):
-            found = {"errorCode": _error_for(key), "name": key}
+            found = {"errorCode": self._error_for(key), "name": key}
         else:
             found = {"errorCode": Errors.UNKNOWN_TOPIC_ID, "name": None, "topicId": key}
         return {**found, "partitions": [], "topicAuthorizedOperations": operations}
+
+    def _error_for(self, name: str) -> Errors:
+        """Return why a topic is not told about; may look at the directory."""
+        if self._replicas.is_unserved(name):
+            # Clients would ask again and again for one that is unknown.
+            return Errors.TOPIC_AUTHORIZATION_FAILED
+        if _LEGAL_NAME.fullmatch(name):
+            return Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return Errors.INVALID_TOPIC_EXCEPTION
 
     def _topic(self, topic: Topic, *, operations: int = _TOPIC_OPERATIONS) -> Response:
         return {
@@ -213,7 +225,7 @@ class MetadataCache:
                 return {"topics": topics, "nextCursor": {"topicName": name, "partitionIndex": 0}}
             topic = self._replicas.topics.get(name)
             if topic is None:
-                topics.append({"errorCode": _error_for(name), "name": name, "partitions": []})
+                topics.append({"errorCode": self._error_for(name), "name": name, "partitions": []})
                 continue
             indexes = [index for index in _indexes(topic) if index >= first]
             first = 0
@@ -302,9 +314,3 @@ def _space(directory: str) -> dict[str, int]:
 
 def _indexes(topic: Topic) -> range:
     return range(topic.partition_count)
-
-
-def _error_for(name: str) -> Errors:
-    if _LEGAL_NAME.fullmatch(name):
-        return Errors.UNKNOWN_TOPIC_OR_PARTITION
-    return Errors.INVALID_TOPIC_EXCEPTION

@@ -20,7 +20,6 @@ Source: UnifiedLog.read, LocalLog.read, Partition.lastOffsetForLeaderEpoch, Part
 
 from __future__ import annotations
 
-import logging
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -46,6 +45,7 @@ from pylog.reading.log_end import find_log_end
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.server.log_transactions import LogTransactions, NotWalkedError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.server.log_transactions import SegmentTransactions
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _MOST_LOOKS = 64
-_KEPT_PROOFS = 400
-"""Segments whose files are held open at most."""
+_KEPT_PROOFS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +102,13 @@ class SegmentKey(NamedTuple):
 
 
 class ProofCache:
-    """The proofs of the segments that were used last: each holds a file open."""
+    """The proofs of the segments that were used last; of fewer, the files are held open."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_files: int) -> None:
         self._batches = BatchCache()
         self._kept: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
+        self._open: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
+        self._max_files = max_files
         self._lock = threading.Lock()
 
     def of(self, key: SegmentKey) -> SegmentProof:
@@ -117,10 +118,27 @@ class ProofCache:
             if found is None:
                 found = self._kept[key] = SegmentProof(self._batches)
                 if len(self._kept) > _KEPT_PROOFS:
-                    self._kept.popitem(last=False)
+                    dropped, _ = self._kept.popitem(last=False)
+                    self._open.pop(dropped, None)
             else:
                 self._kept.move_to_end(key)
             return found
+
+    def has_opened(self, key: SegmentKey) -> None:
+        """Give back the files that were used the longest ago, if too many are open."""
+        with self._lock:
+            proof = self._kept.get(key)
+            if proof is not None and proof.source is not None:
+                self._open[key] = proof
+                self._open.move_to_end(key)
+            while len(self._open) > self._max_files:
+                self._open.popitem(last=False)[1].release()
+
+    def release_all(self) -> None:
+        """Give back all files, since others are needed."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].release()
 
     def keep_only(self, is_current: Callable[[SegmentKey], bool]) -> None:
         """Forget the other segments: a deleted file takes its space on the disk while it is open.
@@ -130,6 +148,7 @@ class ProofCache:
         with self._lock:
             for key in [each for each in self._kept if not is_current(each)]:
                 del self._kept[key]
+                self._open.pop(key, None)
 
 
 class Partition:
@@ -333,9 +352,9 @@ class Partition:
         is_committed: bool,
         whole_batch: bool,
     ) -> ReadLog | None:
-        if index not in self._same:
-            raise NotProvedError
         proof = self._proof(index)
+        if index not in self._same or not proof.is_as_proved:
+            raise NotProvedError
         if is_committed and proof.has_transactions:
             limit = min(limit, self._decided_limit(index, offset))
         found = proof.locate(
@@ -378,9 +397,7 @@ class Partition:
             if index >= len(self._base_offsets):
                 return
             proof = self._proof(index)
-            if index not in self._same:
-                proof.forget_what_has_changed()
-                self._same.add(index)
+            self._ensure_as_proved(proof, index)
             if is_committed and proof.has_transactions and index not in self._transactions:
                 self._raise_for_walk(index, partial(self._find_transactions, index))
             try:
@@ -393,6 +410,17 @@ class Partition:
             if found is not None:
                 return
             index += 1
+
+    def _ensure_as_proved(self, proof: SegmentProof, index: int) -> None:
+        """Have the segment's file open, and as it was proved."""
+        looks_anew = index not in self._same
+        try:
+            proof.ensure_as_proved(self.view, index, looks_anew=looks_anew)
+        except TooManyOpenFilesError:
+            self._proofs.release_all()
+            proof.ensure_as_proved(self.view, index, looks_anew=looks_anew)
+        self._proofs.has_opened(self._key(index))
+        self._same.add(index)
 
     def _proof(self, index: int) -> SegmentProof:
         return self._proofs.of(self._key(index))

@@ -2,7 +2,8 @@
 
 Produce is refused topic by topic with TOPIC_AUTHORIZATION_FAILED, and so are topics that are to be
 made, deleted or changed. Where the response has room for a message, it says why. A producer with
-acks=0 expects no response: its connection is closed, as a broker does at an error.
+acks=0 expects no response: its connection is closed, as a broker does at an error. An idempotent
+producer asks for its id first, and is refused there.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 from pylog.internal_topics.message_writer import EachOf
 from pylog.server.messages import APIS
 from pylog.server.protocol import Errors, RequestParseError
+from pylog.server.rate_limited_log import server_logger
 
 if TYPE_CHECKING:
     from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
 
+_LOGGER = server_logger(__name__)
 _MESSAGE = "pylog serve is read-only: nothing in the log directory is changed"
 _TOPIC_ERROR = {"errorCode": Errors.TOPIC_AUTHORIZATION_FAILED, "errorMessage": _MESSAGE}
 _SECURITY_DISABLED = 54
@@ -26,6 +29,7 @@ def refusals() -> dict[Api, Handler]:
     """Return the handlers of all APIs that change something, and of ACLs and quotas."""
     return {
         APIS["Produce"]: _produce,
+        APIS["InitProducerId"]: _init_producer_id,
         APIS["CreateTopics"]: lambda request, _: {"topics": EachOf(_named, request["topics"])},
         APIS["DeleteTopics"]: _delete_topics,
         APIS["DeleteRecords"]: _delete_records,
@@ -45,6 +49,12 @@ def _produce(request: Request, context: RequestContext) -> Response:
     if request["acks"] == _NO_ACKS:
         raise RequestParseError(f"a producer with acks=0 is refused: {_MESSAGE}")
     return {"responses": EachOf(_produced, request["topicData"])}
+
+
+def _init_producer_id(request: Request, context: RequestContext) -> Response:
+    # The response has no room for a message, and producers are idempotent by default.
+    _LOGGER.warning("a producer of %s is refused: %s", context.client_host, _MESSAGE)
+    return {"errorCode": Errors.CLUSTER_AUTHORIZATION_FAILED, "producerEpoch": -1}
 
 
 def _produced(topic: Request) -> Response:

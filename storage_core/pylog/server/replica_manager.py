@@ -12,7 +12,6 @@ Source: ReplicaManager, DelayedFetch, Partition (Kafka 4.4).
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +44,7 @@ from pylog.server.fetch_response import FetchResponse, only_local
 from pylog.server.log_transactions import LogWalks, NotWalkedError
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import LARGE_WAIT_MS
 from pylog.server.segment_proof import NotProvedError
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pylog.server.protocol import Request, RequestContext, Response
 
 _Value = TypeVar("_Value")
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _THREADS = 4
 _MOST_LOOKS = 16
 _LOOK_SECONDS = 0.2
@@ -152,10 +152,10 @@ class _FollowedLogs(FollowedDirectory):
 class ReplicaManager:
     """Serves partitions. Its state is replaced as a whole, so that threads may look at it."""
 
-    def __init__(self, served: ServedLogs) -> None:
+    def __init__(self, served: ServedLogs, max_files: int = 64) -> None:
         self._served = served
         self._damage = DamageReport() if served.mode.skips_damage else None
-        self._proofs = ProofCache()
+        self._proofs = ProofCache(max_files)
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
         self._walks = LogWalks()
         self._logged: set[tuple[object, object]] = set()
@@ -168,6 +168,7 @@ class ReplicaManager:
         self._followed: _FollowedLogs | None = None
         self._views: dict[TopicPartition, LogView] = {}  # as the last look has shown them
         self._told: dict[TopicPartition, tuple[str | None, int]] = {}  # topic id and leader epoch
+        self._unserved: frozenset[str] | None = None
         if served.replica is None and len(served.paths) > 1:
             _ensure_not_diverged(served)
         if served.follows:
@@ -342,6 +343,25 @@ class ReplicaManager:
         """Return a partition that is served."""
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(partition)
+
+    def is_unserved(self, topic: str) -> bool:
+        """Whether an internal topic is there, and not served; the log says how it would be."""
+        if topic not in INTERNAL_TOPICS or topic in self.topics:
+            return False
+        if self._unserved is None:
+            found = discover_all(in_store(self._served.paths, None, None))
+            self._unserved = frozenset(each.topic_partition.topic for each in found)
+        if topic not in self._unserved:
+            return False
+        if (LogDirectoryError, topic) not in self._logged:
+            self._logged.add((LogDirectoryError, topic))
+            _LOGGER.warning(
+                "a client asks for %s, an internal topic that is served only if you name it: "
+                "--topic %s, and a --topic for each other one",
+                topic,
+                topic,
+            )
+        return True
 
     def partition(self, topic: str, partition: int, current_leader_epoch: int = -1) -> Partition:
         """Return a partition that is served, with its offsets; in a thread."""

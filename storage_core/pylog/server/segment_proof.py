@@ -22,7 +22,8 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.errors import CorruptRecordError
+from pylog.files.byte_source import LocalFile
 from pylog.log_file.batch_walk import read_header
 from pylog.log_file.segment_windows import SegmentWindows, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
@@ -134,6 +135,9 @@ class SegmentProof:
     def __init__(self, cache: BatchCache) -> None:
         self.windows: tuple[ProvedWindow, ...] = ()
         self.source: ByteSource | None = None
+        self._size = 0
+        self._stamp = 0  # of the source, when it had what was proved
+        self._is_left_out = False  # it cannot be read, and damage is left out
         self.has_transactions = False  # whether a batch of a transaction has been met so far
         self._last: PositionedHeader | None = None  # the last batch of the last window
         # Up to where the segment has been walked, to its end, and what that was: it may grow.
@@ -237,36 +241,60 @@ class SegmentProof:
         is_of_window = batches is not None and batches.last_offsets[-1] + 1 == window.next_offset
         return batches if is_of_window else None
 
-    def forget_what_has_changed(self) -> None:
-        """Forget what was proved if the file holds other bytes by now: of a log that is followed.
+    @property
+    def is_as_proved(self) -> bool:
+        """Whether the file is open, and nobody has changed it since, by its length and times."""
+        source = self.source
+        if source is None:
+            return self._is_left_out
+        return not isinstance(source, LocalFile) or source.stamp() == self._stamp
 
-        A broker truncates a log in its files. Whatever it writes there, the last batch that was
-        proved is not at its place any more.
+    def release(self) -> None:
+        """Close the file, once nobody sends of it; `ensure_as_proved` opens it again."""
+        self.source = None
+
+    def ensure_as_proved(self, view: LogView, index: int, *, looks_anew: bool) -> None:
+        """Open the file, and forget what was proved if it holds other bytes by now.
+
+        A file that has grown is one that a broker appends to: the last batch that was proved is at
+        its place, unless the broker has truncated the log meanwhile. It is looked for, too, where
+        a view ``looks_anew`` at the log.
         """
         with self._lock:
+            source = self.source
+            if source is None:
+                source = self.source = open_slice(slice_of(view, index), view.damage)
+            self._is_left_out = source is None
+            if source is None:
+                self.windows, self._last, self._gaps = (), None, set()
+                self._walked = 0, view.segment_end(index)
+                return
+            stamp, size = source.stamp(), source.size()
+            has_changed = stamp != self._stamp
+            if not (has_changed or looks_anew):
+                return
             self._defects, self._walked = {}, None
-            with suppress(LogStorageError):
-                if self.source is None or self._last is None:
-                    pass  # nothing is proved
-                elif holds_batch(self.source, self._last, self.source.size()):
-                    return
-            self.windows, self.source, self._last, self._gaps = (), None, None, set()
+            is_append = size > self._size or not has_changed
+            if self._last is None or not (is_append and holds_batch(source, self._last, size)):
+                self.windows, self._last, self._gaps = (), None, set()
+            self._stamp, self._size = stamp, size
 
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
     ) -> None:
-        """Have a look at what `locate` needs; at least one window more is proved afterwards."""
+        """Have a look at what `locate` needs; at least one window more is proved afterwards.
+
+        `ensure_as_proved` must have been called; it has to be again if the file is released by now.
+        """
         with self._lock:
-            if self.source is None:
-                self.source = open_slice(slice_of(view, index), view.damage)
-            if self.source is None:  # it cannot be read, and damage is left out
-                self._walked = 0, view.segment_end(index)
+            source = self.source
+            if source is None:
                 return
-            self._look_up_batches(self.source, offset, limit_offset)
+            self._look_up_batches(source, offset, limit_offset)
             end = view.segment_end(index)
-            start, lowest = self._start(view, index, self.source, offset)
+            start, lowest = self._start(view, index, source, offset)
             wanted = start + max(max_bytes, 1)
-            self._walk(view, index, self.source, (start, lowest, min(wanted, end)))
+            self._walk(view, index, source, (start, lowest, min(wanted, end)))
 
     def _look_up_batches(self, source: ByteSource, *offsets: int) -> None:
         """Find the batches of the windows that hold some offsets again, if they are forgotten."""

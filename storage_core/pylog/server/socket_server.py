@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import os
 import socket
 import ssl
@@ -37,6 +36,7 @@ from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.internal_topics.message_writer import FileRange, size_of
 from pylog.server.kafka_apis import Client
 from pylog.server.protocol import RequestParseError
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import SMALL_BYTES, Room
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Session = Callable[[bytes, Client], Awaitable[list[bytearray | FileRange]]]
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _SIZE = struct.Struct(">i")
 _BACKLOG = 256
 _RECEIVED_BYTES = 1 << 16

@@ -301,6 +301,7 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
     size = len(data[0].data)
     ends = {each: (each + 1) * size for each in range(5)}
     proof = SegmentProof(BatchCache())
+    proof.ensure_as_proved(view, 0, looks_anew=True)
     proof.prove(view, 0, 0, 5 * size, 5)
     (whole,) = proof.windows
 
