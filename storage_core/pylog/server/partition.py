@@ -20,7 +20,6 @@ Source: UnifiedLog.read, LocalLog.read, Partition.lastOffsetForLeaderEpoch, Part
 
 from __future__ import annotations
 
-import logging
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -46,6 +45,7 @@ from pylog.reading.log_end import find_log_end
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.server.log_transactions import LogTransactions, NotWalkedError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.server.log_transactions import SegmentTransactions
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _MOST_LOOKS = 64
-_KEPT_PROOFS = 400
-"""Segments whose files are held open at most."""
+_KEPT_PROOFS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +107,14 @@ class SegmentKey(NamedTuple):
 
 
 class ProofCache:
-    """The proofs of the segments that were used last: each holds a file open."""
+    """The proofs of the segments that were used last; of fewer, the files are held open."""
 
-    def __init__(self, *, each_time: bool = False) -> None:
+    def __init__(self, max_files: int, *, each_time: bool = False) -> None:
         self._each_time = each_time
         self._batches = BatchCache()
         self._kept: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
+        self._open: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
+        self._max_files = max_files
         self._lock = threading.Lock()
 
     def of(self, key: SegmentKey) -> SegmentProof:
@@ -125,7 +126,8 @@ class ProofCache:
                     self._batches, key.path, each_time=self._each_time
                 )
                 if len(self._kept) > _KEPT_PROOFS:
-                    self._kept.popitem(last=False)
+                    dropped, _ = self._kept.popitem(last=False)
+                    self._open.pop(dropped, None)
             else:
                 self._kept.move_to_end(key)
             return found
@@ -133,6 +135,22 @@ class ProofCache:
     def forget(self, topic_partition: TopicPartition) -> None:
         """Forget all segments of a partition."""
         self.keep_only(lambda key: key.topic_partition != topic_partition)
+
+    def has_opened(self, key: SegmentKey) -> None:
+        """Give back the files that were used the longest ago, if too many are open."""
+        with self._lock:
+            proof = self._kept.get(key)
+            if proof is not None and proof.source is not None:
+                self._open[key] = proof
+                self._open.move_to_end(key)
+            while len(self._open) > self._max_files:
+                self._open.popitem(last=False)[1].release()
+
+    def release_all(self) -> None:
+        """Give back all files, since others are needed."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].release()
 
     def keep_only(self, is_current: Callable[[SegmentKey], bool]) -> None:
         """Forget the other segments: a deleted file takes its space on the disk while it is open.
@@ -142,6 +160,7 @@ class ProofCache:
         with self._lock:
             for key in [each for each in self._kept if not is_current(each)]:
                 del self._kept[key]
+                self._open.pop(key, None)
 
 
 class Partition:
@@ -359,6 +378,7 @@ class Partition:
         is_fresh: bool,
     ) -> ReadLog | None:
         proof = self._proof(index)
+        source = proof.source  # it may be released at any time
         if is_committed and proof.has_transactions:
             limit = min(limit, self._decided_limit(index, offset))
         found = proof.locate(
@@ -372,6 +392,8 @@ class Partition:
         self._first_looks.setdefault(index, proof.look)
         if found is None:
             return None
+        if found.size_bytes and source is None:
+            raise NotProvedError
         if found.exceeds:
             return ReadLog(None, 0, 0, None)
         aborted: tuple[AbortedTransaction, ...] = ()
@@ -385,7 +407,7 @@ class Partition:
                 if each.last_offset >= offset and each.first_offset < min(found.next_offset, limit)
             )
         return ReadLog(
-            *(proof.source, found.position, found.size_bytes, aborted),
+            *(source, found.position, found.size_bytes, aborted),
             *(found.next_offset, found.base_offset),
         )
 
@@ -423,7 +445,12 @@ class Partition:
                     is_fresh=is_fresh,
                 )
             except NotProvedError:
-                outdated = proof.prove(self.view, index, offset, max_bytes, limit)
+                try:
+                    outdated = proof.prove(self.view, index, offset, max_bytes, limit)
+                except TooManyOpenFilesError:
+                    self._proofs.release_all()
+                    outdated = proof.prove(self.view, index, offset, max_bytes, limit)
+                self._proofs.has_opened(self._key(index))
                 since = self._first_looks.setdefault(index, proof.look)
                 if outdated is not None and outdated >= since:
                     reason = "file holds other records since the directory was looked at"

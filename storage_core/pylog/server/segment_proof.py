@@ -155,6 +155,7 @@ class SegmentProof:
         self.windows: tuple[ProvedWindow, ...] = ()
         self.source: ByteSource | None = None
         self.look = 0
+        self.is_left_out = False  # it cannot be read, and damage is left out
         self.has_transactions = False  # whether a batch of a transaction has been met so far
         self._path = path
         self._each_time = each_time  # whether nothing is believed that was proved before
@@ -196,7 +197,7 @@ class SegmentProof:
         """
         windows, seen = self.windows, self._seen
         mark = seen[0] if is_fresh else self._mark()
-        if (mark, end) != seen:
+        if (mark, end) != seen or (self.source is None and not self.is_left_out):
             raise NotProvedError
         index = bisect_right(windows, offset, key=attrgetter("next_offset"))
         if index == len(windows) or windows[index].lowest_offset > offset:
@@ -292,21 +293,28 @@ class SegmentProof:
             return None  # what is read there is copied, and asked for: `ByteSource.ensure_same`
         return change_mark(self._path) or object()
 
-    def _look(self, view: LogView, index: int) -> None:
+    def release(self) -> None:
+        """Close the file, once nobody sends of it; `prove` opens it again."""
+        self.source = None
+
+    def _look(self, view: LogView, index: int) -> ByteSource | None:
         """Have a look at the file; `SegmentVanishedError` if it is not that of the view."""
         seen = self._mark(), view.segment_end(index)
-        if self.source is None:
-            self.source = open_slice(slice_of(view, index), view.damage)
+        source = self.source
+        if source is None:
+            source = self.source = open_slice(slice_of(view, index), view.damage)
+            self.is_left_out = source is None
         elif seen[0] != self._seen[0]:
             with open_file(self._path) as now:
-                if now.file_id() != self.source.file_id():
+                if now.file_id() != source.file_id():
                     raise _changed(self._path, "was replaced by another one")
-        if self.source is not None and self.source.size() < seen[1]:
+        if source is not None and source.size() < seen[1]:
             raise _changed(self._path, "has become shorter")
         if seen != self._seen:
             self._defects, self._gaps, self._walked = {}, set(), None
             self._seen = seen
             self.look += 1
+        return source
 
     def _prove_again(self, source: ByteSource, offset: int, max_bytes: int) -> int | None:
         """Prove windows of an earlier look that hold up to some bytes from an offset on.
@@ -371,16 +379,16 @@ class SegmentProof:
             The file is not that of the view, or ends before what the view has of it.
         """
         with self._lock:
-            self._look(view, index)
-            if self.source is None:  # it cannot be read, and damage is left out
+            source = self._look(view, index)
+            if source is None:
                 self._walked = 0, view.segment_end(index)
                 return None
-            outdated = self._prove_again(self.source, offset, max_bytes)
-            self._look_up_batches(self.source, offset, limit_offset)
+            outdated = self._prove_again(source, offset, max_bytes)
+            self._look_up_batches(source, offset, limit_offset)
             end = view.segment_end(index)
-            start, lowest = self._start(view, index, self.source, offset)
+            start, lowest = self._start(view, index, source, offset)
             wanted = start + max(max_bytes, 1)
-            self._walk(view, index, self.source, (start, lowest, min(wanted, end)))
+            self._walk(view, index, source, (start, lowest, min(wanted, end)))
             return outdated
 
     def _look_up_batches(self, source: ByteSource, *offsets: int) -> None:

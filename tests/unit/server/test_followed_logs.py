@@ -323,6 +323,7 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
     seen = proof._seen
     proof = Meanwhile(BatchCache(), path)
     proof.windows, proof._seen, proof.look = (window(2), window(3)), seen, whole.look
+    proof.source = view.segments[0].open_log()
     found = proof.locate(2, 2 * size, 4, whole_batch=True, end=5 * size, is_fresh=True)
     assert found is not None
     assert (found.position, found.size_bytes) == (2 * size, 2 * size)
