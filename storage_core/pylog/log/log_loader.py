@@ -6,7 +6,7 @@
    A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go; unless there is
-   an intact batch in what would go: then the log stays as it is (`pylog.log.segment_recovery`).
+   an intact batch in what would go: then the log stays as it is.
 4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is. Where it lies below the checkpointed log start, the log begins anew
    there; a broker deletes all segments before.

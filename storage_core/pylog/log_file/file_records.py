@@ -187,12 +187,12 @@ def _size_of(path: str) -> int:
 # and a power loss may keep a later one and undo an earlier one unless the directory was synced in
 # between:
 #
-# * ``.swap`` files that do not count go before the ``.cleaned`` files that say so; * the names
-# of ``.swap`` files that count are forced to disk before what they replace goes; * what they
-# replace is gone from the disk before the first of them gets its name: an old index that
-# keeps its own would be taken for that of a new segment, which may have none; * segments drop
-# ``.swap`` one after the other, by offset: one that has its name already and lies   between two
-# ``.swap`` files would be taken for one that they replace.
+# * ``.swap`` files that do not count go before the ``.cleaned`` files that say so;
+# * the names of ``.swap`` files that count are forced to disk before what they replace goes;
+# * what they replace is gone from the disk before the first of them gets its name: an old index
+#   that keeps its own would be taken for that of a new segment, which may have none;
+# * segments drop ``.swap`` one after the other, by offset: one that has its name already and lies
+#   between two ``.swap`` files would be taken for one that they replace.
 #
 # Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-6264,
 # KAFKA-10471), which syncs nothing here.

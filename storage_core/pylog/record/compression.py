@@ -151,7 +151,7 @@ def _append_gzip_member(
     raise InvalidRecordError(reason)
 
 
-# Compression in Kafka's framing: what `pylog.record.compression` reads.
+# Compression in Kafka's framing: what the functions above read.
 #
 # ====== ======================== ==================================================================
 # codec  level (default)          stream
