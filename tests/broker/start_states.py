@@ -59,6 +59,8 @@ _MINUTES_MS = {
 _TEN_MINUTES_SECONDS = 2.5
 _OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "100"}
 _LEADERS_SECONDS = 4.0
+_CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration)
+"""Where the harm before has taken away what one changes."""
 _ISOLATIONS = ("read_uncommitted", "read_committed")
 
 Rows = dict[int, str]
@@ -183,7 +185,8 @@ class Node:
                 refused += 1
             kept[at] = harms
         for _, harm in state.node:
-            disks = harm(disks)
+            with suppress(*_CANNOT_BE_DONE):
+                disks = harm(disks)
         return disks, kept
 
     def _harm(self, harmed: Harmed, harms: Iterable[Harm]) -> bool:
@@ -191,8 +194,8 @@ class Node:
         for _, harm in harms:
             try:
                 harm(harmed)
-            except (OSError, ValueError, IndexError, StopIteration):
-                return False  # the one before has taken away what this one changes
+            except _CANNOT_BE_DONE:
+                return False
         return True
 
     def _undo(self, directory: Path) -> None:

@@ -141,6 +141,9 @@ def verdict_on(
             others = beside.pop(_log_directory_of(finding.path, beside), ())
             for one in [_without_offsets(finding, each) for each in others] or [affected]:
                 _add(found[Effect.UNSERVED], one)
+            if finding.effect is Effect.OFFLINE:
+                for one in _loaded_when_offline(finding, others):
+                    _add(found[Effect.UNKNOWN], one)
         elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
             when_read.append(finding)
             _add(found[Effect.CONSUMERS], affected)
@@ -199,6 +202,24 @@ def _affected(
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 
 
+def _loaded_when_offline(
+    finding: Finding, others: Iterable[PartitionReport]
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that end a broker if it loads them after what takes them offline.
+
+    Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LocalLog.maybeHandleIOException, and what
+    LogManager.loadLogs ignores (Kafka 4.4).
+    """
+    for each in others:
+        is_it = finding.path.startswith(f"{each.path}/")
+        if each.start is not None and each.start.is_read_on_loading and not is_it:
+            reason = (
+                f"{finding.path} takes the log directory offline, and a broker that loads this "
+                "partition after that file ends: a transaction is looked up in it"
+            )
+            yield _without_offsets(finding, each)._replace(reason=reason)
+
+
 def _offline_when_read(
     findings: Iterable[Finding],
     directories: Sequence[LogDirectoryReport],
@@ -219,8 +240,6 @@ def _offline_when_read(
         reason = f"{finding.path}: {finding.broker_action}"
         for each in partitions:
             place = parent_of(each.path)
-            if finding.path.startswith(f"{each.path}/"):
-                continue
             if place == path or (is_of_node and place in nodes and nodes[place] == nodes.get(path)):
                 yield _without_offsets(finding, each)._replace(reason=reason)
 

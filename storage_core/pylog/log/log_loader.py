@@ -107,6 +107,8 @@ class LogLoading:
     high_watermark_start: Callable[[int, int], int] = lambda start, _end: start
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
+    # Whether a transaction was open, or had ended in batches that no snapshot had.
+    had_unstable_offset: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -210,6 +212,7 @@ class _LogLoader:
             log_start_offset=start,
             context=self._context,
         )
+        loading.had_unstable_offset = state.first_unstable_offset is not None
         state.start_high_watermark(loading.high_watermark_start(start, end))
         return UnifiedLog(state, loading.truncation_guard)
 
