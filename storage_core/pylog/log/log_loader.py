@@ -228,7 +228,7 @@ class _LogLoader:
     def _tidy(self) -> None:
         if self._is_broker_start:
             self._ensure_loadable()
-            self._make_indexes_of_swap_files()
+            self._open_swap_files()
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
 
@@ -248,23 +248,29 @@ class _LogLoader:
                 reason = "what is before the first dot of the file's name is not an offset"
                 raise UnexpectedFileError(reason, path)
 
-    def _make_indexes_of_swap_files(self) -> None:
+    def _open_swap_files(self) -> None:
         """Make empty indexes of ``.log.swap`` files that lack them.
 
         A broker does when it asks for the last offset in such a file, and does not recover the
-        segment afterwards: its indexes are there.
+        segment afterwards: its indexes are there. Where a file has another name than its offset
+        gives it, an empty one is made under that, and takes the place of the segment.
 
-        Source: LogLoader.load, LogSegment.readNextOffset (Kafka 4.4).
+        Source: LogLoader.load, LogSegment.open, LogSegment.readNextOffset (Kafka 4.4).
         """
         names = set(file_names(self._directory))
         for name in sorted(names):
+            offset = find_offset_of(name)
             if not name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
                 continue
-            index = name.removesuffix(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX) + INDEX_FILE_SUFFIX
-            if index + SWAP_FILE_SUFFIX not in names:
-                path = os.path.join(self._directory, index + SWAP_FILE_SUFFIX)  # noqa: PTH118
-                with self._context.io.open(path, create=True):
-                    pass
+            if offset is None or offset < 0:
+                continue
+            prefix = file_name_prefix(offset)
+            for suffix in (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX):
+                made = prefix + suffix + SWAP_FILE_SUFFIX
+                if made not in names:
+                    path = os.path.join(self._directory, made)  # noqa: PTH118
+                    with self._context.io.open(path, create=True):
+                        pass
 
     def try_recovery(self) -> None:
         with suppress(_TrialEndedError):
