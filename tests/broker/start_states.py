@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,6 +66,7 @@ _ISOLATIONS = ("read_uncommitted", "read_committed")
 
 Rows = dict[int, str]
 Partition = tuple[str, int]
+Look = dict[Partition, Consumed]
 
 
 class State(NamedTuple):
@@ -222,12 +224,7 @@ class Node:
             for pause in (0.0, _TEN_MINUTES_SECONDS):
                 time.sleep(pause)
                 begins = {(TOPIC, at): first for at, (first, _) in offsets.items()}
-                looks.append(
-                    {
-                        each: what_consumers_get(broker, begins, each) if begins else {}
-                        for each in _ISOLATIONS
-                    }
-                )
+                looks.append(_look(broker, begins))
             return Started(
                 is_up=True, leaders=leaders, offsets=offsets, looks=looks, log=broker.server_log
             )
@@ -250,6 +247,15 @@ class Node:
             time.sleep(0.3)
 
 
+def _look(broker: KafkaBroker, begins: Mapping[Partition, int]) -> dict[str, Look]:
+    """Return what consumers of each level get, side by side."""
+    if not begins:
+        return {each: {} for each in _ISOLATIONS}
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda each: what_consumers_get(broker, begins, each), _ISOLATIONS)
+        return dict(zip(_ISOLATIONS, found, strict=True))
+
+
 def _offsets(broker: KafkaBroker, served: Sequence[Partition]) -> dict[int, tuple[int, int]]:
     with broker.consumer(served) as client:
         assigned = client.assignment()
@@ -264,7 +270,7 @@ class Started:
     is_up: bool
     leaders: dict[int, int] = field(default_factory=dict)
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
-    looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)
+    looks: list[dict[str, Look]] = field(default_factory=list)
     log: str = ""
 
     @property
