@@ -128,29 +128,7 @@ def verdict_on(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Verdict:
     """Return the verdict on log directories, and on partitions in them or elsewhere."""
-    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
-    beside: dict[str, list[PartitionReport]] = {}
-    for each in partitions:
-        beside.setdefault(parent_of(each.path), []).append(each)
-    refusals, when_read = [], []
-    for affected, finding in _affected(directories, partitions):
-        if finding.effect is Effect.REFUSES:
-            refusals.append(finding)
-        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            # Once for each log directory: the first reason suffices.
-            others = beside.pop(_log_directory_of(finding.path, beside), ())
-            for one in [_without_offsets(finding, each) for each in others] or [affected]:
-                _add(found[Effect.UNSERVED], one)
-            if finding.effect is Effect.OFFLINE:
-                for one in _loaded_when_offline(finding, others):
-                    _add(found[Effect.UNKNOWN], one)
-        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
-            when_read.append(finding)
-            _add(found[Effect.CONSUMERS], affected)
-        elif finding.effect is not None:
-            _add(found[finding.effect], affected)
-    for affected in _offline_when_read(when_read, directories, partitions):
-        _add(found[Effect.CONSUMERS], affected)
+    refusals, found = _gathered(directories, partitions)
     by_effect = {effect: list(places.values()) for effect, places in found.items()}
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
@@ -171,6 +149,35 @@ def verdict_on(
         by_effect[Effect.UNKNOWN],
         list(_sentences(refusals, by_effect)),
     )
+
+
+def _gathered(
+    directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
+) -> tuple[list[Finding], dict[Effect, dict[tuple[object, ...], AffectedOffsets]]]:
+    """Return why it does not start, and what else findings are about, by their effect."""
+    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
+    beside: dict[str, list[PartitionReport]] = {}
+    for each in partitions:
+        beside.setdefault(parent_of(each.path), []).append(each)
+    refusals, when_read = [], []
+    for affected, finding in _affected(directories, partitions):
+        if finding.effect is Effect.REFUSES:
+            refusals.append(finding)
+        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
+            # Once for each log directory: the first reason suffices.
+            others = beside.pop(_log_directory_of(finding.path, beside), ())
+            for one in [_without_offsets(finding, each) for each in others] or [affected]:
+                _add(found[Effect.UNSERVED], one)
+            for one in _loaded_when_offline(finding, others):
+                _add(found[Effect.UNKNOWN], one)
+        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
+            when_read.append(finding)
+            _add(found[Effect.CONSUMERS], affected)
+        elif finding.effect is not None:
+            _add(found[finding.effect], affected)
+    for affected in _offline_when_read(when_read, directories, partitions):
+        _add(found[Effect.CONSUMERS], affected)
+    return refusals, found
 
 
 def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
@@ -210,7 +217,7 @@ def _loaded_when_offline(
     Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LocalLog.maybeHandleIOException, and what
     LogManager.loadLogs ignores (Kafka 4.4).
     """
-    for each in others:
+    for each in others if finding.effect is Effect.OFFLINE else ():
         is_it = finding.path.startswith(f"{each.path}/")
         if each.start is not None and each.start.is_read_on_loading and not is_it:
             reason = (
