@@ -177,6 +177,12 @@ def test_segments_after_it_are_not_lost_by_what_the_replaced_file_said(logs: Pat
     assert lost(logs) == []
 
 
+@pytest.mark.parametrize("name", ["-1.log.swap", "0.log.swap.swap"])
+def test_one_that_no_offset_of_the_log_names_is_not_read(logs: Path, name: str) -> None:
+    (logs / "orders-0" / name).write_bytes(joined(BATCHES[:4]))
+    assert lost(logs) == []
+
+
 def test_one_of_another_name_puts_an_empty_segment_in_place(logs: Path) -> None:
     (logs / "orders-0" / f"{10:020d}.copy.log.swap").write_bytes(joined(BATCHES[2:4]))
     [finding] = lost(logs)
