@@ -89,6 +89,9 @@ class BrokerStart(NamedTuple):
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
     losses: tuple[Finding, ...] = ()  # of what it loses records, with times
+    # Whether it reads the log before it serves it, for the offset of a transaction: where the log
+    # directory is offline by then, that ends the broker.
+    is_read_on_loading: bool = False
 
     @property
     def loses_records(self) -> bool:
@@ -253,6 +256,7 @@ def _start(
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         files=after,
+        is_read_on_loading=loading.had_unstable_offset,
     )
     return start, before
 

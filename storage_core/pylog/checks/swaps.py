@@ -71,19 +71,21 @@ def broken_swap(
         return None
     paths = [join(directory, name) for name in originals]
     last = max(map(end_of_batches, paths))
+    bases = [each.base_offset for each, _ in segments]
     found = None
     foreign = []
-    for place, (segment, end) in enumerate(swaps):
+    for segment, end in swaps:
         path = segment.file_path()
-        limit = swaps[place + 1][0].base_offset if place + 1 < len(swaps) else last
+        # What comes after it is not replaced by it.
+        limit = min([last, *(base for base in bases if base > segment.base_offset)])
         is_whole = 0 < end.position == segment.size_bytes and path not in damaged
         offset = _first_foreign(path, paths, last) if end.position else None
         if offset is not None:
             foreign.append(path)
             reason = f"has other records than those, from offset {offset} on"
-            found = found or BrokenSwap(path, reason, offset, max(offset + 1, last))
+            found = found or BrokenSwap(path, reason, offset, max(offset + 1, limit))
         elif not is_whole and replaced:
-            rest = (end.offset, last) if end.offset < last else (None, None)
+            rest = (end.offset, limit) if end.offset < limit else (None, None)
             found = found or BrokenSwap(path, "is empty, cut, or damaged", *rest)
         elif keeps_records and replaced and end.offset < limit:
             reason = "lacks the last records of those, though the topic is not compacted"

@@ -26,6 +26,7 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
 )
 from pylog.files.java_numbers import find_offset_of
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
@@ -263,7 +264,7 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
     for name in swaps:
         if name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
             base_offset = _offset(directory, name)
-            ranges.append((base_offset, _next_offset(directory, name, base_offset, io)))
+            ranges.append((base_offset, _next_offset(directory, base_offset, io)))
     if not ranges:
         return
     io.sync_directory(directory)
@@ -284,8 +285,18 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
     io.sync_directory(directory)
 
 
-def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> int:
-    records = FileRecords(io, os.path.join(directory, name))  # noqa: PTH118
+def _next_offset(directory: str, base_offset: int, io: DurableIO) -> int:
+    """Return the end of a ``.log.swap`` file; one of another name than its offset's is not read.
+
+    Source: LogLoader.load, LogFileUtils.logFile (Kafka 4.3).
+    """
+    if base_offset < 0:
+        return base_offset
+    name = file_name_prefix(base_offset) + LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX
+    path = os.path.join(directory, name)  # noqa: PTH118
+    if not disk.exists(path):
+        return base_offset
+    records = FileRecords(io, path)
     try:
         next_offset = base_offset
         for batch in records.batches_from(0):
