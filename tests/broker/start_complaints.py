@@ -42,7 +42,7 @@ def complaints(
     if not started.is_up:
         return [] if verdict.would_start is not True else [f"it does not start: {verdict.reasons}"]
     paths = [each for each in disks if each is not None and not each.is_symlink()]
-    known = set(range(PARTITIONS)) - _not_known(report, paths)
+    known = set(range(PARTITIONS)) - _not_known(report, paths) - node.on_absent_nodes(disks)
     found = list(_about_strays(verdict, paths, known))
     for at in sorted(known):
         found += _about_partition(node, report, started, at)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafka.errors import KafkaError
 
 import pylog
-from tests.broker.consumption import Consumed, at_each_level, offsets_of
+from tests.broker.consumption import Consumed, at_each_level, offsets_for_times, offsets_of
 from tests.support.consumer_harms import CONSUMER_HARMS
 from tests.support.harms import PARTITION_HARMS, Harmed
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
@@ -194,6 +194,16 @@ class Node:
             }
             broker.stop()
         self._base = directory / "base"
+        self._homes = {
+            int(each.name.rpartition("-")[2]): each.parent.name
+            for disk in disks
+            for each in partitions_on(disk)
+        }
+
+    def on_absent_nodes(self, disks: Sequence[Path | None]) -> set[int]:
+        """Return the partitions of nodes that do not start, of which nothing is said."""
+        absent = {f"d{at}" for at, disk in enumerate(disks, start=1) if disk is None}
+        return {partition for partition, home in self._homes.items() if home in absent}
 
     def _produce(self, broker: Broker) -> None:
         for partition in range(PARTITIONS):
@@ -318,6 +328,8 @@ class Node:
             time.sleep(_TEN_MINUTES_SECONDS)
             if not broker.is_running:
                 return Started(is_up=False, log=broker.server_log)
+            if self.kind.user is not None:  # this opens time indexes, as retention does
+                offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             leaders.append(self._leaders(broker, unserved))
             looks.append(at_each_level(broker.bootstrap_servers, begins))
             return Started(

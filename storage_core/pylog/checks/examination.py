@@ -108,6 +108,9 @@ class Examination:
         )
         self.checks = list(checks.values())
         self._metas = {each.path: each.meta for each in self.checks}
+        self._unloaded = {
+            each.path for each in self.checks if not (each.is_loaded or self._is_needed(each.path))
+        }
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
@@ -141,17 +144,24 @@ class Examination:
             *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
         ]
         own = [self._settled(each, view.directory.log_directory) for each in own]
+        if view.directory.log_directory in self._unloaded:
+            own, around = list(map(_not_loaded, own)), list(map(_not_loaded, around))
+            check = check._replace(start=None)
         return check._replace(findings=[*around, *own])
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
         """Return what takes a log directory offline as what ends a node that cannot do without."""
         if finding.effect is not Effect.OFFLINE:
             return finding
+        if self._is_needed(log_directory):
+            return finding._replace(own_effect=Effect.REFUSES)
+        action = "it takes this log directory offline, and serves none of its partitions"
+        return finding._replace(own_action=action)
+
+    def _is_needed(self, log_directory: str) -> bool:
+        """Whether a node does not start without a log directory."""
         disks = self._nodes[log_directory].disks
-        if len(disks.metas) > 1 and log_directory not in disks.metadata_logs:
-            action = "it takes this log directory offline, and serves none of its partitions"
-            return finding._replace(own_action=action)
-        return finding._replace(own_effect=Effect.REFUSES)
+        return len(disks.metas) == 1 or log_directory in disks.metadata_logs
 
     def _findings_around(self) -> dict[str, list[Finding]]:
         """Return what is found of partitions, and of log directories, by what is around them."""
@@ -196,10 +206,19 @@ class Examination:
             place = each.view.directory
             if place.log_directory == check.path:
                 around = self._findings_around().get(place.path, ())
-                found += [one for one in around if one.severity is Severity.ERROR]
-                found += findings
+                inside = [one for one in around if one.severity is Severity.ERROR]
+                inside += findings
+                found += map(_not_loaded, inside) if check.path in self._unloaded else inside
         found += self._findings_around().get(check.path, ())
         return [self._settled(each, check.path) for each in found]
+
+
+def _not_loaded(finding: Finding) -> Finding:
+    """Return a finding in a log directory without which a node starts: it is not served."""
+    if finding.effect in (None, Effect.GONE, Effect.BEHIND):
+        return finding
+    action = "nothing: it starts without this log directory"
+    return finding._replace(own_effect=Effect.UNSERVED, own_action=action)
 
 
 def _end_of(view: LogView) -> PartitionCheck | None:

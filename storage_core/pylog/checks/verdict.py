@@ -133,14 +133,20 @@ def verdict_on(
     for each in partitions:
         beside.setdefault(parent_of(each.path), []).append(each)
     refusals = []
+    offline: set[str] = set()
     for affected, finding in _affected(directories, partitions):
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
         elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            # Once for each log directory: the first reason suffices.
-            others = beside.pop(_log_directory_of(finding.path, beside), ())
-            for one in [_without_offsets(finding, each) for each in others] or [affected]:
-                _add(found[Effect.UNSERVED], one)
+            path = _log_directory_of(finding.path, beside)
+            if path in offline:
+                continue  # the first reason suffices
+            offline.add(path)
+            others = [_without_offsets(finding, each) for each in beside.get(path, ())]
+            for one in others or [affected]:
+                _add_whole(found[Effect.UNSERVED], one)
+        elif finding.effect is Effect.UNSERVED:
+            _add_whole(found[Effect.UNSERVED], affected)
         elif finding.effect is not None:
             _add(found[finding.effect], affected)
     by_effect = {effect: list(places.values()) for effect, places in found.items()}
@@ -171,6 +177,12 @@ def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOff
     each = known.setdefault(key, affected)
     if each.from_time is None and each.to_time is None:
         known[key] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+
+
+def _add_whole(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add a partition of which all is meant, unless it is there for another reason."""
+    whole = affected._replace(from_offset=None, to_offset=None)
+    known.setdefault((whole.name,), whole)
 
 
 def _affected(
