@@ -43,7 +43,7 @@ def complaints(
         return [] if verdict.would_start is not True else [f"it does not start: {verdict.reasons}"]
     paths = [each for each in disks if each is not None and not each.is_symlink()]
     known = set(range(PARTITIONS)) - _not_known(report, paths) - node.on_absent_nodes(disks)
-    found = list(_about_strays(verdict, paths, known))
+    found = list(_about_strays(verdict, started, known))
     for at in sorted(known):
         found += _about_partition(node, report, started, at)
     first, later = started.looks
@@ -86,13 +86,8 @@ def _names(affected: Iterable[AffectedOffsets]) -> set[int]:
     }
 
 
-def _about_strays(verdict: Verdict, disks: Sequence[Path], known: set[int]) -> Iterator[str]:
-    aside = {
-        int(each.name.partition(".")[0].rpartition("-")[2])
-        for disk in disks
-        for each in disk.glob(f"{TOPIC}-*-stray")
-    } & known
-    said = _names(verdict.stray_partitions) & known
+def _about_strays(verdict: Verdict, started: Started, known: set[int]) -> Iterator[str]:
+    aside, said = started.aside & known, _names(verdict.stray_partitions) & known
     if aside - said:
         yield f"set aside and not said: {sorted(aside - said)}"
     if said - aside:

@@ -314,6 +314,7 @@ class Node:
 
         Nobody waits for leaders of the partitions in ``unserved``.
         """
+        before = set(_strays(disks))
         broker = self._broker(disks, _MINUTES_MS, self.kind.user)
         broker.is_to_be_formatted = False
         try:
@@ -337,6 +338,7 @@ class Node:
                 leaders=leaders,
                 offsets=offsets,
                 looks=looks,
+                aside={number for name, number in _strays(disks) if (name, number) not in before},
                 log=broker.server_log,
             )
         finally:
@@ -363,6 +365,13 @@ class Node:
         return {at: offsets for (_, at), offsets in found.items()}
 
 
+def _strays(disks: Sequence[Path | None]) -> Iterable[tuple[str, int]]:
+    """Yield names and partitions of directories that are set aside."""
+    for disk in disks:
+        for each in disk.glob(f"{TOPIC}-*-stray") if disk is not None else ():
+            yield each.name, int(each.name.partition(".")[0].rpartition("-")[2])
+
+
 def _done(harm: DisksHarm, disks: Sequence[Path | None]) -> Sequence[Path | None]:
     """Return the disks after a harm, if it could be done."""
     with suppress(*_CANNOT_BE_DONE):
@@ -378,4 +387,5 @@ class Started:
     leaders: list[dict[int, int]] = field(default_factory=list)  # at once, and after ten minutes
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
     looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)  # likewise
+    aside: set[int] = field(default_factory=set)  # what it has renamed to -stray
     log: str = ""

@@ -217,8 +217,12 @@ def _log_directory_of(path: str, known: Container[str]) -> str:
 
 
 def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOffsets:
-    place = AffectedOffsets.of(finding, *partition.topic_partition)
-    return place._replace(from_offset=None, to_offset=None)
+    affected = AffectedOffsets.of(finding, *partition.topic_partition)
+    is_in_another = _directory_of(finding.path) is not None and not finding.path.startswith(
+        f"{partition.path}/"
+    )
+    path = partition.path if is_in_another else finding.path
+    return affected._replace(from_offset=None, to_offset=None, path=path)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:

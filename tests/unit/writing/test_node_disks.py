@@ -178,6 +178,19 @@ def test_what_is_forbidden_on_another_disk_than_that_of_the_metadata_takes_it_of
     assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.unserved == []
 
 
+@pytest.mark.parametrize("state", ["stray", "delete"])
+def test_a_forbidden_directory_that_is_not_live_takes_its_disk_offline(
+    everybodys: list[Path], state: str
+) -> None:
+    aside = everybodys[1] / f"orders-1.{1:032x}-{state}"
+    shutil.copytree(everybodys[1] / "orders-1", aside)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.unserved == []
+    aside.chmod(0o700)
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+
+
 def test_what_is_forbidden_on_the_disk_of_the_metadata_ends_the_broker(
     everybodys: list[Path],
 ) -> None:
