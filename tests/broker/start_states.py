@@ -166,7 +166,8 @@ def _pair(kind: Kind, chance: random.Random) -> Iterable[DisksHarm]:
     if kind is OWNERS and chance.random() < 0.5:
         return [chance.choice(NODE_HARMS), chance.choice(OWNER_HARMS)]
     if kind is THREE_NODES:  # nodes that do not start are the last to be chosen
-        return [chance.choice(CLUSTER_HARMS[3:]), chance.choice(CLUSTER_HARMS)]
+        first = chance.choice(CLUSTER_HARMS[3:])
+        return [first, chance.choice([each for each in CLUSTER_HARMS if each is not first])]
     return chance.sample(list(kind.harms), 2)
 
 
@@ -389,3 +390,9 @@ class Started:
     looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)  # likewise
     aside: set[int] = field(default_factory=set)  # what it has renamed to -stray
     log: str = ""
+
+    @property
+    def was_assigned_in_time(self) -> bool:
+        """Whether it told where its partitions are before it got leaders: milliseconds decide."""
+        told, led = (self.log.find(each) for each in (": sending ", "handleBrokerUnfenced"))
+        return 0 <= told < led
