@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ _VOTES = {
     "broker.session.timeout.ms": "6000",
 }
 _LEADERS_SECONDS = 4.0
-_CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration)
+_CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration, struct.error)
 """What a harm raises where the one before has taken away what it changes."""
 
 
@@ -329,7 +330,7 @@ class Node:
             looks = [at_each_level(broker.bootstrap_servers, begins)]
             time.sleep(_TEN_MINUTES_SECONDS)
             if not broker.is_running:
-                return Started(is_up=False, log=broker.server_log)
+                return Started(is_up=False, has_ended=True, log=broker.server_log)
             if self.kind.user is not None:  # this opens time indexes, as retention does
                 offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             leaders.append(self._leaders(broker, unserved))
@@ -385,6 +386,7 @@ class Started:
     """What a broker made of the disks."""
 
     is_up: bool
+    has_ended: bool = False  # some time after its start
     leaders: list[dict[int, int]] = field(default_factory=list)  # at once, and after ten minutes
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
     looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)  # likewise
