@@ -328,11 +328,11 @@ class Node:
             offsets = self._offsets(broker, leaders[0])
             begins = {(TOPIC, at): first for at, (first, _) in offsets.items()}
             looks = [at_each_level(broker.bootstrap_servers, begins)]
+            if self.kind.user is not None:  # this opens time indexes, as retention does
+                offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             time.sleep(_TEN_MINUTES_SECONDS)
             if not broker.is_running:
                 return Started(is_up=False, has_ended=True, log=broker.server_log)
-            if self.kind.user is not None:  # this opens time indexes, as retention does
-                offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             leaders.append(self._leaders(broker, unserved))
             looks.append(at_each_level(broker.bootstrap_servers, begins))
             return Started(
