@@ -15,6 +15,7 @@ from pylog.errors import LogStorageError
 from pylog.files.file_names import FUTURE_DIR_SUFFIX
 from tests.broker.consumption import ENDED, ISOLATIONS, STUCK, Consumed, at_each_level
 from tests.broker.start_states import PARTITIONS
+from tests.support.metadata_log import METADATA
 from tests.support.node_harms import TOPIC
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ def complaints(
     if started.is_up and verdict.would_start is False:
         return [f"it starts, and was said not to: {verdict.reasons}"]
     if not started.is_up:
-        return [] if verdict.would_start is not True else [f"it does not start: {verdict.reasons}"]
+        is_said = verdict.would_start is not True or (started.has_ended and _when_read(verdict))
+        return [] if is_said else [f"it does not start: {verdict.reasons}"]
     paths = [each for each in disks if each is not None and not each.is_symlink()]
-    known = set(range(PARTITIONS)) - _not_known(report, paths)
-    found = list(_about_strays(verdict, paths, known))
+    known = set(range(PARTITIONS)) - _not_known(report, paths) - node.on_absent_nodes(disks)
+    found = list(_about_strays(verdict, started, known))
     for at in sorted(known):
         found += _about_partition(node, report, started, at)
     first, later = started.looks
@@ -52,7 +54,7 @@ def complaints(
         f"{TOPIC}-{at} {isolation}: other rows after ten minutes"
         for isolation in ISOLATIONS
         for (_, at), consumed in first[isolation].items()
-        if at not in unserved(report)
+        if at not in unserved(report) | _when_read(verdict)
         and consumed.trouble is None
         and later[isolation][TOPIC, at].values != consumed.values
         # Unless the broker has ended meanwhile, since somebody has read somewhere else.
@@ -89,13 +91,13 @@ def _names(affected: Iterable[AffectedOffsets]) -> set[int]:
     }
 
 
-def _about_strays(verdict: Verdict, disks: Sequence[Path], known: set[int]) -> Iterator[str]:
-    aside = {
-        int(each.name.partition(".")[0].rpartition("-")[2])
-        for disk in disks
-        for each in disk.glob(f"{TOPIC}-*-stray")
-    } & known
-    said = _names(verdict.stray_partitions) & known
+def _when_read(verdict: Verdict) -> set[int]:
+    """Return partitions that go, it is said, when somebody reads something in their disk."""
+    return _names(each for each in verdict.consumers if each.from_offset is None)
+
+
+def _about_strays(verdict: Verdict, started: Started, known: set[int]) -> Iterator[str]:
+    aside, said = started.aside & known, _names(verdict.stray_partitions) & known
     if aside - said:
         yield f"set aside and not said: {sorted(aside - said)}"
     if said - aside:
@@ -106,11 +108,17 @@ def _about_partition(node: Node, report: DoctorReport, started: Started, at: int
     verdict = report.verdict
     is_unserved = at in _names(verdict.unserved)
     leaders = [each[at] for each in started.leaders]
+    leaders = leaders[:1] if at in _when_read(verdict) else leaders
     is_wrong = leaders[-1] >= 0 if is_unserved else min(leaders) < 0
-    if is_wrong and not (leaders[-1] >= 0 and started.was_assigned_in_time):
-        yield f"{TOPIC}-{at}: leaders {leaders}, said to be unserved: {is_unserved}"
     strays = [each for each in verdict.stray_partitions if FUTURE_DIR_SUFFIX not in each.path]
-    if at not in started.offsets or at in _names(strays):
+    # Whether one that is set aside is made anew is not said; without the metadata no topic is.
+    is_aside = at in _names(strays)
+    is_unknown = any(each.name == METADATA for each in verdict.lost_already)
+    if is_wrong and not (
+        is_aside or is_unknown or (leaders[-1] >= 0 and started.was_assigned_in_time)
+    ):
+        yield f"{TOPIC}-{at}: leaders {leaders}, said to be unserved: {is_unserved}"
+    if at not in started.offsets or is_aside:
         return
     torn = min(
         (
@@ -219,7 +227,7 @@ def _about_readers(
             what = f"{TOPIC}-{place[1]} {isolation}"
             rows, error = _scanned(disks, place, isolation)
             yield from _about_served(what, rows, error, served[isolation][place])
-            if place[1] in _names(verdict.unserved):
+            if place[1] in _names(verdict.unserved) | _when_read(verdict):
                 continue
             consumed = started.looks[1][isolation][place]
             costs = Costs.of(verdict, place[1])

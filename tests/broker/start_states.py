@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafka.errors import KafkaError
 
 import pylog
-from tests.broker.consumption import Consumed, at_each_level, offsets_of
+from tests.broker.consumption import Consumed, at_each_level, offsets_for_times, offsets_of
 from tests.support.consumer_harms import CONSUMER_HARMS
 from tests.support.harms import PARTITION_HARMS, Harmed
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
@@ -112,8 +113,8 @@ _VOTES = {
     "initial.broker.registration.timeout.ms": "15000",  # how long a node waits for the others
     "broker.session.timeout.ms": "6000",
 }
-_LEADERS_SECONDS = 4.0
-_CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration)
+_LEADERS_SECONDS = 8.0
+_CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration, struct.error)
 """What a harm raises where the one before has taken away what it changes."""
 
 
@@ -166,7 +167,8 @@ def _pair(kind: Kind, chance: random.Random) -> Iterable[DisksHarm]:
     if kind is OWNERS and chance.random() < 0.5:
         return [chance.choice(NODE_HARMS), chance.choice(OWNER_HARMS)]
     if kind is THREE_NODES:  # nodes that do not start are the last to be chosen
-        return [chance.choice(CLUSTER_HARMS[3:]), chance.choice(CLUSTER_HARMS)]
+        first = chance.choice(CLUSTER_HARMS[3:])
+        return [first, chance.choice([each for each in CLUSTER_HARMS if each is not first])]
     return chance.sample(list(kind.harms), 2)
 
 
@@ -194,6 +196,16 @@ class Node:
             }
             broker.stop()
         self._base = directory / "base"
+        self._homes = {
+            int(each.name.rpartition("-")[2]): each.parent.name
+            for disk in disks
+            for each in partitions_on(disk)
+        }
+
+    def on_absent_nodes(self, disks: Sequence[Path | None]) -> set[int]:
+        """Return the partitions of nodes that do not start, of which nothing is said."""
+        absent = {f"d{at}" for at, disk in enumerate(disks, start=1) if disk is None}
+        return {partition for partition, home in self._homes.items() if home in absent}
 
     def _produce(self, broker: Broker) -> None:
         for partition in range(PARTITIONS):
@@ -304,6 +316,7 @@ class Node:
 
         Nobody waits for leaders of the partitions in ``unserved``.
         """
+        before = set(_strays(disks))
         broker = self._broker(disks, _MINUTES_MS, self.kind.user)
         broker.is_to_be_formatted = False
         try:
@@ -315,9 +328,11 @@ class Node:
             offsets = self._offsets(broker, leaders[0])
             begins = {(TOPIC, at): first for at, (first, _) in offsets.items()}
             looks = [at_each_level(broker.bootstrap_servers, begins)]
+            if self.kind.user is not None:  # this opens time indexes, as retention does
+                offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             time.sleep(_TEN_MINUTES_SECONDS)
             if not broker.is_running:
-                return Started(is_up=False, log=broker.server_log)
+                return Started(is_up=False, has_ended=True, log=broker.server_log)
             leaders.append(self._leaders(broker, unserved))
             looks.append(at_each_level(broker.bootstrap_servers, begins))
             return Started(
@@ -325,6 +340,7 @@ class Node:
                 leaders=leaders,
                 offsets=offsets,
                 looks=looks,
+                aside={number for name, number in _strays(disks) if (name, number) not in before},
                 log=broker.server_log,
             )
         finally:
@@ -351,6 +367,13 @@ class Node:
         return {at: offsets for (_, at), offsets in found.items()}
 
 
+def _strays(disks: Sequence[Path | None]) -> Iterable[tuple[str, int]]:
+    """Yield names and partitions of directories that are set aside."""
+    for disk in disks:
+        for each in disk.glob(f"{TOPIC}-*-stray") if disk is not None else ():
+            yield each.name, int(each.name.partition(".")[0].rpartition("-")[2])
+
+
 def _done(harm: DisksHarm, disks: Sequence[Path | None]) -> Sequence[Path | None]:
     """Return the disks after a harm, if it could be done."""
     with suppress(*_CANNOT_BE_DONE):
@@ -363,9 +386,11 @@ class Started:
     """What a broker made of the disks."""
 
     is_up: bool
+    has_ended: bool = False  # some time after its start
     leaders: list[dict[int, int]] = field(default_factory=list)  # at once, and after ten minutes
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
     looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)  # likewise
+    aside: set[int] = field(default_factory=set)  # what it has renamed to -stray
     log: str = ""
 
     @property

@@ -47,8 +47,8 @@ def node(request: pytest.FixtureRequest, kafka_is_here: None) -> Iterator[Node]:
         yield Node(Path(name), *wanted)
 
 
-@pytest.mark.thorough(one_in=60, of_all=4)
-@pytest.mark.parametrize(("node", "number"), _states(), indirect=["node"])
+@pytest.mark.thorough(one_in=61, of_all=3)
+@pytest.mark.parametrize(("node", "number"), list(_states()), indirect=["node"])
 def test_a_state_is_what_was_said_of_it(node: Node, number: int) -> None:
     wanted = state(node.version, number, node.kind)
     disks, harms = node.harmed(wanted)

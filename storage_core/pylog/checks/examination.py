@@ -116,6 +116,9 @@ class Examination:
         )
         self.checks = list(checks.values())
         self._metas = {each.path: each.meta for each in self.checks}
+        self._unloaded = {
+            each.path for each in self.checks if not (each.is_loaded or self._is_needed(each.path))
+        }
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
@@ -152,6 +155,9 @@ class Examination:
             *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
         ]
         own = [self._settled(each, view.directory.log_directory) for each in own]
+        if view.directory.log_directory in self._unloaded:
+            own, around = list(map(_not_loaded, own)), list(map(_not_loaded, around))
+            check = check._replace(start=None)
         self._starts[view.directory.path] = check.start
         return check._replace(findings=[*around, *own])
 
@@ -160,8 +166,7 @@ class Examination:
         if finding.effect not in (Effect.OFFLINE, Effect.OFFLINE_WHEN_READ):
             return finding
         is_now = finding.effect is Effect.OFFLINE
-        disks = self._nodes[log_directory].disks
-        if len(disks.metas) > 1 and log_directory not in disks.metadata_logs:
+        if not self._is_needed(log_directory):
             if not is_now:
                 return finding
             if not self._are_at_home(self._nodes[log_directory]):
@@ -172,6 +177,11 @@ class Examination:
             return finding._replace(own_effect=Effect.REFUSES)
         action = f"{finding.broker_action}, and ends, since it cannot do without that"
         return finding._replace(own_effect=Effect.ENDS_WHEN_READ, own_action=action)
+
+    def _is_needed(self, log_directory: str) -> bool:
+        """Whether a node does not start without a log directory."""
+        disks = self._nodes[log_directory].disks
+        return len(disks.metas) == 1 or log_directory in disks.metadata_logs
 
     def _are_at_home(self, node: Node) -> bool:
         """Whether the metadata assign no partition to another log directory than it is in.
@@ -265,11 +275,20 @@ class Examination:
             place = each.view.directory
             if place.log_directory == check.path:
                 around = self._findings_around().get(place.path, ())
-                found += [one for one in around if one.severity is Severity.ERROR]
-                found += findings
+                inside = [one for one in around if one.severity is Severity.ERROR]
+                inside += findings
+                found += map(_not_loaded, inside) if check.path in self._unloaded else inside
         found += self._findings_around().get(check.path, ())
         found += self._of_groups.get(check.path, ())
         return [self._settled(each, check.path) for each in found]
+
+
+def _not_loaded(finding: Finding) -> Finding:
+    """Return a finding in a log directory without which a node starts: it is not served."""
+    if finding.effect in (None, Effect.GONE, Effect.BEHIND):
+        return finding
+    action = "nothing: it starts without this log directory"
+    return finding._replace(own_effect=Effect.UNSERVED, own_action=action)
 
 
 def _end_of(view: LogView) -> PartitionCheck | None:

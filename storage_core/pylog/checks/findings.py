@@ -455,7 +455,7 @@ FINDING_CODES = {
         "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
         "broker runs as another one than the owner of most files",
         severities=(Severity.ERROR, Severity.WARNING),
-        effect=Effect.REFUSES,
+        effect=Effect.OFFLINE,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",

@@ -20,7 +20,7 @@ from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
 from pylog.checks.partition import NotLiveDirectory
-from pylog.checks.permissions import with_own_limits
+from pylog.checks.permissions import is_before_loading, with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -89,6 +89,7 @@ class LogDirectoryCheck(NamedTuple):
     findings: list[Finding]  # about its own files first, then about what lies in it
     is_of_a_controller: bool = False  # whether its node is no broker: it has no such marker
     lacks_metadata: bool = False  # whether it is a KRaft node's, and has no log of the metadata
+    is_loaded: bool = True  # whether a node looks at its partitions; it goes without it otherwise
 
 
 def log_directories_of(directory: LogDirectory) -> list[str]:
@@ -122,7 +123,10 @@ def check_log_directories(
         check = check_log_directory(path, nodes[path], here, held, users.of(path))
         denied = users.directory_finding(path)
         findings = [*([denied] if denied else []), *check.findings]
-        checks.append(check._replace(findings=with_own_limits(findings)))
+        is_loaded = not nodes[path].disks.is_offline(path)
+        if denied is not None and is_before_loading(denied):
+            is_loaded = False
+        checks.append(check._replace(findings=with_own_limits(findings), is_loaded=is_loaded))
     return checks
 
 

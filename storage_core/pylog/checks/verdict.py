@@ -186,14 +186,15 @@ def _gathered(
     for each in partitions:
         beside.setdefault(parent_of(each.path), []).append(each)
     refusals, when_read = [], []
+    offline: set[str] = set()
     for affected, finding in _affected(directories, partitions):
         if finding.effect is Effect.REFUSES:
             refusals.append(finding)
-        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            # Once for each log directory: the first reason suffices.
-            others = beside.pop(_log_directory_of(finding.path, beside), ())
-            for one in [_without_offsets(finding, each) for each in others] or [affected]:
-                _add(found[Effect.UNSERVED], one)
+        elif finding.effect in (Effect.OFFLINE, Effect.UNSERVED):
+            path = _log_directory_of(finding.path, beside)
+            others = () if path in offline else beside.get(path, ())
+            for one in _unserved(affected, finding, beside, offline):
+                _add_whole(found[Effect.UNSERVED], one)
             for one in _loaded_when_offline(finding, others):
                 _add(found[Effect.UNKNOWN], one)
         elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
@@ -229,6 +230,12 @@ def _with_groups(
     end = affected.to_offset
     groups = [each.group_id for each in known if end is None or each.offset < end]
     return affected._replace(groups=tuple(_unique([*affected.groups, *groups])))
+
+
+def _add_whole(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add a partition of which all is meant, unless it is there for another reason."""
+    whole = affected._replace(from_offset=None, to_offset=None)
+    known.setdefault((whole.name,), whole)
 
 
 def _affected(
@@ -294,6 +301,22 @@ def _offline_when_read(
                 yield _without_offsets(finding, each)._replace(reason=reason)
 
 
+def _unserved(
+    affected: AffectedOffsets,
+    finding: Finding,
+    beside: Mapping[str, Sequence[PartitionReport]],
+    offline: set[str],
+) -> list[AffectedOffsets]:
+    """Return what a finding keeps from being served; ``offline``: log directories that are said."""
+    if finding.effect is not Effect.OFFLINE and not _is_of_all(affected, finding):
+        return [affected]
+    path = _log_directory_of(finding.path, beside)
+    if path in offline:
+        return []  # the first reason suffices
+    offline.add(path)
+    return [_without_offsets(finding, each) for each in beside.get(path, ())] or [affected]
+
+
 def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:
     return finding.effect is Effect.UNSERVED and affected.topic is None
 
@@ -305,8 +328,12 @@ def _log_directory_of(path: str, known: Container[str]) -> str:
 
 
 def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOffsets:
-    place = AffectedOffsets.of(finding, *partition.topic_partition)
-    return place._replace(from_offset=None, to_offset=None)
+    affected = AffectedOffsets.of(finding, *partition.topic_partition)
+    is_in_another = _directory_of(finding.path) is not None and not finding.path.startswith(
+        f"{partition.path}/"
+    )
+    path = partition.path if is_in_another else finding.path
+    return affected._replace(from_offset=None, to_offset=None, path=path)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:

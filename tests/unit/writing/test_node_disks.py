@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,11 +26,12 @@ from tests.support.metadata_log import (
 from tests.support.node_harms import change_properties
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from pylog.results import DoctorReport
 
 IDS = tuple(bytes(15) + bytes([number]) for number in (200, 201))
+STRANGER = 4_000_000
 NEW_ID = "AAAAAAAAAAAAAAAAAAAB7Q"
 ALL_IS_WELL = ["A broker starts on this, and loses no record that can be read"]
 
@@ -47,6 +50,17 @@ def disks(tmp_path: Path) -> list[Path]:
         (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     write_records(found[0])
     return found
+
+
+@pytest.fixture
+def everybodys(disks: list[Path]) -> Iterator[list[Path]]:
+    """Give copies of them that anybody can look into and change."""
+    with tempfile.TemporaryDirectory(prefix="pylog-disks-") as name:
+        Path(name).chmod(0o755)
+        copies = [Path(shutil.copytree(each, Path(name) / each.name)) for each in disks]
+        for path in Path(name).rglob("*"):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        yield copies
 
 
 def write_records(
@@ -133,6 +147,63 @@ def test_a_directory_whose_owner_cannot_be_read_goes_offline(
     assert {each.name for each in report.verdict.unserved} == {"orders-1"}
     shutil.copyfile(disks[1] / "meta.properties", disks[0] / "meta.properties")
     assert pylog.doctor(*disks).verdict.would_start is False
+
+
+def test_nothing_in_a_directory_that_goes_offline_ends_the_broker(disks: list[Path]) -> None:
+    epochs = disks[1] / "orders-1" / "leader-epoch-checkpoint"
+    epochs.write_text("0\n1\nx 0\n")  # what ends a broker that loads it
+    assert pylog.doctor(*disks).verdict.would_start is False
+    change_properties(disks[1], version="7")
+    report = pylog.doctor(*disks)
+    assert report.verdict.would_start
+    assert [each.name for each in report.verdict.unserved] == ["orders-1"]
+    assert [each.path for each in report.refusals] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("", 0o755),
+        (".lock", 0o644),
+        ("meta.properties", 0o600),
+        ("orders-1", 0o755),
+        ("orders-1", 0o733),
+        (f"orders-1/{0:020d}.log", 0o600),
+        (f"orders-1/{0:020d}.log", 0o644),
+    ],
+)
+def test_what_is_forbidden_on_another_disk_than_that_of_the_metadata_takes_it_offline(
+    everybodys: list[Path], name: str, mode: int
+) -> None:
+    path = everybodys[1] / name
+    path.touch()
+    path.chmod(mode)
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+    assert "user uid 4000000 may not" in verdict.unserved[0].reason
+    path.chmod(0o777)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.unserved == []
+
+
+@pytest.mark.parametrize("state", ["stray", "delete"])
+def test_a_forbidden_directory_that_is_not_live_takes_its_disk_offline(
+    everybodys: list[Path], state: str
+) -> None:
+    aside = everybodys[1] / f"orders-1.{1:032x}-{state}"
+    shutil.copytree(everybodys[1] / "orders-1", aside)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.unserved == []
+    aside.chmod(0o700)
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+
+
+def test_what_is_forbidden_on_the_disk_of_the_metadata_ends_the_broker(
+    everybodys: list[Path],
+) -> None:
+    next(everybodys[0].glob("orders-0/*.log")).chmod(0o600)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.would_start is False
 
 
 def test_the_metadata_lie_in_the_first_log_directory(disks: list[Path]) -> None:
