@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checks.damaged_producers import producers_text
 from pylog.checks.findings import Effect, Finding, Severity, about_batch
 from pylog.checks.swaps import end_of_batches
 from pylog.errors import (
@@ -155,6 +156,9 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
     for each in damaged:
         code, message, end_offset = DAMAGED, each.reason, each.end_offset
         effect = action = None
+        producers = producers_text(each)
+        if producers is not None:
+            message += f"; {producers}"
         if each.is_kept:
             message += (
                 "; its neighbours prove its place, so that readers that skip damage give its "
