@@ -20,6 +20,7 @@ from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
     CorruptCheckpointError,
+    CorruptRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
@@ -45,6 +46,7 @@ from pylog.files.storage import is_folder
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
+from pylog.log_file.batch_walk import read_header
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted
 
@@ -70,6 +72,8 @@ class BrokerStart(NamedTuple):
     cut_path: str | None = None
     cut_position: int | None = None
     cut_offset: int | None = None
+    # The offsets ``[start, end)`` of what it cuts off and deletes, where the log's end stays.
+    cut_offsets: tuple[int | None, int | None] = (None, None)
     lost_bytes: int = 0  # of that file and of the segments that it would delete
     deleted_segments: int = 0  # how many those are
     # The ``.log`` file of which it does not find the last batches: it reads on from the last entry
@@ -118,9 +122,9 @@ class BrokerStart(NamedTuple):
             text = self._end_text()
             losses.append(_lost(self.overlooked_path, text, None, self.log_end_offset, None))
         elif self.cut_path is not None and (self.broken_swap is None or self._ends_earlier):
-            offset = self.cut_offset if self._ends_earlier else None
+            offset, end = (self.cut_offset, None) if self._ends_earlier else self.cut_offsets
             text = self._end_text()
-            losses.append(_lost(self.cut_path, text, self.cut_position, offset, None))
+            losses.append(_lost(self.cut_path, text, self.cut_position, offset, end))
         return losses
 
     @property
@@ -358,10 +362,31 @@ def _with_losses(
         cut_path=join(directory, first),
         cut_position=after.get(first, 0),
         cut_offset=start.log_end_offset,
+        cut_offsets=_cut_offsets(segments, changed, after.get(first, 0)),
         lost_bytes=sum(logs[name] - kept[name] for name in changed),
-        deleted_segments=sum(name not in after for name in changed),
+        deleted_segments=sum(name not in after for name in changed[1:]),
         cuts_intact=any(kept[name] < intact_ends.get(name, 0) for name in changed),
     )
+
+
+def _cut_offsets(
+    segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
+    changed: Container[str],
+    position: int,
+) -> tuple[int | None, int | None]:
+    """Return from where to where files of a log hold offsets, the first one from a byte on."""
+    found = [(each, end) for each, end in segments if name_of(each.file_path()) in changed]
+    if not found:
+        return None, None
+    first, end = found[0][0], found[-1][1].offset
+    if not position:
+        return first.base_offset, end
+    try:
+        with first.open_log() as source:
+            batch = read_header(source, position, source.size())
+    except CorruptRecordError:
+        return None, None
+    return (None, None) if batch is None else (batch.header.offset, end)
 
 
 def _refusal(directory: str, error: LogStorageError | PermissionError) -> Finding:
