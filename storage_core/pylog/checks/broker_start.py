@@ -63,7 +63,7 @@ _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
 class BrokerStart(NamedTuple):
-    """What a broker would do to one log."""
+    """The result of a simulated start: what a broker would do to one log."""
 
     is_clean: bool  # whether the marker of a clean stop is there; a broker reads few batches then
     scanned_segments: int  # how many segments it would scan
@@ -108,7 +108,7 @@ class BrokerStart(NamedTuple):
 
     @property
     def leaves_log(self) -> bool:
-        """Whether every batch is where it was."""
+        """Whether the start leaves every batch where it was."""
         is_loaded = self.refusal is None and self.overlooked_path is None
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
@@ -228,7 +228,7 @@ def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who start
 def _start(
     view: LogView, end_offset: int, user: FileUser | None, config: LogConfig
 ) -> tuple[BrokerStart, dict[str, int]]:
-    """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
+    """Load the log in an overlay; return the result, and the sizes of ``.log`` files before."""
     is_clean = _is_clean(view)
     user = restricted(view.directory.path, user)
     with Overlay(is_quiet=True, user=user) as overlay:

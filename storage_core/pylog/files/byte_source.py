@@ -66,7 +66,7 @@ class ByteSource(ABC):
         return False
 
     def ensure_same(self) -> None:
-        """Return if all that was read is of one file."""
+        """Raise an error if the file was replaced while it was read."""
         if self.has_been_replaced():
             raise _replaced(self.path)
 

@@ -376,7 +376,7 @@ class WritableFile(ByteSource):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether no sync of it has failed."""
+        """Whether every sync of the file has succeeded."""
         return not self._sync_failed
 
     @property

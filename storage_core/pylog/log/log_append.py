@@ -267,7 +267,7 @@ class BatchesAppend:
 
     @property
     def progress(self) -> str:
-        """How far it has come, for an error."""
+        """Up to which batch and byte the buffer is appended, for an error."""
         whole = len(self._ends)
         at = int(self._scan.headers.positions[self._done]) if self._done < whole else None
         position = self._scan.valid_bytes if at is None else at
@@ -278,7 +278,7 @@ class BatchesAppend:
 
     @property
     def outcome(self) -> AppendedBatches:
-        """What became of the batches."""
+        """The offsets that the batches got, and which of them were duplicates."""
         return AppendedBatches(
             self._first_offsets, self._last_offsets, self._is_duplicate, self._scan.valid_bytes
         )

@@ -283,7 +283,7 @@ class LogView:
         return view
 
     def with_pending(self, pending: PendingCommit) -> LogView:
-        """Return the view with another look at pending commits, which hides nothing of this log."""
+        """Return a copy that asks ``pending``, which must not hide any segment of this log."""
         if pending is self.pending:
             return self
         view = copy(self)
