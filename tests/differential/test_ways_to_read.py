@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Row = tuple[int, bytes | None, bytes | None]
 _MOST_FETCHES = 2_000
-_DAMAGE = ("damaged_batches", "misnamed_segment", "unreadable")
+_DAMAGE = ("damaged_batches", "repeated_batches", "misnamed_segment", "unreadable")
 
 
 class Answer(NamedTuple):

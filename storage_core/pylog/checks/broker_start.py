@@ -231,7 +231,7 @@ def _start(
         try:
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
-            before = _sizes(path)
+            before = _logs(_sizes(path, LOG_FILE_SUFFIX))
             if find_partition_directory_name(name_of(path)) is None:
                 named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
                 overlay.replace(path, named)
@@ -258,7 +258,7 @@ def _start(
         files=after,
         is_read_on_loading=loading.had_unstable_offset,
     )
-    return start, _logs(before)
+    return start, before
 
 
 def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
@@ -378,12 +378,13 @@ def _refusal(directory: str, error: LogStorageError | PermissionError) -> Findin
     return Finding(Severity.ERROR, "start_refused", path, reason, position)
 
 
-def _sizes(directory: str) -> dict[str, int]:
-    """Return the size of each file of a log, by name, without the files that wait to be deleted."""
+def _sizes(directory: str, suffix: str = "") -> dict[str, int]:
+    """Return the sizes of a log's files with a suffix, by name; of none that waits for deletion."""
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
+            is_kept = entry.name.endswith(suffix) and not entry.name.endswith(DELETED_FILE_SUFFIX)
+            if is_kept and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

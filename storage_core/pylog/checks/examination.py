@@ -9,8 +9,11 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pylog.checks.broker_start import broker_start
+from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
 from pylog.checks.files import UNREADABLE_CHECKPOINT
 from pylog.checks.findings import Effect, Severity
+from pylog.checks.group_findings import groups_of_clusters
 from pylog.checks.log_directory import (
     check_log_directories,
     check_log_directory,
@@ -30,15 +33,19 @@ from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.scheduling.scheduler import SystemClock
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.findings import Finding
+    from pylog.checks.group_findings import GroupPosition
     from pylog.checks.log_directory import LogDirectoryCheck
     from pylog.checks.partition import NotLiveDirectory
+    from pylog.config.server_properties import ServerProperties
     from pylog.files.file_user import FileUser
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
@@ -112,6 +119,9 @@ class Examination:
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
+        self._starts: dict[str, BrokerStart | None] = {}
+        self._of_groups: dict[str, list[Finding]] = {}
+        self.positions: dict[str, Mapping[TopicPartition, Sequence[GroupPosition]]] = {}
         self.views_of: dict[TopicPartition, list[LogView]] = {}
         for view in self.views:
             self.views_of.setdefault(view.topic_partition, []).append(view)
@@ -142,6 +152,7 @@ class Examination:
             *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
         ]
         own = [self._settled(each, view.directory.log_directory) for each in own]
+        self._starts[view.directory.path] = check.start
         return check._replace(findings=[*around, *own])
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
@@ -205,6 +216,41 @@ class Examination:
                     found.setdefault(check.view.directory.path, []).append(finding)
             return found
 
+    def look_at_groups(
+        self, chosen: Iterable[LogView], settings: ServerProperties | None = None
+    ) -> None:
+        """Read what the coordinators' topics among the chosen views say, for `findings_of`.
+
+        It is cheap once the partitions have been checked in which groups have positions.
+        """
+        now_ms = SystemClock().milliseconds()
+        for each in groups_of_clusters(
+            chosen, self.views, self._nodes, self._range_once_started, now_ms, settings
+        ):
+            self.positions[each.log_directory] = each.positions
+            for log_directory, finding in each.findings:
+                self._of_groups.setdefault(log_directory, []).append(finding)
+
+    def _range_once_started(self, view: LogView) -> LogRange | None:
+        """Return what of a log a broker has that has started; None if it sets the log aside."""
+        path, where = view.directory.path, view.topic_partition
+        node = self._nodes[view.directory.log_directory]
+        if node.is_set_aside(where, path):
+            return None
+        try:
+            if path not in self._starts:
+                user = self._users.of(view.directory.log_directory)
+                config = node.log_config(view.topic)
+                self._starts[path] = broker_start(view, 0, user=user, config=config)
+            start = self._starts[path]
+            if start is None:  # in a store, or this process may not read it all
+                return LogRange(view.log_start_offset, view.log_end_offset)
+        except LogStorageError:
+            return UNKNOWN_RANGE
+        if start.refusal is not None:
+            return UNKNOWN_RANGE
+        return LogRange(start.log_start_offset, start.log_end_offset)
+
     def findings_of(
         self,
         check: LogDirectoryCheck,
@@ -222,6 +268,7 @@ class Examination:
                 found += [one for one in around if one.severity is Severity.ERROR]
                 found += findings
         found += self._findings_around().get(check.path, ())
+        found += self._of_groups.get(check.path, ())
         return [self._settled(each, check.path) for each in found]
 
 

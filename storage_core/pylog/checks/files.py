@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from pylog.files.file_names import SegmentFileName
     from pylog.model import TopicPartition
+    from pylog.reading.discovery import PendingCommit
     from pylog.reading.log_view import LogView
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
     from pylog.writing.node import Node
@@ -68,16 +69,18 @@ PENDING_COMMIT = "pending_commit"
 REMOTE_OFFSETS = "remote_offsets"
 
 
-def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Finding]:
+def directory_findings(
+    view: LogView, node: Node | None = None, pending: PendingCommit | None = None
+) -> Iterator[Finding]:
     """Yield what the names in a partition directory show, and where its log begins elsewhere.
 
-    Without ``node``, it is the one of the log directory alone.
+    Without ``node``, it is the one of the log directory alone; without ``pending``, the view's.
     """
     yield from _missing_logs(view)
     yield from (_misnamed_log(view, name) for name in view.listing.misnamed_logs)
-    pending = list(_pending_commit(view))
-    yield from pending
-    if any(each.code == DAMAGED_MANIFEST for each in pending):
+    of_commit = list(_pending_commit(view, pending or view.pending))
+    yield from of_commit
+    if any(each.code == DAMAGED_MANIFEST for each in of_commit):
         return  # where the log ends for readers, nobody knows
     remote = find_remote_offsets(view)
     was_here = _first_segment_that_was_here(view)
@@ -157,11 +160,11 @@ def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
     return node.shows_remote_storage(view.topic)
 
 
-def _pending_commit(view: LogView) -> Iterator[Finding]:
+def _pending_commit(view: LogView, pending: PendingCommit) -> Iterator[Finding]:
     """Say so if a commit to the log is under way, or was interrupted."""
     path = join(view.directory.log_directory, MANIFEST)
     try:
-        end, manifest = view.pending_end_offset, view.pending.manifest()
+        end, manifest = pending.end_offset_of(view.topic_partition), pending.manifest()
     except (CorruptCheckpointError, CorruptRecordError, SegmentVanishedError) as error:
         yield Finding(Severity.ERROR, DAMAGED_MANIFEST, path, str(error))
         return
@@ -426,7 +429,7 @@ def lost_leftover(path: str, start: int, end: int) -> Finding:
 
 def leftover_findings(view: LogView) -> Iterator[Finding]:
     """Yield one for each file that is not part of the log, or not under its final name."""
-    for entry in list_directory(view.directory.path):
+    for entry in list_directory(view.directory.path) if view.leftover_file_count else ():
         name = find_segment_file_name(entry.name)
         if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"

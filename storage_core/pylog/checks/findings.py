@@ -46,7 +46,8 @@ that cannot be read at all (a FIFO, a broken link) counts as damaged.
 Rows about log directories come first, and have neither topic nor partition: they are about files
 beside the partitions, contradictions between partitions, and errors in directories that are not
 live (-stray, -delete, -future). All but the latter cover all partitions, whichever are chosen, and
-there are none if partition directories are given.
+there are none if partition directories are given. Rows about consumer groups are among them if
+``__consumer_offsets`` is chosen; offsets go for their age after 7 days there, Kafka's default.
 """
 """The text of table ``findings``, see `pylog.columnar.rows`; the order is that of `Finding.row`."""
 
@@ -104,6 +105,10 @@ class Effect(StrEnum):
         Records are gone already.
     BEHIND
         Another node's replica has records that this one lacks.
+    RESETS
+        A consumer group does not go on at its position.
+    EXPIRES
+        A committed offset goes for its age, soon after the start.
     CONSUMERS
         Consumers get something else than what was written, or an error.
     UNKNOWN
@@ -119,6 +124,8 @@ class Effect(StrEnum):
     UNSERVED = "unserved"
     GONE = "gone"
     BEHIND = "behind"
+    RESETS = "resets"
+    EXPIRES = "expires"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
 
@@ -145,6 +152,8 @@ class Finding(NamedTuple):
     own_action
         What a broker does about this one, as its simulated start has shown; None where the code
         says it.
+    groups
+        The consumer groups that it is about.
     """
 
     severity: Severity
@@ -159,6 +168,7 @@ class Finding(NamedTuple):
     to_time: int | None = None
     own_effect: Effect | None = None
     own_action: str | None = None
+    groups: tuple[str, ...] = ()
 
     @property
     def broker_action(self) -> str:
@@ -277,6 +287,14 @@ FINDING_CODES = {
         _OTHER_REPLICA,
         severities=(Severity.ERROR,),
         effect=Effect.CONSUMERS,
+    ),
+    "repeated_batches": FindingCode(
+        "Intact batches whose offsets the batches before them have already.",
+        "nothing, unless an entry of the offset index leads to them: then recovery cuts the "
+        "segment off",
+        "use --mode DROPMALFORMED to read each offset once; a copy with --repair-to leaves out "
+        "what comes again",
+        severities=(Severity.WARNING,),
     ),
     "misnamed_segment": FindingCode(
         "The batches of a file have offsets that do not fit its name: the file has been renamed, "
@@ -769,7 +787,7 @@ FINDING_CODES = {
         "-stray; other nodes get the metadata from the controllers",
         "copy __cluster_metadata-0 from another controller, or from a backup",
         severities=(Severity.ERROR,),
-        effect=Effect.STRAY,
+        effect=Effect.GONE,
     ),
     "metadata_log_twice": FindingCode(
         "Two log directories of a node have a log of the cluster's metadata.",
@@ -792,6 +810,7 @@ FINDING_CODES = {
         "it starts with the rest: partitions of missing topics become -stray",
         "copy __cluster_metadata-0 from another controller",
         severities=(Severity.ERROR,),
+        effect=Effect.GONE,
     ),
     "discarded_metadata": FindingCode(
         "The log of the cluster's metadata does not reach its newest snapshot.",
@@ -887,6 +906,44 @@ FINDING_CODES = {
         "give the broker only one of them",
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
+    ),
+    # Consumer groups, and transactional ids.
+    "group_resets": FindingCode(
+        "A consumer group has committed an offset that is not in the log of its partition, or "
+        "whose partition is gone. It is a warning where records are missing that there were; "
+        "otherwise retention has removed them, or the topic is deleted.",
+        "nothing: the group's consumers begin where their auto.offset.reset says, or end with an "
+        "error",
+        "find the records in another replica, or a backup, before the group's consumers start; or "
+        "set its position with kafka-consumer-groups --reset-offsets (pylog groups lists all)",
+        severities=(Severity.WARNING, Severity.INFO),
+    ),
+    "group_expires": FindingCode(
+        "A committed offset is older than offsets.retention.minutes, 7 days unless "
+        "--server-properties says otherwise; or its own time of expiry is past.",
+        "it deletes the offset at its first look, ten minutes after its start, unless members of "
+        "the group have come back or committed",
+        "save them (pylog groups --csv); or raise offsets.retention.minutes before the start",
+        severities=(Severity.INFO,),
+    ),
+    "refused_groups": FindingCode(
+        "A partition of __consumer_offsets has records of two kinds of one group.",
+        "since 4.0, it does not load the partition: none of the groups in it is available",
+        "save what is readable (pylog groups --csv), and see the message for the record",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.CONSUMERS,
+    ),
+    "missing_groups": FindingCode(
+        "Partitions of __consumer_offsets are not here; the groups in them are not known.",
+        _NOTHING,
+        "give the log directories of the other brokers, too",
+        severities=(Severity.INFO,),
+    ),
+    "shared_producer_id": FindingCode(
+        "Several transactional ids have one producer id, as coordinators never give out.",
+        "it takes what one of them writes, commits or aborts for the others', too",
+        "let one of them alone run; a copied partition of __transaction_state may be the reason",
+        severities=(Severity.WARNING,),
     ),
     # What pylog writes itself.
     "damaged_manifest": FindingCode(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pylog.checks.broker_start import BrokerStart
+    from pylog.checks.group_findings import GroupPosition
     from pylog.model import TopicPartition
 
 
@@ -89,6 +92,9 @@ class LogDirectoryReport:
         About the files right in it, and its partitions together.
     cluster_id, node_id, directory_id
         Whose it is, as ``meta.properties`` says; None where that does not say it.
+    positions
+        By partition, the consumer groups of the cluster and their committed offsets; in the first
+        log directory with one of their partitions.
     """
 
     path: str
@@ -99,3 +105,4 @@ class LogDirectoryReport:
     cluster_id: str | None = None
     node_id: int | None = None
     directory_id: str | None = None
+    positions: Mapping[TopicPartition, Sequence[GroupPosition]] = field(default_factory=dict)

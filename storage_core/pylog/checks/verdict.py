@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.findings import Effect, Finding, named
 from pylog.files.file_names import find_partition_directory_name
 from pylog.locations import name_of, parent_of
+from pylog.model import TopicPartition
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.group_findings import GroupPosition
     from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
     from pylog.files.file_names import PartitionDirectoryName
 
@@ -36,6 +38,8 @@ class AffectedOffsets(NamedTuple):
         The file or directory that it was seen in.
     reason
         What it is, in a sentence.
+    groups
+        Consumer groups that it concerns: whose position it is, or who have not read past it.
     """
 
     topic: str | None
@@ -46,6 +50,7 @@ class AffectedOffsets(NamedTuple):
     to_time: int | None
     path: str
     reason: str
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -57,6 +62,7 @@ class AffectedOffsets(NamedTuple):
             *(finding.next_offset, finding.end_offset),
             *(finding.from_time, finding.to_time),
             *(finding.path, finding.message),
+            groups=finding.groups,
         )
 
     @property
@@ -74,8 +80,11 @@ class AffectedOffsets(NamedTuple):
     def text(self) -> str:
         """The partition with offsets and times, as far as they are known."""
         start, end = self.from_offset, self.to_offset
+        notes = []
+        if self.groups:
+            notes = [f"{'group' if len(self.groups) == 1 else 'groups'} {named(self.groups)}"]
         if start is None:
-            return self.name
+            return f"{self.name} ({notes[0]})" if notes else self.name
         offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
         offsets = f"at offset {start}" if start == end else offsets
         times = [
@@ -83,7 +92,8 @@ class AffectedOffsets(NamedTuple):
             for word, each in (("after", self.from_time), ("before", self.to_time))
             if each is not None
         ]
-        return f"{self.name} {offsets}" + (f" ({', '.join(times)})" if times else "")
+        notes = [*([", ".join(times)] if times else []), *notes]
+        return f"{self.name} {offsets}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,11 @@ class Verdict:
         written.
     behind
         What replicas of other nodes have, and one lacks.
+    will_reset
+        Positions of consumer groups that are not in their logs, or whose partitions are gone: the
+        groups' consumers begin anew.
+    will_expire
+        Committed offsets that it deletes for their age, soon after its start.
     stray_partitions
         What it sets aside as ``-stray``, and does not serve.
     unserved
@@ -118,6 +133,8 @@ class Verdict:
     lost_already: list[AffectedOffsets]
     consumers: list[AffectedOffsets]
     behind: list[AffectedOffsets]
+    will_reset: list[AffectedOffsets]
+    will_expire: list[AffectedOffsets]
     stray_partitions: list[AffectedOffsets]
     unserved: list[AffectedOffsets]
     not_known: list[AffectedOffsets]
@@ -129,7 +146,14 @@ def verdict_on(
 ) -> Verdict:
     """Return the verdict on log directories, and on partitions in them or elsewhere."""
     refusals, found = _gathered(directories, partitions)
-    by_effect = {effect: list(places.values()) for effect, places in found.items()}
+    positions = {where: known for each in directories for where, known in each.positions.items()}
+    by_effect = {
+        effect: [
+            _with_groups(each, positions) if effect in _OF_GROUPS else each
+            for each in places.values()
+        ]
+        for effect, places in found.items()
+    }
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
             "the cluster's metadata are not here; a broker sets partitions that they do not have "
@@ -144,6 +168,8 @@ def verdict_on(
         by_effect[Effect.GONE],
         by_effect[Effect.CONSUMERS],
         by_effect[Effect.BEHIND],
+        by_effect[Effect.RESETS],
+        by_effect[Effect.EXPIRES],
         by_effect[Effect.STRAY],
         by_effect[Effect.UNSERVED],
         by_effect[Effect.UNKNOWN],
@@ -185,7 +211,24 @@ def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOff
     key = affected[:4] if affected.from_offset is not None else affected
     each = known.setdefault(key, affected)
     if each.from_time is None and each.to_time is None:
-        known[key] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+        each = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+    known[key] = each._replace(groups=tuple(_unique([*each.groups, *affected.groups])))
+
+
+_OF_GROUPS = (Effect.LOSES, Effect.STRAY, Effect.UNSERVED, Effect.GONE, Effect.CONSUMERS)
+"""What groups that have not read on do not get."""
+
+
+def _with_groups(
+    affected: AffectedOffsets, positions: Mapping[TopicPartition, Sequence[GroupPosition]]
+) -> AffectedOffsets:
+    """Return it with the groups that have a position in the partition, and have not read past."""
+    if affected.topic is None or affected.partition is None:
+        return affected
+    known = positions.get(TopicPartition(affected.topic, affected.partition), ())
+    end = affected.to_offset
+    groups = [each.group_id for each in known if end is None or each.offset < end]
+    return affected._replace(groups=tuple(_unique([*affected.groups, *groups])))
 
 
 def _affected(
@@ -289,7 +332,7 @@ def _sentences(
         yield f"A broker does not start on this: {first.path}: {first.message}{more}"
     losing = by_effect[Effect.LOSES]
     if losing:
-        lost = named(_unique(each.text for each in losing))
+        lost = _places(losing)
         yield f"A broker that starts on this loses records of {lost}: {losing[0].reason}"
     strays = by_effect[Effect.STRAY]
     if strays:
@@ -299,30 +342,77 @@ def _sentences(
         yield f"A broker does not serve {_names(unserved)}: {unserved[0].reason}"
     gone = by_effect[Effect.GONE]
     if gone:
-        gone_texts = named(_unique(each.text for each in gone))
-        yield f"Records are gone, or cannot be read: {gone_texts}: {gone[0].reason}"
+        yield f"Records are gone, or cannot be read: {_places(gone)}: {gone[0].reason}"
     consumers = by_effect[Effect.CONSUMERS]
     if consumers:
         yield (
             "Consumers get an error, or not what was written, from "
-            f"{named(_unique(each.text for each in consumers))}: "
+            f"{_places(consumers)}: "
             f"{name_of(consumers[0].path)}: {consumers[0].reason}"
         )
     unknown = by_effect[Effect.UNKNOWN]
     if unknown:
         yield f"What a broker would do to {_names(unknown)} is not known: {unknown[0].reason}"
     behind = by_effect.pop(Effect.BEHIND)
+    resets, expires = by_effect.pop(Effect.RESETS), by_effect.pop(Effect.EXPIRES)
     if not any(by_effect.values()) and not refusals:
-        yield "A broker starts on this, and loses no record that can be read"
+        but = ", but consumer groups lose their positions" if resets or expires else ""
+        yield f"A broker starts on this, and loses no record that can be read{but}"
+    yield from _sentences_about_groups(resets, expires)
     if behind:
-        lacking = named(_unique(each.text for each in behind))
+        lacking = _places(behind)
         yield (
             f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
         )
 
 
+def _sentences_about_groups(
+    resets: Sequence[AffectedOffsets], expires: Sequence[AffectedOffsets]
+) -> Iterator[str]:
+    if resets:
+        yield (
+            "Consumer groups do not go on where they were: "
+            f"{named([each.text for each in resets])}: {resets[0].reason}"
+        )
+    if expires:
+        yield (
+            "A broker deletes committed offsets for their age, ten minutes after its start: "
+            f"{named([each.text for each in expires])}"
+        )
+
+
+def _places(affected: Sequence[AffectedOffsets]) -> str:
+    """Return partitions with offsets and times; ranges that meet are one."""
+    merged: dict[str, list[AffectedOffsets]] = {}
+    for each in sorted(affected, key=lambda each: each.from_offset or 0):
+        ranges = merged.setdefault(each.name, [])
+        last = ranges[-1] if ranges else None
+        if last is None or None in (last.from_offset, each.from_offset):
+            ranges.append(each)
+        elif last.to_offset is None or (each.from_offset or 0) <= last.to_offset:
+            ranges[-1] = _joined(last, each)
+        else:
+            ranges.append(each)
+    names = dict.fromkeys(each.name for each in affected)
+    return named(_unique(each.text for name in names for each in merged[name]))
+
+
+def _joined(one: AffectedOffsets, other: AffectedOffsets) -> AffectedOffsets:
+    """Return two ranges as one; ``other`` does not begin earlier."""
+    from_time = one.from_time
+    if one.from_offset == other.from_offset and from_time is None:
+        from_time = other.from_time
+    if one.to_offset == other.to_offset:
+        return one._replace(from_time=from_time, to_time=one.to_time or other.to_time)
+    ends = one.to_offset is not None and (
+        other.to_offset is None or other.to_offset > one.to_offset
+    )
+    last = other if ends else one
+    return one._replace(to_offset=last.to_offset, from_time=from_time, to_time=last.to_time)
+
+
 def _names(affected: Iterable[AffectedOffsets]) -> str:
-    return named(_unique(each.name for each in affected))
+    return named(_unique(each.text if each.groups else each.name for each in affected))
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

@@ -199,8 +199,8 @@ class LogAppend:
 
 # Many appends of a leader at once: batch after batch by the rules of one append, few writes.
 #
-# What `pylog.log.log_append` does to one batch is done here to *windows* of batches that stay in
-# place (`pylog.validation.record_summary`):
+# What is done to one batch above is done here to *windows* of batches that stay in place
+# (`pylog.validation.record_summary`):
 #
 # 1. their checksums are computed, without the log's lock;
 # 2. under it, their records are looked at, a window in one call of a kernel;

@@ -233,7 +233,6 @@ class CheckedWindows:
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
         checks_counts: bool = False,
-        moves_batches: bool = True,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         memory: WindowMemory | None = None,
     ) -> None:
@@ -247,7 +246,8 @@ class CheckedWindows:
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
         self._checks_counts = checks_counts
-        self._moves_batches = moves_batches
+        self.moved: dict[int, tuple[int, int]] = {}
+        """Where batches begin that have other offsets than they say, and their first and last."""
         self._first_window_bytes = first_window_bytes
         self.next_offset = segment_slice.base_offset
         if not segment_slice.skipped_below:
@@ -449,9 +449,10 @@ class CheckedWindows:
         ):
             return None
         first, last = int(headers.offsets[0]), int(headers.last_offsets[0])
-        if following - self.next_offset == last - first + 1 and self._moves_batches:
+        if following - self.next_offset == last - first + 1:
             columns = headers.columns.copy()
             columns[OFFSET], columns[LAST_OFFSET] = self.next_offset, following - 1
+            self.moved[position] = self.next_offset, following - 1
             return replace(window, headers=BatchHeaders(columns))
         return window if first < self.next_offset <= last == following - 1 else None
 

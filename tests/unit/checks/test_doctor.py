@@ -146,7 +146,7 @@ def test_batches_show_that_compaction_made_a_gap(tmp_path: Path, sign: Built) ->
 
 
 def test_a_topic_that_kafka_compacts_needs_no_sign(tmp_path: Path) -> None:
-    write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]}, name="__consumer_offsets-3")
+    write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]}, name="__consumer_offsets-0")
     assert codes(pylog.doctor(tmp_path)) == [("info", "compacted_offsets")]
 
 
@@ -616,7 +616,9 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
     assert (lost.code, lost.path) == ("lost_at_start", str(swap))
     first = {"empty": base, "half": base, "damaged": base + 5}[what]
     assert (lost.next_offset, lost.end_offset) == (first, base + 10)
-    offsets = f"offsets {first} to {base + 10}"
+    # Recovery cuts the file that has taken the place of another, and deletes all later ones.
+    is_cut = not is_clean and what != "empty" and base < 20
+    offsets = f"from offset {first} on" if is_cut else f"offsets {first} to {base + 10}"
     loses = f"A broker that starts on this loses records of orders-0 {offsets} ("
     assert report.verdict.reasons[0].startswith(loses)
     assert f": a broker puts {swap.name} in the place of " in report.verdict.reasons[0]

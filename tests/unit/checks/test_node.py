@@ -137,6 +137,9 @@ def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> N
     (logs / METADATA).mkdir()
     strays = [("stray_partition", f"logs/orders-{number}") for number in range(2)]
     assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}"), *strays]
+    verdict = pylog.doctor(logs).verdict
+    assert [each.name for each in verdict.stray_partitions] == ["orders-0", "orders-1"]
+    assert [each.name for each in verdict.lost_already] == [METADATA]
 
 
 def test_without_the_metadata_a_partition_without_its_topic_id_is_a_stray_all_the_same(
@@ -399,6 +402,9 @@ class TestSnapshots:
             ("stray_partition", "logs/orders-0"),
             ("stray_partition", "logs/orders-1"),
         }
+        verdict = pylog.doctor(logs).verdict
+        assert [each.name for each in verdict.stray_partitions] == ["orders-0", "orders-1"]
+        assert [each.name for each in verdict.lost_already] == [METADATA]
         with pytest.raises(CorruptRecordError, match="footer"):
             pylog.topics(logs)
 

@@ -130,6 +130,24 @@ def test_the_metadata_say_that_a_topic_is_compacted(
     assert wrong(tmp_path) == ([] if is_known else ["missing_segment"])
 
 
+@pytest.mark.parametrize(("policy", "is_lost"), [("compact", False), ("delete", True)])
+def test_empty_files_are_a_loss_where_the_metadata_say_that_nothing_is_compacted(
+    tmp_path: Path, policy: str, *, is_lost: bool
+) -> None:
+    partition = write_partition(tmp_path, {0: [], 10: [], 20: [batch_v2(plain_records(20, 5))]})
+    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    records = [topic_record("orders"), partition_record(0, 1, (1,))]
+    policy_record = config_record(TOPIC, "orders", "cleanup.policy", policy)
+    write_metadata_log(tmp_path, [*records, policy_record])
+    verdict = pylog.doctor(tmp_path).verdict
+    lost = [(each.from_offset, each.to_offset) for each in verdict.lost_already]
+    assert lost == ([(0, 10), (10, 20)] if is_lost else [])
+    said = "Records are gone, or cannot be read: orders-0 offsets 0 to 20 ("  # ranges that meet
+    assert verdict.reasons[0].startswith(said if is_lost else "A broker starts on this")
+
+
 def test_the_cleaner_has_a_line_on_another_disk_of_the_node(tmp_path: Path) -> None:
     disk, other = tmp_path / "one", tmp_path / "two"
     for each in (disk, other):
