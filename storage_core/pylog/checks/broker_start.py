@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.permissions import UNREADABLE, denial, restricted
 from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
@@ -400,7 +400,10 @@ def _refusal(directory: str, error: LogStorageError | PermissionError) -> Findin
         return denied
     reason = getattr(error, "reason", str(error))
     position = getattr(error, "position", None)
-    return Finding(Severity.ERROR, "start_refused", path, reason, position)
+    # What an operating system refuses to open takes the log directory offline.
+    effect = Effect.OFFLINE if path.endswith(SEGMENT_FILE_SUFFIXES) and disk.is_dir(path) else None
+    refusal = Finding(Severity.ERROR, "start_refused", path, reason, position)
+    return refusal._replace(own_effect=effect)
 
 
 def _sizes(directory: str, suffix: str = "") -> dict[str, int]:

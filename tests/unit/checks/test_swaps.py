@@ -187,3 +187,11 @@ def test_one_of_another_name_puts_an_empty_segment_in_place(logs: Path) -> None:
     (logs / "orders-0" / f"{10:020d}.copy.log.swap").write_bytes(joined(BATCHES[2:4]))
     [finding] = lost(logs)
     assert f"cuts {10:020d}.log off at byte 0" in finding.message
+
+
+def test_what_only_a_replaced_file_of_another_segment_has_is_lost(logs: Path) -> None:
+    put(logs, 0, b"")
+    segment_path(logs / "orders-0", 0).write_bytes(joined(BATCHES[2:4]))
+    segment_path(logs / "orders-0", 10).write_bytes(joined(BATCHES[:2]))
+    [finding] = lost(logs)
+    assert (finding.next_offset, finding.end_offset) == (10, 20)

@@ -94,3 +94,20 @@ def test_a_transaction_is_looked_up_in_a_directory_that_may_be_offline_by_then(
     verdict = pylog.doctor(*disks).verdict
     assert verdict.would_start is None
     assert [each.name for each in verdict.not_known] == ["orders-2"]
+
+
+def test_a_folder_in_the_place_of_an_index_that_a_start_builds_again_takes_the_disk_offline(
+    disks: list[Path],
+) -> None:
+    index = segment_path(disks[1] / "orders-1", 6, ".timeindex")
+    index.unlink()
+    index.mkdir()
+    (disks[1] / ".kafka_cleanshutdown").unlink()
+    verdict = pylog.doctor(*disks).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1", "orders-2"]
+    index = segment_path(disks[0] / "orders-0", 6, ".timeindex")
+    index.unlink()
+    index.mkdir()
+    (disks[0] / ".kafka_cleanshutdown").unlink()
+    assert pylog.doctor(*disks).verdict.would_start is False
