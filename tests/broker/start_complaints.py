@@ -226,10 +226,10 @@ def _about_readers(
         for place in begins:
             what = f"{TOPIC}-{place[1]} {isolation}"
             rows, error = _scanned(disks, place, isolation)
-            yield from _about_served(what, rows, error, served[isolation][place])
+            consumed = started.looks[1][isolation][place]
+            yield from _about_served(what, rows, error, served[isolation][place], consumed)
             if place[1] in _names(verdict.unserved) | _when_read(verdict):
                 continue
-            consumed = started.looks[1][isolation][place]
             costs = Costs.of(verdict, place[1])
             is_wrong = bool(costs.of_consumers)
             if error is not None:
@@ -262,9 +262,11 @@ def _scanned(
 
 
 def _about_served(
-    what: str, rows: Rows, error: LogStorageError | None, served: Consumed
+    what: str, rows: Rows, error: LogStorageError | None, served: Consumed, consumed: Consumed
 ) -> Iterator[str]:
-    if (error is None) != (served.trouble is None):
+    # A log may end above its last record: consumers of a broker wait there, too.
+    is_as_broker = served.trouble == consumed.trouble
+    if (error is None) != (served.trouble is None) and not is_as_broker:
         yield f"{what}: served {served.trouble or 'to the end'}, a scan: {error or 'to the end'}"
     one, other = rows.items(), served.values.items()
     # Up to damage one of them may come further: a scan reads ahead for what was aborted.
