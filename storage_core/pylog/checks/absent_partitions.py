@@ -71,10 +71,16 @@ def never_seen(
             elif not assignment.is_certain:
                 found = found._replace(own_effect=Effect.UNKNOWN)
             yield place, found
-            for each in node.problems_of_place(topic_partition, found.path):
-                effect = None if each.is_certain else Effect.UNKNOWN
-                about = Finding(Severity.ERROR, each.code, each.path, each.reason)
-                yield place, about._replace(own_effect=effect)
+            for each in unserved(node, topic_partition, place):
+                yield place, each
+
+
+def unserved(node: Node, topic_partition: TopicPartition, place: str) -> Iterator[Finding]:
+    """Yield why nobody leads a partition that a broker makes anew in a log directory, if so."""
+    for each in node.problems_of_place(topic_partition, join(place, str(topic_partition))):
+        effect = None if each.is_certain else Effect.UNKNOWN
+        found = Finding(Severity.ERROR, each.code, each.path, each.reason)
+        yield found._replace(own_effect=effect)
 
 
 def _absent_by_metadata(node: Node) -> Iterator[tuple[TopicPartition, Assignment]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.checks.absent_partitions import unserved
 from pylog.checks.findings import Effect, Finding, Severity, info
 from pylog.checks.replicas import find_fork
 from pylog.errors import LogStorageError
@@ -48,7 +49,13 @@ def future_findings(
         if view.directory.state == FUTURE_DIR_SUFFIX:
             log_directory = view.directory.log_directory
             node = nodes[log_directory]
-            yield log_directory, _finding(view, live_of.get((node, view.topic_partition), []), node)
+            live = live_of.get((node, view.topic_partition), [])
+            yield log_directory, _finding(view, live, node)
+            is_made_anew = not live and not node.is_set_aside(
+                view.topic_partition, view.directory.path
+            )
+            for each in unserved(node, view.topic_partition, log_directory) if is_made_anew else ():
+                yield log_directory, each
 
 
 def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:

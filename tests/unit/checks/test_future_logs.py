@@ -78,6 +78,8 @@ def test_the_only_copy_is_lost_where_the_partition_is_assigned_elsewhere(
     assert "rename the directory to orders-0 before a broker starts" in found.message
     [lost] = report.verdict.loses_records
     assert (lost.topic, lost.partition, lost.from_offset, lost.to_offset) == ("orders", 0, 0, 20)
+    is_gone = directory_id == GONE
+    assert [each.name for each in report.verdict.unserved] == ["orders-0"] * is_gone
 
 
 def test_the_only_copy_becomes_the_partition_where_it_is_assigned(disks: list[Path]) -> None:
