@@ -57,6 +57,8 @@ def complaints(
         if at not in unserved(report) | _when_read(verdict)
         and consumed.trouble is None
         and later[isolation][TOPIC, at].values != consumed.values
+        # Unless the broker has ended meanwhile, since somebody has read somewhere else.
+        and all(each.from_offset is not None for each in Costs.of(verdict, at).of_consumers)
     ]
     found += _about_readers(node, verdict, started, paths)
     return found

@@ -49,7 +49,7 @@ _BYTES = {
     ),
     "misnamed_segment": _ERROR_HERE,
     UNREACHABLE: "fetches from these offsets fail",
-    "segment_rest": "consumers pass over them; the cleaner of a compacted topic stops here",
+    "segment_rest": "consumers pass over them",
     "unreadable_appends": (
         "it appends after them, and these records cannot be read; if 12 or more of them are zeros, "
         "consumers already get an error at the end of the log"
@@ -140,7 +140,7 @@ def _about_bytes(finding: Finding, name: str, view: LogView, start: BrokerStart)
     if kept is not None and kept >= sizes[name]:
         comes_of_it = _BYTES[finding.code]
         if finding.code == "segment_rest" and is_consumers:
-            comes_of_it = "consumers get an error here, and so does the cleaner"
+            comes_of_it = "consumers get an error here, and its cleaner gives up on the partition"
         return finding._replace(own_action=f"it leaves these bytes: {comes_of_it}")
     action = "it deletes the file"
     if kept is not None:

@@ -73,7 +73,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst."""
+        """The sort key: errors before warnings before infos."""
         return list(Severity).index(self)
 
     def is_at_least(self, other: Severity) -> bool:

@@ -485,7 +485,7 @@ class NotLiveDirectory:
 
     @property
     def size_bytes(self) -> int:
-        """How much is read."""
+        """The bytes that the check will read, for the progress bar; 0 if it only loads the log."""
         try:
             return 0 if self.is_only_loaded else self.view.size_bytes
         except LogStorageError:

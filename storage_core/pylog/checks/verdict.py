@@ -145,25 +145,7 @@ def verdict_on(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Verdict:
     """Return the verdict on log directories, and on partitions in them or elsewhere."""
-    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
-    beside: dict[str, list[PartitionReport]] = {}
-    for each in partitions:
-        beside.setdefault(parent_of(each.path), []).append(each)
-    refusals, when_read = [], []
-    offline: set[str] = set()
-    for affected, finding in _affected(directories, partitions):
-        if finding.effect is Effect.REFUSES:
-            refusals.append(finding)
-        elif finding.effect in (Effect.OFFLINE, Effect.UNSERVED):
-            for one in _unserved(affected, finding, beside, offline):
-                _add_whole(found[Effect.UNSERVED], one)
-        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
-            when_read.append(finding)
-            _add(found[Effect.CONSUMERS], affected)
-        elif finding.effect is not None:
-            _add(found[finding.effect], affected)
-    for affected in _offline_when_read(when_read, directories, partitions):
-        _add(found[Effect.CONSUMERS], affected)
+    refusals, found = _gathered(directories, partitions)
     positions = {where: known for each in directories for where, known in each.positions.items()}
     by_effect = {
         effect: [
@@ -193,6 +175,36 @@ def verdict_on(
         by_effect[Effect.UNKNOWN],
         list(_sentences(refusals, by_effect)),
     )
+
+
+def _gathered(
+    directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
+) -> tuple[list[Finding], dict[Effect, dict[tuple[object, ...], AffectedOffsets]]]:
+    """Return why it does not start, and what else findings are about, by their effect."""
+    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
+    beside: dict[str, list[PartitionReport]] = {}
+    for each in partitions:
+        beside.setdefault(parent_of(each.path), []).append(each)
+    refusals, when_read = [], []
+    offline: set[str] = set()
+    for affected, finding in _affected(directories, partitions):
+        if finding.effect is Effect.REFUSES:
+            refusals.append(finding)
+        elif finding.effect in (Effect.OFFLINE, Effect.UNSERVED):
+            path = _log_directory_of(finding.path, beside)
+            others = () if path in offline else beside.get(path, ())
+            for one in _unserved(affected, finding, beside, offline):
+                _add_whole(found[Effect.UNSERVED], one)
+            for one in _loaded_when_offline(finding, others):
+                _add(found[Effect.UNKNOWN], one)
+        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
+            when_read.append(finding)
+            _add(found[Effect.CONSUMERS], affected)
+        elif finding.effect is not None:
+            _add(found[finding.effect], affected)
+    for affected in _offline_when_read(when_read, directories, partitions):
+        _add(found[Effect.CONSUMERS], affected)
+    return refusals, found
 
 
 def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
@@ -247,6 +259,24 @@ def _affected(
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 
 
+def _loaded_when_offline(
+    finding: Finding, others: Iterable[PartitionReport]
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that end a broker if it loads them after what takes them offline.
+
+    Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LocalLog.maybeHandleIOException, and what
+    LogManager.loadLogs ignores (Kafka 4.4).
+    """
+    for each in others if finding.effect is Effect.OFFLINE else ():
+        is_it = finding.path.startswith(f"{each.path}/")
+        if each.start is not None and each.start.is_read_on_loading and not is_it:
+            reason = (
+                f"{finding.path} takes the log directory offline, and a broker that loads this "
+                "partition after that file ends: a transaction is looked up in it"
+            )
+            yield _without_offsets(finding, each)._replace(reason=reason)
+
+
 def _offline_when_read(
     findings: Iterable[Finding],
     directories: Sequence[LogDirectoryReport],
@@ -267,8 +297,6 @@ def _offline_when_read(
         reason = f"{finding.path}: {finding.broker_action}"
         for each in partitions:
             place = parent_of(each.path)
-            if finding.path.startswith(f"{each.path}/"):
-                continue
             if place == path or (is_of_node and place in nodes and nodes[place] == nodes.get(path)):
                 yield _without_offsets(finding, each)._replace(reason=reason)
 

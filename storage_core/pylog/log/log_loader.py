@@ -6,7 +6,7 @@
    A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go; unless there is
-   an intact batch in what would go: then the log stays as it is (`pylog.log.segment_recovery`).
+   an intact batch in what would go: then the log stays as it is.
 4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is. Where it lies below the checkpointed log start, the log begins anew
    there; a broker deletes all segments before.
@@ -107,6 +107,8 @@ class LogLoading:
     high_watermark_start: Callable[[int, int], int] = lambda start, _end: start
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
+    # Whether a transaction was open, or had ended in batches that no snapshot had.
+    had_unstable_offset: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -211,6 +213,7 @@ class _LogLoader:
             log_start_offset=start,
             context=self._context,
         )
+        loading.had_unstable_offset = state.first_unstable_offset is not None
         state.start_high_watermark(loading.high_watermark_start(start, end))
         return UnifiedLog(state, loading.truncation_guard)
 
@@ -227,7 +230,7 @@ class _LogLoader:
         if self._is_broker_start:
             names = file_names(self._directory)
             self._ensure_loadable(names)
-            self._make_indexes_of_swap_files(names)
+            self._open_swap_files(names)
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
 
@@ -246,22 +249,28 @@ class _LogLoader:
                 reason = "what is before the first dot of the file's name is not an offset"
                 raise UnexpectedFileError(reason, join(self._directory, name))
 
-    def _make_indexes_of_swap_files(self, names: Sequence[str]) -> None:
+    def _open_swap_files(self, names: Sequence[str]) -> None:
         """Make empty indexes of ``.log.swap`` files that lack them.
 
         A broker does when it asks for the last offset in such a file, and does not recover the
-        segment afterwards: its indexes are there.
+        segment afterwards: its indexes are there. Where a file has another name than its offset
+        gives it, an empty one is made under that, and takes the place of the segment.
 
-        Source: LogLoader.load, LogSegment.readNextOffset (Kafka 4.4).
+        Source: LogLoader.load, LogSegment.open, LogSegment.readNextOffset (Kafka 4.4).
         """
-        for name in names:
+        for name in sorted(names):
+            offset = find_offset_of(name)
             if not name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
                 continue
-            index = name.removesuffix(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX) + INDEX_FILE_SUFFIX
-            if index + SWAP_FILE_SUFFIX not in names:
-                path = os.path.join(self._directory, index + SWAP_FILE_SUFFIX)  # noqa: PTH118
-                with self._context.io.open(path, create=True):
-                    pass
+            if offset is None or offset < 0:
+                continue
+            prefix = file_name_prefix(offset)
+            for suffix in (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX):
+                made = prefix + suffix + SWAP_FILE_SUFFIX
+                if made not in names:
+                    path = os.path.join(self._directory, made)  # noqa: PTH118
+                    with self._context.io.open(path, create=True):
+                        pass
 
     def try_recovery(self) -> None:
         with suppress(_TrialEndedError):

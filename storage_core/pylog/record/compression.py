@@ -122,7 +122,7 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
         header = payload[position : position + _GZIP_HEADER_BYTES]
         if len(header) < _GZIP_HEADER_BYTES or header[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
-        # The library copies what it is given and does not use, so it is not given all that follows.
+        # The library copies the input that it does not use, so it gets a slice of what follows.
         slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))
 
 
@@ -151,7 +151,7 @@ def _append_gzip_member(
     raise InvalidRecordError(reason)
 
 
-# Compression in Kafka's framing: what `pylog.record.compression` reads.
+# Compression in Kafka's framing: what the functions above read.
 #
 # ====== ======================== ==================================================================
 # codec  level (default)          stream

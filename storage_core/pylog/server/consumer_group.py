@@ -85,7 +85,7 @@ class ConsumerGroupMember:
 
     @property
     def wishes(self) -> tuple[object, ...]:
-        """What its assignment depends on."""
+        """The subscription and the assignor that the member asks for."""
         return self.subscribed_topic_names, self.subscribed_topic_regex, self.server_assignor
 
     @property
@@ -152,7 +152,7 @@ class ConsumerGroup:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no members."""
+        """Whether the group has no members."""
         return not self.members
 
     is_unused = is_empty

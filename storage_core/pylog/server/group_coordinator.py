@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from pylog.files.partition_metadata import ZERO_UUID
@@ -34,10 +35,11 @@ from pylog.server.messages import APIS
 from pylog.server.offset_metadata_manager import CommitKey
 from pylog.server.protocol import Errors, first_times
 from pylog.server.rate_limited_log import server_logger
+from pylog.server.request_limits import in_turns
 from pylog.server.topic_regexes import matching_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from pylog.admin.consumer_groups import GroupListing
     from pylog.scheduling.scheduler import Clock
@@ -378,45 +380,45 @@ class GroupCoordinator:
 
     async def handle_offset_commit(self, request: Request, context: RequestContext) -> Response:
         """Answer OffsetCommit, when the offsets are stored."""
-        names = [self._topic_name(each, context) for each in request["topics"]]
-        answers = [
-            [self._commit_error(name, partition, context) for partition in topic["partitions"]]
-            for name, topic in zip(names, request["topics"], strict=True)
+        topics = request["topics"]
+        places = [
+            (self._topic_name(topic, context), partition)
+            for topic in topics
+            for partition in topic["partitions"]
         ]
+        errors = await in_turns(self._commit_error, places)
         accepted = [
-            (name, partition)
-            for name, topic, errors in zip(names, request["topics"], answers, strict=True)
-            for partition, error in zip(topic["partitions"], errors, strict=True)
-            if name is not None and error is Errors.NONE
+            place for place, error in zip(places, errors, strict=True) if error is Errors.NONE
         ]
+        stored = await in_turns(
+            partial(self._stored_offset, request["groupId"], self._clock.milliseconds()), accepted
+        )
+        offsets: dict[CommitKey, StoredOffset | None] = dict(stored)
+        knows_topic = (Errors.NONE, Errors.OFFSET_METADATA_TOO_LARGE)
         refusal = Errors.NONE
         try:
-            if accepted or any(Errors.OFFSET_METADATA_TOO_LARGE in errors for errors in answers):
+            if any(error in knows_topic for error in errors):
                 self._validate_offset_commit(request, context)
-            offsets = self._stored_offsets(request["groupId"], accepted)
             self._offsets.ensure_room(offsets, self._config.max_offsets_bytes)
             await self._offsets.commit(offsets)
         except GroupError as error:
             refusal = error.error
-        knows_topic = (Errors.NONE, Errors.OFFSET_METADATA_TOO_LARGE)
 
-        def committed(asked: tuple[Request, Errors]) -> Response:
-            partition, error = asked
-            code = refusal if refusal and error in knows_topic else error
-            return {"partitionIndex": partition["partitionIndex"], "errorCode": code}
+        def committed(at: int) -> Response:
+            code = refusal if refusal and errors[at] in knows_topic else errors[at]
+            return {"partitionIndex": places[at][1]["partitionIndex"], "errorCode": code}
 
-        return {
-            "topics": [
-                {
-                    "name": topic["name"],
-                    "topicId": topic["topicId"],
-                    "partitions": EachOf(
-                        committed, list(zip(topic["partitions"], errors, strict=True))
-                    ),
-                }
-                for topic, errors in zip(request["topics"], answers, strict=True)
-            ]
-        }
+        def of_topic(asked: tuple[Request, int]) -> Response:
+            topic, end = asked
+            indexes = range(end - len(topic["partitions"]), end)
+            return {
+                "name": topic["name"],
+                "topicId": topic["topicId"],
+                "partitions": EachOf(committed, indexes),
+            }
+
+        ends = accumulate(len(each["partitions"]) for each in topics)
+        return {"topics": EachOf(of_topic, list(zip(topics, ends, strict=True)))}
 
     def _topic_name(self, topic: Request, context: RequestContext) -> str | None:
         """Return the name of a requested topic; None for an id of none that is served."""
@@ -425,9 +427,8 @@ class GroupCoordinator:
             return name
         return self._image.topic_name(topic["topicId"])
 
-    def _commit_error(
-        self, name: str | None, partition: Request, context: RequestContext
-    ) -> Errors:
+    def _commit_error(self, place: tuple[str | None, Request]) -> Errors:
+        name, partition = place
         if name is None:
             return Errors.UNKNOWN_TOPIC_ID
         if not 0 <= partition["partitionIndex"] < self._image.partition_count(name):
@@ -453,21 +454,18 @@ class GroupCoordinator:
         else:
             group.validate_offset_commit(request, context.version)
 
-    def _stored_offsets(
-        self, group_id: str, accepted: Iterable[tuple[str, Request]]
-    ) -> dict[CommitKey, StoredOffset | None]:
-        now_ms = self._clock.milliseconds()
-        offsets: dict[CommitKey, StoredOffset | None] = {}
-        for name, partition in accepted:
-            leader_epoch = partition["committedLeaderEpoch"]
-            offsets[CommitKey(group_id, name, partition["partitionIndex"])] = StoredOffset(
-                partition["committedOffset"],
-                None if leader_epoch < 0 else leader_epoch,
-                partition["committedMetadata"] or "",
-                now_ms,
-                self._image.topic_id(name),
-            )
-        return offsets
+    def _stored_offset(
+        self, group_id: str, now_ms: int, place: tuple[str, Request]
+    ) -> tuple[CommitKey, StoredOffset]:
+        name, partition = place
+        leader_epoch = partition["committedLeaderEpoch"]
+        return CommitKey(group_id, name, partition["partitionIndex"]), StoredOffset(
+            partition["committedOffset"],
+            None if leader_epoch < 0 else leader_epoch,
+            partition["committedMetadata"] or "",
+            now_ms,
+            self._image.topic_id(name),
+        )
 
     def handle_offset_fetch(self, request: Request, context: RequestContext) -> Response:
         """Answer OffsetFetch, for one group or, in later versions, several."""
@@ -552,16 +550,19 @@ class GroupCoordinator:
         """Answer OffsetDelete: the offsets are forgotten here, and stay in the directory."""
         group_id = request["groupId"]
         try:
-            group = self._group_to_change(group_id)
-            subscribed = group.subscribed_topics()
-            topics = [self._deleted_topic(each, subscribed) for each in request["topics"]]
+            subscribed = self._group_to_change(group_id).subscribed_topics()
+            topics = await in_turns(
+                lambda topic: self._deleted_topic(topic, subscribed), request["topics"]
+            )
+            self._group_to_change(group_id)  # still, after others have had their turn
+            committed = self._offsets.of_group(group_id)
             await self._offsets.commit(
                 {
                     CommitKey(group_id, topic["name"], each["partitionIndex"]): None
                     for topic in topics
                     for each in topic["partitions"]
                     if not each["errorCode"]
-                    and (topic["name"], each["partitionIndex"]) in self._offsets.of_group(group_id)
+                    and (topic["name"], each["partitionIndex"]) in committed
                 }
             )
         except GroupError as refusal:
@@ -748,4 +749,4 @@ def _operations(request: Request) -> int:
 
 def _java_length(text: str) -> int:
     """Return the length of a string as Java counts it: in UTF-16 code units."""
-    return len(text) + sum(each > "\uffff" for each in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

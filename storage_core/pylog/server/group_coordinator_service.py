@@ -47,7 +47,7 @@ _OFFSETS_DIRECTORY = "__consumer_offsets-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions:
-    """How groups are served."""
+    """Where commits are kept, as of when groups are served, and their limits."""
 
     offsets: str | os.PathLike[str] | None = None  # the file of what is committed; None: in memory
     at_ms: int | None = None  # groups are served as they were at this instant; None for now

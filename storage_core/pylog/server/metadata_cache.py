@@ -144,7 +144,7 @@ class MetadataCache:
         }
 
     def _load_some(self, topics: Iterable[Topic]) -> None:
-        """Find the leader epochs of partitions; of a large directory those of the others later."""
+        """Load the leader epochs of so many partitions now; later requests load the rest."""
         partitions = (each for topic in topics for each in topic.partitions.values())
         for each in islice((each for each in partitions if not each.is_loaded), _MOST_LOADED):
             each.load()

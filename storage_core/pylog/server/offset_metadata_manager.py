@@ -81,7 +81,7 @@ _OFFSET_BYTES = 300
 
 
 class CommitKey(NamedTuple):
-    """What an offset is committed for."""
+    """The group and the partition that an offset is committed for."""
 
     group_id: str
     topic: str

@@ -116,7 +116,7 @@ class RequestContext:
 
 
 class RequestHeader(NamedTuple):
-    """What stands before a request."""
+    """The header that a request begins with."""
 
     version: int
     correlation_id: int

@@ -52,14 +52,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from pylog.internal_topics.message_writer import SLICE_ELEMENTS
 from pylog.server.group_config import GROUP_MAX_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from pylog.server.protocol import Api
+
+_Value = TypeVar("_Value")
+_Made = TypeVar("_Made")
 
 SMALL_ELEMENTS = 100
 SMALL_BYTES = 1 << 16
@@ -80,6 +84,16 @@ _WAITING = {"JoinGroup": SMALL_ELEMENTS, "SyncGroup": GROUP_MAX_SIZE}
 def most_elements(api: Api) -> int:
     """Return how many elements a request may have."""
     return _WAITING.get(api.name, MOST_ELEMENTS)
+
+
+async def in_turns(function: Callable[[_Value], _Made], values: Sequence[_Value]) -> list[_Made]:
+    """Return what a function makes of each value; others have their turn again and again."""
+    made: list[_Made] = []
+    for start in range(0, len(values), SLICE_ELEMENTS):
+        if start:
+            await asyncio.sleep(0)
+        made += map(function, values[start : start + SLICE_ELEMENTS])
+    return made
 
 
 class Rooms:

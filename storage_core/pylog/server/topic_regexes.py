@@ -41,8 +41,8 @@ def ensure_valid_regex(regex: str) -> None:
         pc.match_substring_regex(pa.array([""]), regex)
     except pa.ArrowInvalid as error:
         # Arrow repeats the expression after the reason, and has a prefix before it.
-        reason = str(error).removeprefix("Invalid regular expression: ").rpartition(": ")[0]
-        raise _refused(regex, reason) from error
+        text = str(error).removeprefix("Invalid regular expression: ")
+        raise _refused(regex, text.rpartition(": ")[0] or text) from error
 
 
 def matching_topics(regex: str, names: Collection[str]) -> frozenset[str]:

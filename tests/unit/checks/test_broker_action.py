@@ -113,6 +113,10 @@ def test_a_log_that_ends_below_its_start_begins_anew(directory: Path) -> None:
     start.write_text("0\n1\norders 0 50\n")
     finding = only(examined(directory, is_clean=False), "log_start_offset_above_log_end")
     assert finding.broker_action == "it deletes all segments, and begins anew at offset 50"
+    report = examined(directory, is_clean=False)
+    [lost] = report.verdict.loses_records
+    assert (lost.from_offset, lost.to_offset) == (0, 20)
+    assert "1 segment after it among them" in lost.reason
 
 
 def test_index_files_alone_are_deleted(directory: Path) -> None:

@@ -580,7 +580,7 @@ def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
     segment_path(directory, 10, ".index").unlink()
     report = pylog.doctor(directory.parent)
     assert report.verdict.reasons[0].startswith(
-        "A broker that starts on this loses records of orders-0"
+        "A broker that starts on this loses records of orders-0 offsets 10 to 20 ("
     )
     assert report.verdict.would_start
     start = report.partitions[0].start

@@ -101,6 +101,14 @@ def test_nobody_leads_the_partitions_of_a_directory_with_another_id(
     assert [each.name for each in report.verdict.unserved] == ["orders-1"]
 
 
+def test_nobody_leads_one_that_is_set_aside_and_made_anew_either(disks: list[Path]) -> None:
+    change_properties(disks[1], directory_id=NEW_ID)
+    (disks[1] / "orders-1" / "partition.metadata").unlink()
+    verdict = pylog.doctor(*disks).verdict
+    assert [each.name for each in verdict.stray_partitions] == ["orders-1"]
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+
+
 def test_another_replica_that_is_in_sync_leads_them(disks: list[Path]) -> None:
     write_records(disks[0], replicas=(1, 2))
     change_properties(disks[1], directory_id=NEW_ID)
@@ -238,6 +246,7 @@ def test_the_partitions_of_a_disk_that_was_replaced_are_gone(disks: list[Path]) 
     change_properties(disks[1], directory_id=NEW_ID)
     report = pylog.doctor(*disks)
     assert [each.name for each in report.verdict.lost_already] == ["orders-1"]
+    assert [each.name for each in report.verdict.unserved] == ["orders-1"]
     write_records(disks[0], replicas=(1, 2))
     report = pylog.doctor(*disks)
     assert report.verdict.lost_already == []
@@ -318,3 +327,17 @@ def test_what_most_controllers_have_counts(
     assert report.verdict.would_start is would_start
     assert len(report.verdict.stray_partitions) == (2 if is_agreed else 0)
     assert all("agreed" in each.message for each in strays) == (not is_agreed)
+
+
+def test_what_goes_offline_where_partitions_are_assigned_elsewhere_is_not_known(
+    disks: list[Path],
+) -> None:
+    (disks[1] / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
+    verdict = pylog.doctor(*disks).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+    (disks[1] / "orders-1" / "leader-epoch-checkpoint").unlink()
+    (disks[1] / "orders-1").rename(disks[0] / "orders-1")
+    (disks[0] / "orders-0").rename(disks[1] / "orders-0")
+    (disks[1] / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
+    assert pylog.doctor(*disks).verdict.would_start is None
