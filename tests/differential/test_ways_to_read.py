@@ -1,4 +1,5 @@
-"""All readers of a log give one answer: a scan, however it is cut, a server, doctor, statistics.
+"""All readers of a log give one answer: a scan, however it is cut, Spark's source, a server, doctor,
+statistics; in each mode and isolation level.
 
 Compared two by two, on directories of real brokers, on what harms have left of a log, and on small
 logs that are made here. What is right is held elsewhere; here two answers must not differ.
@@ -7,114 +8,82 @@ logs that are made here. What is right is held elsewhere; here two answers must 
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
-from pylog.errors import CorruptRecordError, InvalidRecordError, LogStorageError
-from pylog.reading.damage import ReadMode
-from pylog.record.record_batch import RecordBatch
+from tests.differential.readers import by_data_source, consumed, scanned
 from tests.support.batches import ABORT, Built, batch_v2, marker, plain_records, with_bad_crc
 from tests.support.damage import with_base_offset
 from tests.support.golden import golden_partitions
 from tests.support.harms import PARTITION_HARMS, Harmed
 from tests.support.log_files import write_partition
-from tests.unit.server.followed import content, fetched, followed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.support.golden import GoldenRoot
     from tests.support.harms import Harm
 
-Row = tuple[int, bytes | None, bytes | None]
-_MOST_FETCHES = 2_000
-_DAMAGE = ("damaged_batches", "misnamed_segment", "unreadable")
-
-
-class Answer(NamedTuple):
-    """The rows, and whether they end with an error."""
-
-    rows: list[Row]
-    has_failed: bool
-
-
-def scanned(directory: Path, mode: str, **options: object) -> Answer:
-    columns = ["offset", "key", "value"]
-    rows: list[Row] = []
-    try:
-        scan = pylog.scan(directory, mode=mode, columns=columns, **options)  # type: ignore[arg-type]
-        for batch in scan.to_batches():
-            rows += zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-    except LogStorageError:
-        return Answer(rows, has_failed=True)
-    return Answer(rows, has_failed=False)
-
-
-def _records(data: bytes, position: int) -> Iterator[Row]:
-    at = 0
-    while at < len(data):
-        batch = RecordBatch(memoryview(data)[at:])
-        if not (batch.header.magic == 2 and batch.header.is_control_batch):
-            for record in batch.records():
-                if record.offset >= position:
-                    yield record.offset, record.key, record.value
-        at += batch.header.size_bytes
-
-
-def consumed(directory: Path, mode: str) -> Answer:
-    """Fetch as a consumer from the start does, each time from the offset after the last batch."""
-    rows: list[Row] = []
-    with followed(directory.parent, mode=ReadMode(mode)) as replicas:
-        partition = replicas.partition("orders", 0)
-        partition.load()
-        position = 0 if partition.offsets is None else partition.offsets.log_start_offset
-        for _ in range(_MOST_FETCHES):
-            answer = fetched(replicas, position)
-            if answer["errorCode"]:
-                return Answer(rows, has_failed=True)
-            data = content(answer)
-            if not data:
-                return Answer(rows, has_failed=False)
-            try:
-                for row in _records(data, position):
-                    rows.append(row)
-                    position = row[0] + 1
-            except (CorruptRecordError, InvalidRecordError):
-                return Answer(rows, has_failed=True)
-            position = _end(data)
-    raise AssertionError("the log has no end")
-
-
-def _end(data: bytes) -> int:
-    at, end = 0, 0
-    while at < len(data):
-        header = RecordBatch(memoryview(data)[at:]).header
-        at, end = at + header.size_bytes, header.next_offset
-    return end
+_DAMAGE = ("damaged_batches", "repeated_batches", "misnamed_segment", "unreadable")
+LEVELS = ("read_uncommitted", "read_committed")
 
 
 def compare(directory: Path) -> None:
     """Compare all answers about one partition."""
-    failfast = scanned(directory, "FAILFAST")
+    for isolation in LEVELS:
+        compare_rows(directory, isolation)
     dropping = pylog.scan(directory, mode="DROPMALFORMED")
-    kept_rows = scanned(directory, "DROPMALFORMED").rows
-    assert dropping.count() == len(kept_rows)
+    count = dropping.count()
     damaged = {(each.path, each.position, each.end_position) for each in dropping.damage}
+    # The doctor, and statistics
+    (report,) = pylog.doctor(directory).partitions
+    found = {
+        (each.path, each.position, each.end_position)
+        for each in report.findings
+        if each.code in _DAMAGE
+    }
+    assert found == damaged
+    assert report.offsets.records == count
+    if damaged:
+        return
+    statistics = pylog.stats(directory, read="all")
+    assert not statistics.problems
+    assert statistics.tables["topics"]["records"].to_pylist() == [count]
+
+
+def compare_rows(directory: Path, isolation: str) -> None:
+    """Compare what readers of one isolation level get."""
+    failfast = scanned(directory, "FAILFAST", isolation)
+    dropping = pylog.scan(directory, mode="DROPMALFORMED", isolation=isolation)
+    assert dropping.count() == dropping.to_table().num_rows
+    kept_rows = scanned(directory, "DROPMALFORMED", isolation).rows
+    assert dropping.count() == len(kept_rows)
+    permissive = scanned(directory, "PERMISSIVE", isolation)
+    assert permissive.rows == kept_rows
     # However a read is cut, it gives the same.
+    span = kept_rows[-1][0] - kept_rows[0][0] if kept_rows else 0
+    cuts = {"max_partition_bytes": 500}, {"max_records_per_partition": max(7, span // 50)}
     for mode, whole in (("FAILFAST", failfast.rows), ("DROPMALFORMED", kept_rows)):
-        for options in ({"max_partition_bytes": 500}, {"max_records_per_partition": 7}):
-            cut = scanned(directory, mode, **options)
+        for options in cuts:
+            cut = scanned(directory, mode, isolation, **options)
             assert cut.rows == whole[: len(cut.rows)]
             assert cut.has_failed or len(cut.rows) == len(whole)
+    # Spark's source reads in tasks, of which one may come to damage before another.
+    by_source = by_data_source(directory, "FAILFAST", isolation)
+    assert by_source.has_failed == failfast.has_failed
+    assert by_source.rows == failfast.rows[: len(by_source.rows)]
+    assert by_source.has_failed or by_source.rows == failfast.rows
+    assert by_data_source(directory, "DROPMALFORMED", isolation).rows == kept_rows
+    assert by_data_source(directory, "PERMISSIVE", isolation) == permissive
     middle = kept_rows[len(kept_rows) // 2][0] if kept_rows else 0
     where = pylog.RecordFilter(min_offset=middle)
-    filtered = scanned(directory, "DROPMALFORMED", where=where).rows
+    filtered = scanned(directory, "DROPMALFORMED", isolation, where=where).rows
     assert filtered == [each for each in kept_rows if each[0] >= middle]
     # A consumer of the server
-    served = consumed(directory, "FAILFAST")
+    served = consumed(directory, "FAILFAST", isolation)
     assert served.rows[: len(failfast.rows)] == failfast.rows
     assert failfast.has_failed or served.rows == failfast.rows
     if not served.has_failed:
@@ -125,23 +94,11 @@ def compare(directory: Path) -> None:
         range(each.next_offset, each.end_offset or 0) for each in dropping.damage if each.is_kept
     ]
     sent = [row for row in kept_rows if not any(row[0] in each for each in moved)]
-    rows, is_cut_short = consumed(directory, "DROPMALFORMED")  # by what a client cannot decode
+    # By what a client cannot decode it is cut short.
+    rows, is_cut_short, _ = consumed(directory, "DROPMALFORMED", isolation)
     found_rows = [row for row in rows if row in sent]
     assert found_rows == (sent[: len(found_rows)] if is_cut_short else sent)
-    # The doctor, and statistics
-    (report,) = pylog.doctor(directory).partitions
-    found = {
-        (each.path, each.position, each.end_position)
-        for each in report.findings
-        if each.code in _DAMAGE
-    }
-    assert found == damaged
-    assert report.offsets.records == len(kept_rows)
-    if failfast.has_failed:
-        return
-    statistics = pylog.stats(directory, read="all")
-    assert not statistics.problems
-    assert statistics.tables["topics"]["records"].to_pylist() == [len(kept_rows)]
+    assert consumed(directory, "PERMISSIVE", isolation).rows == rows
 
 
 # ---- small logs

@@ -104,6 +104,8 @@ class KafkaBroker(BrokerClients):
         Of the broker's JVM and of its tools; by default those for a short life.
     user
         Id of the user, and the group, that the broker runs as; only root can start it as another.
+    ports
+        For clients, and for controllers; others at each start by default.
 
     Attributes
     ----------
@@ -120,6 +122,7 @@ class KafkaBroker(BrokerClients):
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = _JAVA_OPTIONS,
         user: int | None = None,
+        ports: tuple[int, int] | None = None,
     ) -> None:
         self.version = version
         self.directory = directory
@@ -135,6 +138,7 @@ class KafkaBroker(BrokerClients):
         self._class_archive = class_archive(version)
         self._process: subprocess.Popen[bytes] | None = None
         self._output_start = 0
+        self._ports = ports
         self._port = 0
         self.is_to_be_formatted = True
         directory.mkdir(parents=True, exist_ok=True)
@@ -261,7 +265,7 @@ class KafkaBroker(BrokerClients):
         return self.directory / "server.properties"
 
     def _write_server_properties(self) -> None:
-        self._port, controller_port = _free_ports(2)
+        self._port, controller_port = self._ports or free_ports(2)
         properties = {
             **_PROPERTIES,
             "listeners": f"PLAINTEXT://127.0.0.1:{self._port},"
@@ -323,7 +327,7 @@ class KafkaBroker(BrokerClients):
         return "\n".join([f"{what}; its log ends:", *lines])
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listened to a moment ago."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

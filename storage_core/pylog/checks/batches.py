@@ -10,6 +10,7 @@ import numpy as np
 
 from pylog.checks.damaged_producers import producers_text
 from pylog.checks.findings import Effect, Finding, Severity, about_batch
+from pylog.checks.repeated_batches import first_repeated
 from pylog.checks.swaps import end_of_batches
 from pylog.errors import (
     CorruptRecordError,
@@ -141,6 +142,7 @@ class SegmentWalk:
 
 
 DAMAGED = "damaged_batches"
+REPEATED = "repeated_batches"
 MISNAMED = "misnamed_segment"
 UNREADABLE = "unreadable"
 
@@ -151,9 +153,13 @@ MOST_RELATIVE_OFFSET = 2**31 - 1
 
 
 def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[Finding]:
-    """Yield an error for each range that cannot be read."""
+    """Yield an error for each range that cannot be read; a warning if it repeats what was read."""
     places = {each.file_path(): index for index, each in enumerate(view.segments)}
     for each in damaged:
+        repeated = None if each.is_unreadable else first_repeated(each)
+        if repeated is not None:
+            yield _repeats(each, repeated)
+            continue
         code, message, end_offset = DAMAGED, each.reason, each.end_offset
         effect = action = None
         producers = producers_text(each)
@@ -193,6 +199,22 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             own_effect=effect,
             own_action=action,
         )
+
+
+def _repeats(damaged: DamagedRange, offset: int) -> Finding:
+    last = damaged.next_offset - 1
+    what = f"offsets {offset} to {last} are" if offset < last else f"offset {offset} is"
+    return Finding(
+        Severity.WARNING,
+        REPEATED,
+        damaged.path,
+        f"{damaged.reason}: {what} here again",
+        damaged.position,
+        damaged.end_position,
+        offset,
+        damaged.next_offset,
+        own_effect=Effect.CONSUMERS,
+    )
 
 
 def _misnamed_offset(view: LogView, index: int) -> int | None:

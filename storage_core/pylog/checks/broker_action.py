@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect
+from pylog.checks.findings import Effect, Severity
+from pylog.files import disk
 from pylog.files.file_names import LOG_FILE_SUFFIX, SWAP_FILE_SUFFIX, file_name_prefix
 from pylog.locations import name_of
 from pylog.text.words import counted
@@ -42,9 +43,13 @@ _ERROR_HERE = (
 )
 _BYTES = {
     "damaged_batches": _ERROR_HERE,
+    "repeated_batches": (
+        "Java's consumer gets each offset once, clients that are built on librdkafka get these "
+        "again"
+    ),
     "misnamed_segment": _ERROR_HERE,
     UNREACHABLE: "fetches from these offsets fail",
-    "segment_rest": "if 12 or more of them are zeros, consumers get an error here",
+    "segment_rest": "consumers pass over them",
     "unreadable_appends": (
         "it appends after them, and these records cannot be read; if 12 or more of them are zeros, "
         "consumers already get an error at the end of the log"
@@ -60,17 +65,29 @@ def with_actions(
     findings: Iterable[Finding], view: LogView, start: BrokerStart | None
 ) -> list[Finding]:
     """Return findings about a partition with what its start does about each."""
-    if start is None or start.refusal is not None:
+    if start is None:
         return list(findings)
-    told = [_with_action(each, view, start) for each in findings]
+    if start.refusal is not None:
+        told = list(map(_where_refused, findings))
+    else:
+        told = [_with_action(each, view, start) for each in findings]
     # Where the damage before them is cut off, these go with it.
     return [each for each in told if each.code != UNREACHABLE or each.own_effect is not None]
+
+
+def _where_refused(finding: Finding) -> Finding:
+    """Return a finding about a log that no broker starts on, and so no consumer reads."""
+    if finding.code not in _ANSWERS and finding.code not in _BYTES:
+        return finding
+    is_consumers = finding.effect is Effect.CONSUMERS
+    effect = Effect.GONE if is_consumers and finding.severity is Severity.ERROR else None
+    return finding._replace(own_effect=effect, own_action="nothing: it does not start")
 
 
 def _with_action(finding: Finding, view: LogView, start: BrokerStart) -> Finding:
     name = name_of(finding.path).removesuffix(SWAP_FILE_SUFFIX)
     if finding.code in _ANSWERS:
-        return _about_index(finding, name, start)
+        return _about_index(finding, name, view, start)
     if finding.code in _BYTES:
         return _about_bytes(finding, name, view, start)
     if finding.code == "header_timestamp" and name in start.recovered:
@@ -92,13 +109,20 @@ def _with_action(finding: Finding, view: LogView, start: BrokerStart) -> Finding
     return finding
 
 
-def _about_index(finding: Finding, name: str, start: BrokerStart) -> Finding:
+def _about_index(finding: Finding, name: str, view: LogView, start: BrokerStart) -> Finding:
     log = name.partition(".")[0] + LOG_FILE_SUFFIX
     if log not in start.files:
         return finding._replace(own_effect=None, own_action="it deletes the segment")
+    if not start.files[log] and _sizes(view).get(log):
+        action = "it empties the segment, and its indexes"
+        return finding._replace(own_effect=None, own_action=action)
     if log in start.recovered:
         action = "it scans the segment, and builds its indexes again"
         return finding._replace(own_effect=None, own_action=action)
+    if disk.is_dir(finding.path):
+        when = "looks a time up" if finding.code == "damaged_time_index" else "reads"
+        action = f"it takes the log directory offline when somebody {when} here"
+        return finding._replace(own_effect=Effect.OFFLINE_WHEN_READ, own_action=action)
     action = "it does not build the file again"
     if finding.code == "missing_time_index":
         action = "it makes an empty file"
@@ -108,16 +132,16 @@ def _about_index(finding: Finding, name: str, start: BrokerStart) -> Finding:
 
 
 def _about_bytes(finding: Finding, name: str, view: LogView, start: BrokerStart) -> Finding:
-    sizes = {
-        file_name_prefix(each.base_offset) + LOG_FILE_SUFFIX: each.size_bytes
-        for each in view.segments
-    }
+    sizes = _sizes(view)
     kept = start.files.get(name)
     if name not in sizes or (kept is None and start.cut_path is None):
         return finding  # nothing is known of it
     is_consumers = finding.effect is Effect.CONSUMERS
     if kept is not None and kept >= sizes[name]:
-        return finding._replace(own_action=f"it leaves these bytes: {_BYTES[finding.code]}")
+        comes_of_it = _BYTES[finding.code]
+        if finding.code == "segment_rest" and is_consumers:
+            comes_of_it = "consumers get an error here, and its cleaner gives up on the partition"
+        return finding._replace(own_action=f"it leaves these bytes: {comes_of_it}")
     action = "it deletes the file"
     if kept is not None:
         action = f"it cuts the file off at byte {kept}"
@@ -126,3 +150,10 @@ def _about_bytes(finding: Finding, name: str, view: LogView, start: BrokerStart)
             action += f", and deletes the {after} after it"
     gone = Effect.GONE if is_consumers and finding.own_effect is None else None
     return finding._replace(own_effect=gone, own_action=action)
+
+
+def _sizes(view: LogView) -> dict[str, int]:
+    return {
+        file_name_prefix(each.base_offset) + LOG_FILE_SUFFIX: each.size_bytes
+        for each in view.segments
+    }

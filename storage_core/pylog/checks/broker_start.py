@@ -14,12 +14,13 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.permissions import UNREADABLE, denial, restricted
 from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
     CorruptCheckpointError,
+    CorruptRecordError,
     LogDirectoryError,
     LogStorageError,
     SegmentVanishedError,
@@ -45,6 +46,7 @@ from pylog.files.storage import is_folder
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
+from pylog.log_file.batch_walk import read_header
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted
 
@@ -61,7 +63,7 @@ _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
 class BrokerStart(NamedTuple):
-    """What a broker would do to one log."""
+    """The result of a simulated start: what a broker would do to one log."""
 
     is_clean: bool  # whether the marker of a clean stop is there; a broker reads few batches then
     scanned_segments: int  # how many segments it would scan
@@ -70,6 +72,8 @@ class BrokerStart(NamedTuple):
     cut_path: str | None = None
     cut_position: int | None = None
     cut_offset: int | None = None
+    # The offsets ``[start, end)`` of what it cuts off and deletes, where the log's end stays.
+    cut_offsets: tuple[int | None, int | None] = (None, None)
     lost_bytes: int = 0  # of that file and of the segments that it would delete
     deleted_segments: int = 0  # how many those are
     # The ``.log`` file of which it does not find the last batches: it reads on from the last entry
@@ -89,6 +93,9 @@ class BrokerStart(NamedTuple):
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
     losses: tuple[Finding, ...] = ()  # of what it loses records, with times
+    # Whether it reads the log before it serves it, for the offset of a transaction: where the log
+    # directory is offline by then, that ends the broker.
+    is_read_on_loading: bool = False
 
     @property
     def loses_records(self) -> bool:
@@ -101,7 +108,7 @@ class BrokerStart(NamedTuple):
 
     @property
     def leaves_log(self) -> bool:
-        """Whether every batch is where it was."""
+        """Whether the start leaves every batch where it was."""
         is_loaded = self.refusal is None and self.overlooked_path is None
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
@@ -115,9 +122,9 @@ class BrokerStart(NamedTuple):
             text = self._end_text()
             losses.append(_lost(self.overlooked_path, text, None, self.log_end_offset, None))
         elif self.cut_path is not None and (self.broken_swap is None or self._ends_earlier):
-            offset = self.cut_offset if self._ends_earlier else None
+            offset, end = (self.cut_offset, None) if self._ends_earlier else self.cut_offsets
             text = self._end_text()
-            losses.append(_lost(self.cut_path, text, self.cut_position, offset, None))
+            losses.append(_lost(self.cut_path, text, self.cut_position, offset, end))
         return losses
 
     @property
@@ -221,14 +228,14 @@ def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who start
 def _start(
     view: LogView, end_offset: int, user: FileUser | None, config: LogConfig
 ) -> tuple[BrokerStart, dict[str, int]]:
-    """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
+    """Load the log in an overlay; return the result, and the sizes of ``.log`` files before."""
     is_clean = _is_clean(view)
     user = restricted(view.directory.path, user)
     with Overlay(is_quiet=True, user=user) as overlay:
         try:
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
-            before = _sizes(path)
+            before = _logs(_sizes(path, LOG_FILE_SUFFIX))
             if find_partition_directory_name(name_of(path)) is None:
                 named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
                 overlay.replace(path, named)
@@ -253,8 +260,9 @@ def _start(
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         files=after,
+        is_read_on_loading=loading.had_unstable_offset,
     )
-    return start, _logs(before)
+    return start, before
 
 
 def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
@@ -354,10 +362,31 @@ def _with_losses(
         cut_path=join(directory, first),
         cut_position=after.get(first, 0),
         cut_offset=start.log_end_offset,
+        cut_offsets=_cut_offsets(segments, changed, after.get(first, 0)),
         lost_bytes=sum(logs[name] - kept[name] for name in changed),
-        deleted_segments=sum(name not in after for name in changed),
+        deleted_segments=sum(name not in after for name in changed[1:]),
         cuts_intact=any(kept[name] < intact_ends.get(name, 0) for name in changed),
     )
+
+
+def _cut_offsets(
+    segments: Sequence[tuple[LogSegmentView, OffsetPosition]],
+    changed: Container[str],
+    position: int,
+) -> tuple[int | None, int | None]:
+    """Return from where to where files of a log hold offsets, the first one from a byte on."""
+    found = [(each, end) for each, end in segments if name_of(each.file_path()) in changed]
+    if not found:
+        return None, None
+    first, end = found[0][0], found[-1][1].offset
+    if not position:
+        return first.base_offset, end
+    try:
+        with first.open_log() as source:
+            batch = read_header(source, position, source.size())
+    except CorruptRecordError:
+        return None, None
+    return (None, None) if batch is None else (batch.header.offset, end)
 
 
 def _refusal(directory: str, error: LogStorageError | PermissionError) -> Finding:
@@ -371,15 +400,19 @@ def _refusal(directory: str, error: LogStorageError | PermissionError) -> Findin
         return denied
     reason = getattr(error, "reason", str(error))
     position = getattr(error, "position", None)
-    return Finding(Severity.ERROR, "start_refused", path, reason, position)
+    # What an operating system refuses to open takes the log directory offline.
+    effect = Effect.OFFLINE if path.endswith(SEGMENT_FILE_SUFFIXES) and disk.is_dir(path) else None
+    refusal = Finding(Severity.ERROR, "start_refused", path, reason, position)
+    return refusal._replace(own_effect=effect)
 
 
-def _sizes(directory: str) -> dict[str, int]:
-    """Return the size of each file of a log, by name, without the files that wait to be deleted."""
+def _sizes(directory: str, suffix: str = "") -> dict[str, int]:
+    """Return the sizes of a log's files with a suffix, by name; of none that waits for deletion."""
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
+            is_kept = entry.name.endswith(suffix) and not entry.name.endswith(DELETED_FILE_SUFFIX)
+            if is_kept and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 class Examination:
@@ -115,6 +116,9 @@ class Examination:
         )
         self.checks = list(checks.values())
         self._metas = {each.path: each.meta for each in self.checks}
+        self._unloaded = {
+            each.path for each in self.checks if not (each.is_loaded or self._is_needed(each.path))
+        }
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
@@ -151,18 +155,47 @@ class Examination:
             *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
         ]
         own = [self._settled(each, view.directory.log_directory) for each in own]
+        if view.directory.log_directory in self._unloaded:
+            own, around = list(map(_not_loaded, own)), list(map(_not_loaded, around))
+            check = check._replace(start=None)
         self._starts[view.directory.path] = check.start
         return check._replace(findings=[*around, *own])
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
         """Return what takes a log directory offline as what ends a node that cannot do without."""
-        if finding.effect is not Effect.OFFLINE:
+        if finding.effect not in (Effect.OFFLINE, Effect.OFFLINE_WHEN_READ):
             return finding
-        disks = self._nodes[log_directory].disks
-        if len(disks.metas) > 1 and log_directory not in disks.metadata_logs:
+        is_now = finding.effect is Effect.OFFLINE
+        if not self._is_needed(log_directory):
+            if not is_now:
+                return finding
+            if not self._are_at_home(self._nodes[log_directory]):
+                return finding._replace(own_effect=Effect.UNKNOWN)
             action = "it takes this log directory offline, and serves none of its partitions"
             return finding._replace(own_action=action)
-        return finding._replace(own_effect=Effect.REFUSES)
+        if is_now:
+            return finding._replace(own_effect=Effect.REFUSES)
+        action = f"{finding.broker_action}, and ends, since it cannot do without that"
+        return finding._replace(own_effect=Effect.ENDS_WHEN_READ, own_action=action)
+
+    def _is_needed(self, log_directory: str) -> bool:
+        """Whether a node does not start without a log directory."""
+        disks = self._nodes[log_directory].disks
+        return len(disks.metas) == 1 or log_directory in disks.metadata_logs
+
+    def _are_at_home(self, node: Node) -> bool:
+        """Whether the metadata assign no partition to another log directory than it is in.
+
+        Else a broker makes empty ones of those that lie in a directory which goes offline, and
+        nobody leads those that are assigned to it.
+        """
+        for view in self.views:
+            place = view.directory.log_directory
+            if self._nodes[place] is node:
+                assigned = node.assignment(view.topic_partition)
+                if assigned is not None and assigned.path not in (None, place):
+                    return False
+        return True
 
     def _findings_around(self) -> dict[str, list[Finding]]:
         """Return what is found of partitions, and of log directories, by what is around them."""
@@ -242,11 +275,20 @@ class Examination:
             place = each.view.directory
             if place.log_directory == check.path:
                 around = self._findings_around().get(place.path, ())
-                found += [one for one in around if one.severity is Severity.ERROR]
-                found += findings
+                inside = [one for one in around if one.severity is Severity.ERROR]
+                inside += findings
+                found += map(_not_loaded, inside) if check.path in self._unloaded else inside
         found += self._findings_around().get(check.path, ())
         found += self._of_groups.get(check.path, ())
         return [self._settled(each, check.path) for each in found]
+
+
+def _not_loaded(finding: Finding) -> Finding:
+    """Return a finding in a log directory without which a node starts: it is not served."""
+    if finding.effect in (None, Effect.GONE, Effect.BEHIND):
+        return finding
+    action = "nothing: it starts without this log directory"
+    return finding._replace(own_effect=Effect.UNSERVED, own_action=action)
 
 
 def _end_of(view: LogView) -> PartitionCheck | None:

@@ -73,7 +73,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst."""
+        """The sort key: errors before warnings before infos."""
         return list(Severity).index(self)
 
     def is_at_least(self, other: Severity) -> bool:
@@ -91,6 +91,10 @@ class Effect(StrEnum):
     OFFLINE
         A broker takes the log directory offline, and serves none of its partitions; it does not
         start if it has no other one, or the cluster's metadata are in it.
+    OFFLINE_WHEN_READ
+        A broker starts, and takes the log directory offline once somebody reads there.
+    ENDS_WHEN_READ
+        A broker starts, and ends once somebody reads there: it cannot do without the directory.
     LOSES
         A broker that starts removes records for good.
     STRAY
@@ -113,6 +117,8 @@ class Effect(StrEnum):
 
     REFUSES = "refuses"
     OFFLINE = "offline"
+    OFFLINE_WHEN_READ = "offline_when_read"
+    ENDS_WHEN_READ = "ends_when_read"
     LOSES = "loses"
     STRAY = "stray"
     UNSERVED = "unserved"
@@ -282,6 +288,14 @@ FINDING_CODES = {
         severities=(Severity.ERROR,),
         effect=Effect.CONSUMERS,
     ),
+    "repeated_batches": FindingCode(
+        "Intact batches whose offsets the batches before them have already.",
+        "nothing, unless an entry of the offset index leads to them: then recovery cuts the "
+        "segment off",
+        "use --mode DROPMALFORMED to read each offset once; a copy with --repair-to leaves out "
+        "what comes again",
+        severities=(Severity.WARNING,),
+    ),
     "misnamed_segment": FindingCode(
         "The batches of a file have offsets that do not fit its name: the file has been renamed, "
         "or belongs to another partition.",
@@ -441,7 +455,7 @@ FINDING_CODES = {
         "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
         "broker runs as another one than the owner of most files",
         severities=(Severity.ERROR, Severity.WARNING),
-        effect=Effect.REFUSES,
+        effect=Effect.OFFLINE,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",
@@ -773,7 +787,7 @@ FINDING_CODES = {
         "-stray; other nodes get the metadata from the controllers",
         "copy __cluster_metadata-0 from another controller, or from a backup",
         severities=(Severity.ERROR,),
-        effect=Effect.STRAY,
+        effect=Effect.GONE,
     ),
     "metadata_log_twice": FindingCode(
         "Two log directories of a node have a log of the cluster's metadata.",
@@ -796,7 +810,7 @@ FINDING_CODES = {
         "it starts with the rest: partitions of missing topics become -stray",
         "copy __cluster_metadata-0 from another controller",
         severities=(Severity.ERROR,),
-        effect=Effect.STRAY,
+        effect=Effect.GONE,
     ),
     "discarded_metadata": FindingCode(
         "The log of the cluster's metadata does not reach its newest snapshot.",

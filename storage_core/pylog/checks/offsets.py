@@ -79,15 +79,19 @@ class OffsetAccount:
         cleaner_offset: int | None,
         recovery_point: int | None = None,
         *,
-        is_compacted: bool = False,
+        is_compacted: bool | None = None,
+        keeps_records: bool = False,
     ) -> None:
-        self._is_compacted = is_compacted or "compact" in INTERNAL_TOPIC_PROPERTIES.get(
+        self._keeps_records = keeps_records
+        self._is_compacted = bool(is_compacted) or "compact" in INTERNAL_TOPIC_PROPERTIES.get(
             view.topic, {}
         ).get("cleanup.policy", "")
         # After a crash an empty file that was not flushed may be a loss.
         flushed = None if has_clean_shutdown(view.directory.log_directory) else recovery_point
         self._is_compacted = self._is_compacted or any(
-            not each.size_bytes
+            # Nobody else empties files, and that the topic is not compacted is not known.
+            is_compacted is None
+            and not each.size_bytes
             and (flushed is None or each.base_offset < flushed)
             and not _has_entries(each)
             for each in view.segments[:-1]
@@ -221,6 +225,8 @@ class OffsetAccount:
 
     def _is_unfinished(self, gap: OffsetGap) -> bool:
         """Whether the topic is being compacted, and no file that waits to go belongs to the gap."""
+        if self._keeps_records:
+            return False
         is_here = any(gap.start <= each.base_offset < gap.end for each in self._leftovers)
         return not is_here and any(each.state in _OF_COMPACTION for each in self._leftovers)
 

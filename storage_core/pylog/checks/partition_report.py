@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OffsetTotals(NamedTuple):
-    """How many offsets of a log are what."""
+    """How many offsets of a log hold records, control records, nothing, or damage."""
 
     # In sound batches
     records: int = 0
@@ -63,7 +63,7 @@ class PartitionReport:
         return self.start is not None and self.start.loses_records
 
     def has(self, code: str) -> bool:
-        """Whether there is an error of a kind."""
+        """Whether the partition has an error with this code."""
         return any(each.code == code and each.severity is Severity.ERROR for each in self.findings)
 
     @property

@@ -84,13 +84,15 @@ class DoctorReport:
 
     @property
     def of_clusters(self) -> dict[str | None, DoctorReport]:
-        """The report of each cluster by its id; None for what names no cluster, if there is any."""
-        ids = {each.path: each.cluster_id for each in self.directories}
+        """The report of each cluster by its id; None for what names no cluster, if there is any.
+
+        Blanks at the ends of an id, with which no broker starts, make it no other one.
+        """
+        ids = {each.path: each.cluster_id and each.cluster_id.strip() for each in self.directories}
         reports: dict[str | None, DoctorReport] = {}
         for directory in self.directories:
-            reports.setdefault(directory.cluster_id, DoctorReport([], [])).directories.append(
-                directory
-            )
+            of_cluster = reports.setdefault(ids[directory.path], DoctorReport([], []))
+            of_cluster.directories.append(directory)
         for partition in self.partitions:
             cluster_id = ids.get(parent_of(partition.path))
             reports.setdefault(cluster_id, DoctorReport([], [])).partitions.append(partition)
@@ -240,12 +242,12 @@ class RepairSummary:
 
     @property
     def copied_bytes(self) -> int:
-        """Of all ``.log`` files."""
+        """The bytes of all ``.log`` files together."""
         return sum(each.copied_bytes for each in self.partitions)
 
     @property
     def left_out_bytes(self) -> int:
-        """Of all ``.log`` files."""
+        """The bytes of all ``.log`` files that the copy leaves out."""
         return sum(each.left_out_bytes for each in self.partitions)
 
 

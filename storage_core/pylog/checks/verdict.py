@@ -145,21 +145,7 @@ def verdict_on(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Verdict:
     """Return the verdict on log directories, and on partitions in them or elsewhere."""
-    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
-    beside: dict[str, list[PartitionReport]] = {}
-    for each in partitions:
-        beside.setdefault(parent_of(each.path), []).append(each)
-    refusals = []
-    for affected, finding in _affected(directories, partitions):
-        if finding.effect is Effect.REFUSES:
-            refusals.append(finding)
-        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            # Once for each log directory: the first reason suffices.
-            others = beside.pop(_log_directory_of(finding.path, beside), ())
-            for one in [_without_offsets(finding, each) for each in others] or [affected]:
-                _add(found[Effect.UNSERVED], one)
-        elif finding.effect is not None:
-            _add(found[finding.effect], affected)
+    refusals, found = _gathered(directories, partitions)
     positions = {where: known for each in directories for where, known in each.positions.items()}
     by_effect = {
         effect: [
@@ -191,6 +177,36 @@ def verdict_on(
     )
 
 
+def _gathered(
+    directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
+) -> tuple[list[Finding], dict[Effect, dict[tuple[object, ...], AffectedOffsets]]]:
+    """Return why it does not start, and what else findings are about, by their effect."""
+    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
+    beside: dict[str, list[PartitionReport]] = {}
+    for each in partitions:
+        beside.setdefault(parent_of(each.path), []).append(each)
+    refusals, when_read = [], []
+    offline: set[str] = set()
+    for affected, finding in _affected(directories, partitions):
+        if finding.effect is Effect.REFUSES:
+            refusals.append(finding)
+        elif finding.effect in (Effect.OFFLINE, Effect.UNSERVED):
+            path = _log_directory_of(finding.path, beside)
+            others = () if path in offline else beside.get(path, ())
+            for one in _unserved(affected, finding, beside, offline):
+                _add_whole(found[Effect.UNSERVED], one)
+            for one in _loaded_when_offline(finding, others):
+                _add(found[Effect.UNKNOWN], one)
+        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
+            when_read.append(finding)
+            _add(found[Effect.CONSUMERS], affected)
+        elif finding.effect is not None:
+            _add(found[finding.effect], affected)
+    for affected in _offline_when_read(when_read, directories, partitions):
+        _add(found[Effect.CONSUMERS], affected)
+    return refusals, found
+
+
 def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
     """Add what a finding is about, unless another one is about the same offsets: then its times."""
     key = affected[:4] if affected.from_offset is not None else affected
@@ -216,6 +232,12 @@ def _with_groups(
     return affected._replace(groups=tuple(_unique([*affected.groups, *groups])))
 
 
+def _add_whole(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add a partition of which all is meant, unless it is there for another reason."""
+    whole = affected._replace(from_offset=None, to_offset=None)
+    known.setdefault((whole.name,), whole)
+
+
 def _affected(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Iterator[tuple[AffectedOffsets, Finding]]:
@@ -237,6 +259,64 @@ def _affected(
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 
 
+def _loaded_when_offline(
+    finding: Finding, others: Iterable[PartitionReport]
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that end a broker if it loads them after what takes them offline.
+
+    Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LocalLog.maybeHandleIOException, and what
+    LogManager.loadLogs ignores (Kafka 4.4).
+    """
+    for each in others if finding.effect is Effect.OFFLINE else ():
+        is_it = finding.path.startswith(f"{each.path}/")
+        if each.start is not None and each.start.is_read_on_loading and not is_it:
+            reason = (
+                f"{finding.path} takes the log directory offline, and a broker that loads this "
+                "partition after that file ends: a transaction is looked up in it"
+            )
+            yield _without_offsets(finding, each)._replace(reason=reason)
+
+
+def _offline_when_read(
+    findings: Iterable[Finding],
+    directories: Sequence[LogDirectoryReport],
+    partitions: Sequence[PartitionReport],
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that a broker does not serve any more once somebody reads somewhere.
+
+    Once for each log directory: the first reason suffices.
+    """
+    nodes = {each.path: (each.cluster_id, each.node_id) for each in directories}
+    seen = set()
+    for finding in findings:
+        path = _log_directory_of(finding.path, nodes)
+        if path in seen:
+            continue
+        seen.add(path)
+        is_of_node = finding.effect is Effect.ENDS_WHEN_READ
+        reason = f"{finding.path}: {finding.broker_action}"
+        for each in partitions:
+            place = parent_of(each.path)
+            if place == path or (is_of_node and place in nodes and nodes[place] == nodes.get(path)):
+                yield _without_offsets(finding, each)._replace(reason=reason)
+
+
+def _unserved(
+    affected: AffectedOffsets,
+    finding: Finding,
+    beside: Mapping[str, Sequence[PartitionReport]],
+    offline: set[str],
+) -> list[AffectedOffsets]:
+    """Return what a finding keeps from being served; ``offline``: log directories that are said."""
+    if finding.effect is not Effect.OFFLINE and not _is_of_all(affected, finding):
+        return [affected]
+    path = _log_directory_of(finding.path, beside)
+    if path in offline:
+        return []  # the first reason suffices
+    offline.add(path)
+    return [_without_offsets(finding, each) for each in beside.get(path, ())] or [affected]
+
+
 def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:
     return finding.effect is Effect.UNSERVED and affected.topic is None
 
@@ -248,8 +328,12 @@ def _log_directory_of(path: str, known: Container[str]) -> str:
 
 
 def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOffsets:
-    place = AffectedOffsets.of(finding, *partition.topic_partition)
-    return place._replace(from_offset=None, to_offset=None)
+    affected = AffectedOffsets.of(finding, *partition.topic_partition)
+    is_in_another = _directory_of(finding.path) is not None and not finding.path.startswith(
+        f"{partition.path}/"
+    )
+    path = partition.path if is_in_another else finding.path
+    return affected._replace(from_offset=None, to_offset=None, path=path)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:
@@ -275,7 +359,7 @@ def _sentences(
         yield f"A broker does not start on this: {first.path}: {first.message}{more}"
     losing = by_effect[Effect.LOSES]
     if losing:
-        lost = named(_unique(each.text for each in losing))
+        lost = _places(losing)
         yield f"A broker that starts on this loses records of {lost}: {losing[0].reason}"
     strays = by_effect[Effect.STRAY]
     if strays:
@@ -285,13 +369,12 @@ def _sentences(
         yield f"A broker does not serve {_names(unserved)}: {unserved[0].reason}"
     gone = by_effect[Effect.GONE]
     if gone:
-        gone_texts = named(_unique(each.text for each in gone))
-        yield f"Records are gone, or cannot be read: {gone_texts}: {gone[0].reason}"
+        yield f"Records are gone, or cannot be read: {_places(gone)}: {gone[0].reason}"
     consumers = by_effect[Effect.CONSUMERS]
     if consumers:
         yield (
             "Consumers get an error, or not what was written, from "
-            f"{named(_unique(each.text for each in consumers))}: "
+            f"{_places(consumers)}: "
             f"{name_of(consumers[0].path)}: {consumers[0].reason}"
         )
     unknown = by_effect[Effect.UNKNOWN]
@@ -304,7 +387,7 @@ def _sentences(
         yield f"A broker starts on this, and loses no record that can be read{but}"
     yield from _sentences_about_groups(resets, expires)
     if behind:
-        lacking = named(_unique(each.text for each in behind))
+        lacking = _places(behind)
         yield (
             f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
         )
@@ -323,6 +406,36 @@ def _sentences_about_groups(
             "A broker deletes committed offsets for their age, ten minutes after its start: "
             f"{named([each.text for each in expires])}"
         )
+
+
+def _places(affected: Sequence[AffectedOffsets]) -> str:
+    """Return partitions with offsets and times; ranges that meet are one."""
+    merged: dict[str, list[AffectedOffsets]] = {}
+    for each in sorted(affected, key=lambda each: each.from_offset or 0):
+        ranges = merged.setdefault(each.name, [])
+        last = ranges[-1] if ranges else None
+        if last is None or None in (last.from_offset, each.from_offset):
+            ranges.append(each)
+        elif last.to_offset is None or (each.from_offset or 0) <= last.to_offset:
+            ranges[-1] = _joined(last, each)
+        else:
+            ranges.append(each)
+    names = dict.fromkeys(each.name for each in affected)
+    return named(_unique(each.text for name in names for each in merged[name]))
+
+
+def _joined(one: AffectedOffsets, other: AffectedOffsets) -> AffectedOffsets:
+    """Return two ranges as one; ``other`` does not begin earlier."""
+    from_time = one.from_time
+    if one.from_offset == other.from_offset and from_time is None:
+        from_time = other.from_time
+    if one.to_offset == other.to_offset:
+        return one._replace(from_time=from_time, to_time=one.to_time or other.to_time)
+    ends = one.to_offset is not None and (
+        other.to_offset is None or other.to_offset > one.to_offset
+    )
+    last = other if ends else one
+    return one._replace(to_offset=last.to_offset, from_time=from_time, to_time=last.to_time)
 
 
 def _names(affected: Iterable[AffectedOffsets]) -> str:

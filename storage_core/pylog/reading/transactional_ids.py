@@ -66,7 +66,7 @@ class CoordinatedTransaction(NamedTuple):
 
 
 class Coordinators(NamedTuple):
-    """What coordinators say."""
+    """The transactions that ``__transaction_state`` has, by producer id, and those out of date."""
 
     by_producer: dict[int, list[CoordinatedTransaction]]  # of ids that have, or had, a producer id
     stale: list[StaleState]

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from pylog.reading.internal_logs import CommittedMetadata
 
 STRAY_PARTITION = "stray_partition"
+_DEFAULTS = LogConfig()
 
 
 class Node:
@@ -284,17 +285,17 @@ class Node:
     def log_config(self, topic: str) -> LogConfig:
         """Return the configuration that a topic has by the metadata, as far as it is understood."""
         metadata = self._metadata
-        if metadata is None:
-            return LogConfig()
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        configs = {} if metadata is None else metadata.image.configs_of(resource)
+        if not configs:
+            return _DEFAULTS
         known = LogConfig.kinds()
-        configs = metadata.image.configs_of(resource)
         try:
             return LogConfig.from_properties(
                 {name: value for name, value in configs.items() if name in known}
             )
         except ValueError:  # of a version that is newer
-            return LogConfig()
+            return _DEFAULTS
 
     def is_compacted(self, topic: str) -> bool | None:
         """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
@@ -359,8 +360,8 @@ class Node:
             stray = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
             if stray is not None:
                 yield NodeProblem(STRAY_PARTITION, directory, *stray)
-            else:
-                yield from self._problems_of_place(topic_partition, directory)
+            # One that is set aside is made anew.
+            yield from self.problems_of_place(topic_partition, directory)
 
     def _stray_reason(self, topic_partition: TopicPartition, path: str) -> tuple[str, bool] | None:
         """Return why a partition is set aside, and whether that is certain; None if it is not."""
@@ -399,7 +400,7 @@ class Node:
             return f"{reason}. {_UNDECIDED}", False
         return reason, True
 
-    def _problems_of_place(
+    def problems_of_place(
         self, topic_partition: TopicPartition, directory: str
     ) -> Iterator[NodeProblem]:
         """Yield why nobody leads a partition, if it is assigned to a directory that is gone."""
@@ -492,17 +493,18 @@ def nodes_of(
 ) -> dict[str, Node]:
     """Return the node of each log directory; those with one cluster and node id share one.
 
-    So do those of which it cannot be read, if all others are one KRaft node's.
+    So do those of which it cannot be read, if all others are one KRaft node's. A cluster id that
+    has blanks at its ends is that of the same node, which does not start.
     """
     metas = {path: _meta_of(path) for path in dict.fromkeys(log_directories)}
     known = [meta for meta in metas.values() if meta is not None and meta.node_id is not None]
     is_kraft = any(meta.version in KRAFT_VERSIONS for meta in known)
-    only = {(meta.cluster_id, meta.node_id) for meta in known} if is_kraft else set()
+    only = {_owner(meta) for meta in known} if is_kraft else set()
     owners: dict[object, dict[str, MetaProperties | None]] = {}
     for path, meta in metas.items():
         owner: object = path
         if meta is not None and meta.node_id is not None:
-            owner = meta.cluster_id, meta.node_id
+            owner = _owner(meta)
         elif len(only) == 1 and _is_beside(path):
             [owner] = only
         owners.setdefault(owner, {})[path] = meta
@@ -516,6 +518,10 @@ def nodes_of(
             node.cluster = clusters.setdefault(node.cluster_id, node.cluster)
             node.cluster += [node] if node not in node.cluster else []
     return {path: node for node in nodes for path in node.disks.metas}
+
+
+def _owner(meta: MetaProperties) -> tuple[str | None, int | None]:
+    return meta.cluster_id and meta.cluster_id.strip(), meta.node_id
 
 
 def _meta_of(log_directory: str) -> MetaProperties | None:

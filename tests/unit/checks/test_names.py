@@ -119,7 +119,7 @@ def test_a_number_of_a_checkpoint_that_does_not_fit_ends_no_broker(
     assert pylog.scan(directory.parent).count() == 30
 
 
-def test_a_blank_in_a_cluster_id_makes_two_clusters_of_a_node(tmp_path: Path) -> None:
+def test_a_blank_in_a_cluster_id_ends_the_node_and_makes_no_other_cluster(tmp_path: Path) -> None:
     for name, cluster in (("one", "c"), ("two", "c ")):
         write_partition(tmp_path / name, {0: BATCHES}, name=f"{name}-0")
         text = f"version=1\nnode.id=1\ncluster.id={cluster}\n"
@@ -128,6 +128,7 @@ def test_a_blank_in_a_cluster_id_makes_two_clusters_of_a_node(tmp_path: Path) ->
     [refusal] = report.refusals
     assert refusal.path == str(tmp_path / "two" / "meta.properties")
     assert "blanks are part of it" in refusal.message
+    assert list(report.of_clusters) == ["c"]
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,9 @@ def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> N
     (logs / METADATA).mkdir()
     strays = [("stray_partition", f"logs/orders-{number}") for number in range(2)]
     assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}"), *strays]
+    verdict = pylog.doctor(logs).verdict
+    assert [each.name for each in verdict.stray_partitions] == ["orders-0", "orders-1"]
+    assert [each.name for each in verdict.lost_already] == [METADATA]
 
 
 def test_without_the_metadata_a_partition_without_its_topic_id_is_a_stray_all_the_same(
@@ -399,8 +402,31 @@ class TestSnapshots:
             ("stray_partition", "logs/orders-0"),
             ("stray_partition", "logs/orders-1"),
         }
+        verdict = pylog.doctor(logs).verdict
+        assert [each.name for each in verdict.stray_partitions] == ["orders-0", "orders-1"]
+        assert [each.name for each in verdict.lost_already] == [METADATA]
         with pytest.raises(CorruptRecordError, match="footer"):
             pylog.topics(logs)
+
+    def test_one_whose_last_batch_is_cut_short_is_a_part_of_the_topics_too(
+        self, logs: Path, metadata: Path
+    ) -> None:
+        shutil.rmtree(metadata)
+        metadata = write_metadata_log(logs, [], base=10)
+        path = write_snapshot(metadata, 10, TOPIC)
+        content = path.read_bytes()
+        path.write_bytes(content[:-1])  # of the footer
+        assert found(logs) == [("cut_metadata_snapshot", f"{METADATA}/{path.name}")]
+        assert pylog.doctor(logs).verdict.would_start
+        first = 12 + int.from_bytes(content[8:12], "big")
+        path.write_bytes(content[: first + 20])  # of the topics
+        assert set(found(logs)) == {
+            ("cut_metadata_snapshot", f"{METADATA}/{path.name}"),
+            ("stray_partition", "logs/orders-0"),
+            ("stray_partition", "logs/orders-1"),
+        }
+        path.write_bytes(content[: first - 1])
+        assert found(logs) == [("unusable_metadata", f"{METADATA}/{path.name}")]
 
     def test_one_of_a_later_leader_takes_the_place_of_the_log(
         self, logs: Path, metadata: Path

@@ -464,6 +464,7 @@ _NAMES = {
     "recovered": None,
     "first_undecided_offset": None,
     "losses": None,
+    "is_read_on_loading": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,
