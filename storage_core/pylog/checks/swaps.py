@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pylog.reading.segments import LogSegmentView
     from pylog.record.record import Record
 
+
 class BrokenSwap(NamedTuple):
     """``.log.swap`` files that are not what was made from the segments that they replace."""
 
