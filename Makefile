@@ -38,7 +38,7 @@ test: $(VENV)/.dev ## The tests that every change has to pass
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker" $(CHOSEN)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker" $(CHOSEN)
 
-test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/6
+test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/8
 	@$(MAKE) --no-print-directory test CHOSEN="--all $(addprefix --part ,$(PART))"
 
 test-fast: $(VENV)/.dev ## Of make test, what needs neither Spark nor a broker and is quick
@@ -59,6 +59,7 @@ soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed co
 	@$(BIN)/python -m tests.spark_versions 4.0 -- tests/spark/test_incremental_histories.py --soak 300
 	@$(BIN)/python -m tests.spark_versions 4.0 -- tests/kills/test_killed_ingests.py -k versions --soak 1000
 	@$(BIN)/python -m pytest tests/differential --soak 5000
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/broker/test_start_states.py --soak 1
 
 bench: $(VENV)/.dev ## Measure against the peers and write build/bench.json; publish with BENCH=--publish
 	@$(BIN)/python -m tests.benchmarks $(BENCH)

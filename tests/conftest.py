@@ -86,7 +86,7 @@ def _needs_server(item: pytest.Item) -> bool:
     return True
 
 
-_WITH_MANY_STARTS = {"tests/broker/test_starts.py": 3, "tests/broker/test_start_states.py": 6}
+_WITH_MANY_STARTS = {"tests/broker/test_starts.py": 3, "tests/broker/test_start_states.py": 3}
 """Files whose every case starts a broker, and into how many units those of a version are dealt."""
 
 
@@ -129,24 +129,30 @@ def _in_part(text: str, items: list[pytest.Item], dear: list[pytest.Item]) -> li
     ]
 
 
-def _is_chosen(item: pytest.Item, seen: Counter[str]) -> bool:
-    """Say whether a test runs without ``--all``: unmarked ones, and one in so many cases."""
+def _is_chosen(item: pytest.Item, seen: Counter[str], *, is_all: bool) -> bool:
+    """Say whether a test runs without ``--soak``: unmarked ones, and one in so many cases.
+
+    With ``--all`` each one runs that is not marked to be one of many then, too.
+    """
     marks = list(item.iter_markers("thorough"))
-    if not marks:
-        return True
-    if any("one_in" not in mark.kwargs for mark in marks):
+    if is_all:
+        one_in = [mark.kwargs.get("of_all", 1) for mark in marks]
+    elif any("one_in" not in mark.kwargs for mark in marks):
         return False
+    else:
+        one_in = [mark.kwargs["one_in"] for mark in marks]
     name = item.nodeid.partition("[")[0]
     seen[name] += 1
-    return all((seen[name] - 1) % mark.kwargs["one_in"] == 0 for mark in marks)
+    return all((seen[name] - 1) % each == 0 for each in one_in)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = items[:]
     dear = [each for each in items if _needs_server(each)]
-    if not (config.getoption("--all") or config.getoption("--soak")):
+    if not config.getoption("--soak"):
         seen: Counter[str] = Counter()
-        chosen = [each for each in chosen if _is_chosen(each, seen)]
+        is_all = config.getoption("--all")
+        chosen = [each for each in chosen if _is_chosen(each, seen, is_all=is_all)]
     if text := config.getoption("--part"):
         chosen = _in_part(text, chosen, dear)
     if len(chosen) < len(items):

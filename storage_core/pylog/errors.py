@@ -285,7 +285,7 @@ class KafkaStorageError(_LocatedError):
     reason, path, position
         What was being done, to which file, at which byte.
     errno
-        The system's error number, such as `errno.ENOSPC`; None if it gave none.
+        The system's error number, such as ``errno.ENOSPC``; None if it gave none.
     """
 
     def __init__(

@@ -158,7 +158,7 @@ def file_system_of(location: str) -> object | None:
 
 def is_remote(location: str) -> bool:
     """Whether ``location`` is a URI and not a local path."""
-    return _REMOTE.match(location) is not None
+    return "://" in location and _REMOTE.match(location) is not None
 
 
 def split_query(location: str) -> tuple[str, str]:
@@ -171,18 +171,20 @@ def split_query(location: str) -> tuple[str, str]:
 
 def join(location: str, name: str) -> str:
     """Return the location of ``name`` in the directory at ``location``."""
+    if not is_remote(location):  # by itself: `os.path.join` takes five times as long
+        return f"{location}/{name}" if location[-1:] not in ("", "/") else location + name
     base, query = split_query(location)
-    if is_remote(base):
-        return RemoteLocation(posixpath.join(base, name) + query, file_system_of(location))
-    return os.path.join(base, name)  # noqa: PTH118 - kept as text
+    return RemoteLocation(posixpath.join(base, name) + query, file_system_of(location))
 
 
 def parent_of(location: str) -> str:
     """Return the location of the directory that holds ``location``."""
+    if not is_remote(location):
+        parent = location.rpartition("/")[0]
+        is_plain = parent[-1:] not in ("", "/")
+        return parent if is_plain else os.path.dirname(location)  # noqa: PTH120 - kept as text
     base, query = split_query(location)
-    if is_remote(base):
-        return RemoteLocation(posixpath.dirname(base) + query, file_system_of(location))
-    return os.path.dirname(base)  # noqa: PTH120 - kept as text
+    return RemoteLocation(posixpath.dirname(base) + query, file_system_of(location))
 
 
 def name_of(location: str) -> str:

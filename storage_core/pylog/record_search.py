@@ -132,7 +132,7 @@ class Search:
 
     @property
     def summary(self) -> SearchSummary:
-        """What the search has come to so far."""
+        """The counts of the search so far: partitions, matches, bytes."""
         scanned = self._scan.scanned
         return SearchSummary(
             partitions=len(self._scan.partitions),

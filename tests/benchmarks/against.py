@@ -25,6 +25,7 @@ from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines, this_machine
 from tests.benchmarks.measuring import Run, ensure_equal
 from tests.benchmarks.peer_process import PeerProcess
+from tests.benchmarks.shaped_sets import SHAPED_SETS, shaped_set
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -56,11 +57,16 @@ TASKS = (
     Task("reading", "read-sparsely", "s100-none"),
     Task("reading", "read-filtered", "s100-none"),
     Task("reading", "skip-damage", "s100-none"),
+    Task("reading", "skip-damage", "damaged"),
+    Task("reading", "read", "many-partitions"),
+    Task("reading", "read", "many-segments"),
     Task("reading", "count", "s100-none"),
     Task("look-ups", "look-up-ends", "s1000-none"),
     Task("look-ups", "look-up-offsets", "s100-none"),
     Task("look-ups", "look-up-offsets", "s1000-lz4"),
     Task("look-ups", "look-up-timestamps", "s100-none"),
+    Task("look-ups", "plan", "many-partitions"),
+    Task("look-ups", "plan", "many-segments"),
     Task("encoding", "encode", "s100-none"),
     Task("encoding", "encode", "s1000-none"),
     Task("appending", "append-small", "s100-none"),
@@ -68,7 +74,11 @@ TASKS = (
     Task("appending", "append-large", "s1000-none"),
     Task("commands", "doctor", "s100-none"),
     Task("commands", "doctor", "s100-lz4"),
+    Task("commands", "doctor", "damaged"),
+    Task("commands", "doctor", "many-partitions"),
+    Task("commands", "doctor", "many-segments"),
     Task("commands", "cat", "s100-none"),
+    Task("commands", "cat", "many-partitions"),
     Task("commands", "cat", "s1000-lz4"),
 )
 
@@ -185,7 +195,9 @@ def _directories(bench: Bench, tasks: Sequence[Task]) -> dict[str, Path]:
     legacy = {legacy_name(*each): each for each in LEGACY_SETS}
     names = {task.data_set for task in tasks}
     for name in names:
-        if name in legacy:
+        if name in SHAPED_SETS:
+            shaped_set(bench, name)
+        elif name in legacy:
             legacy_set(bench, *legacy[name])
         else:
             size, codec = name.removeprefix("s").split("-")

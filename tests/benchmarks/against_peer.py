@@ -51,7 +51,7 @@ def read_filtered(directory: Path) -> Callable[[], int]:
 
 
 def skip_damage(directory: Path) -> Callable[[], int]:
-    """Read every record in the mode that skips damage; there is none."""
+    """Read every record that is intact, in the mode that skips damage."""
     return lambda: _drain(pylog.scan(directory, mode="DROPMALFORMED"))
 
 
@@ -149,13 +149,15 @@ def append_large(directory: Path) -> Callable[[], int]:
 
 
 def doctor(directory: Path) -> Callable[[], int]:
-    """Look for all that is wrong with the log: nothing is."""
+    """Look for all that is wrong with the logs."""
+    return lambda: sum(
+        int(each.offsets.records) for each in pylog.doctor(directory, threads=1).partitions
+    )
 
-    def work() -> int:
-        [partition] = pylog.doctor(directory, threads=1).partitions
-        return int(partition.offsets.records)
 
-    return work
+def plan(directory: Path) -> Callable[[], int]:
+    """Open the directory and plan a read of it."""
+    return lambda: len(pylog.scan(directory).plan())
 
 
 def cat(directory: Path) -> Callable[[], int]:
@@ -191,6 +193,7 @@ TASKS = {
         encode,
         append_small,
         append_large,
+        plan,
         doctor,
         cat,
     )

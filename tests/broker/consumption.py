@@ -10,25 +10,27 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.support.kafka_broker import KafkaBroker
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 60.0
 _QUIET_SECONDS = 3.0
 _MOST = 2_000
 ENDED = "the client's process has ended"
+Partition = tuple[str, int]
+_Start = tuple[str, str, int, int]  # isolation level, topic, partition, offset
+ISOLATIONS = ("read_uncommitted", "read_committed")
 OF_LATEST_TIME = -3
 """Asks for the first record that has the largest timestamp of all."""
 STUCK = "no more records come"
@@ -43,66 +45,95 @@ class Consumed(NamedTuple):
 
 
 def what_consumers_get(
-    broker: KafkaBroker,
-    starts: Mapping[tuple[str, int], int],
+    servers: str,
+    starts: Mapping[Partition, int],
     isolation: str = "read_uncommitted",
-) -> dict[tuple[str, int], Consumed]:
+) -> dict[Partition, Consumed]:
     """Return what consumers get of partitions that begin at these offsets."""
-    lines, has_ended = _ask(
-        "consume", broker, [[*key, at] for key, at in starts.items()], isolation
+    return _got(servers, [(isolation, *place, at) for place, at in starts.items()])[isolation]
+
+
+def at_each_level(
+    servers: str, starts: Mapping[Partition, int]
+) -> dict[str, dict[Partition, Consumed]]:
+    """Return the same of both isolation levels, by one process."""
+    return _got(
+        servers, [(each, *place, at) for each in ISOLATIONS for place, at in starts.items()]
     )
-    if has_ended and len(starts) > 1:
-        items = list(starts.items())
-        halves = items[: len(items) // 2], items[len(items) // 2 :]
-        one, other = (what_consumers_get(broker, dict(half), isolation) for half in halves)
-        return one | other
-    values: dict[tuple[str, int], dict[int, str]] = {each: {} for each in starts}
-    positions, trouble = dict(starts), dict.fromkeys(starts, ENDED if has_ended else STUCK)
-    for topic, partition, kind, offset, text in lines:
-        place = topic, partition
+
+
+def _got(servers: str, starts: Sequence[_Start]) -> dict[str, dict[Partition, Consumed]]:
+    found: dict[str, dict[Partition, Consumed]] = {each: {} for each in ISOLATIONS}
+    if not starts:
+        return found
+    lines, has_ended = _ask("consume", servers, starts)
+    values: dict[_Start, dict[int, str]] = {each: {} for each in starts}
+    positions = {each: each[-1] for each in starts}
+    trouble: dict[_Start, str | None] = dict.fromkeys(starts, ENDED if has_ended else STUCK)
+    begun = {each[:-1]: each for each in starts}
+    for isolation, topic, partition, kind, offset, text in lines:
+        place = begun[isolation, topic, partition]
         positions[place] = max(positions[place], offset)
         if kind == "record":
             values[place][offset] = text
             positions[place] = offset + 1
-        elif kind == "end":
-            trouble.pop(place, None)
         else:
-            trouble[place] = f"{STUCK}: {text}"
-    return {each: Consumed(values[each], positions[each], trouble.get(each)) for each in starts}
+            trouble[place] = None if kind == "end" else f"{STUCK}: {text}"
+    unfinished = [each for each in starts if trouble[each] == ENDED]
+    for isolation, topic, partition, at in set(starts) - set(unfinished):
+        place = isolation, topic, partition, at
+        got = Consumed(values[place], positions[place], trouble[place])
+        found[isolation][topic, partition] = got
+    if len(starts) == len(unfinished) == 1:
+        [place] = unfinished
+        found[place[0]][place[1:3]] = Consumed(values[place], positions[place], ENDED)
+    elif unfinished:  # one of these has ended it, or one that got no further before
+        half = len(unfinished) // 2
+        for each in (unfinished[:half], unfinished[half:]):
+            for isolation, got_of in _got(servers, each).items():
+                found[isolation] |= got_of
+    return found
+
+
+def offsets_of(servers: str, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
+    """Return where the logs of partitions begin and end; nothing of one that gives an error."""
+    lines, has_ended = _ask("offsets", servers, partitions)
+    assert not has_ended
+    return {(topic, partition): (start, end) for topic, partition, start, end in lines}
 
 
 def offsets_for_times(
-    broker: KafkaBroker, partitions: Sequence[tuple[str, int]], times: Sequence[int]
-) -> dict[tuple[str, int], dict[int, int | None]]:
+    servers: str, partitions: Sequence[Partition], times: Sequence[int]
+) -> dict[Partition, dict[int, int | None]]:
     """Return the first offset at or after each time; None where there is none, or an error.
 
     Besides, that of the record with the largest time, by `OF_LATEST_TIME`.
     """
-    lines, has_ended = _ask("times", broker, [list(each) for each in partitions], list(times))
+    lines, has_ended = _ask("times", servers, [list(each) for each in partitions], list(times))
     assert not has_ended
-    found: dict[tuple[str, int], dict[int, int | None]] = {each: {} for each in partitions}
+    found: dict[Partition, dict[int, int | None]] = {each: {} for each in partitions}
     for topic, partition, at, offset in lines:
         found[topic, partition][at] = offset
     return found
 
 
 def epoch_ends(
-    broker: KafkaBroker, topic: str, partitions: Sequence[int], epoch: int
-) -> dict[tuple[str, int], int]:
+    servers: str, topic: str, partitions: Sequence[int], epoch: int
+) -> dict[Partition, int]:
     """Return where a leader epoch has ended, as a consumer asks that goes on."""
     asked = [
         {"partition": each, "currentLeaderEpoch": -1, "leaderEpoch": epoch} for each in partitions
     ]
     request = {"replicaId": -1, "topics": [{"topic": topic, "partitions": asked}]}
-    with RawClient(broker.bootstrap_servers) as client:
+    with RawClient(servers) as client:
         [answer] = client.ask("OffsetForLeaderEpoch", 4, request)["topics"]
     assert {each["errorCode"] for each in answer["partitions"]} == {0}
     return {(topic, each["partition"]): each["endOffset"] for each in answer["partitions"]}
 
 
-def _ask(what: str, broker: KafkaBroker, *arguments: object) -> tuple[list[Any], bool]:
+def _ask(what: str, servers: str, *arguments: object) -> tuple[list[Any], bool]:
     """Return what a process of its own says, and whether it ended by itself."""
-    asked = json.dumps([what, broker.bootstrap_servers, *arguments])
+    asked = json.dumps([what, servers, *arguments])
     command = [sys.executable, "-m", "tests.broker.consumption"]
     done = subprocess.run(
         command, input=asked, capture_output=True, text=True, cwd=_ROOT, check=False
@@ -130,14 +161,15 @@ def _client(servers: str, isolation: str) -> Consumer:
     )
 
 
-def _consume(servers: str, starts: list[tuple[str, int, int]], isolation: str) -> None:
-    unfinished = {(topic, partition) for topic, partition, _ in starts}
-    client = _client(servers, isolation)
-    client.assign([TopicPartition(*each) for each in starts])
+def _consume(servers: str, starts: list[tuple[str, str, int, int]]) -> None:
+    unfinished = {(level, topic, partition) for level, topic, partition, _ in starts}
+    clients = {level: _client(servers, level) for level, *_ in starts}
+    for level, client in clients.items():
+        client.assign([TopicPartition(*each[1:]) for each in starts if each[0] == level])
     began = latest = time.monotonic()
     while unfinished and time.monotonic() < min(began + _SECONDS, latest + _QUIET_SECONDS):
-        for message in client.consume(_MOST, 0.1):
-            place = str(message.topic()), int(message.partition() or 0)
+        for level, message in _messages(clients):
+            place = level, str(message.topic()), int(message.partition() or 0)
             offset, error = int(message.offset() or 0), message.error()
             if error is None:
                 latest = time.monotonic()
@@ -148,6 +180,21 @@ def _consume(servers: str, starts: list[tuple[str, int, int]], isolation: str) -
             elif place in unfinished:
                 unfinished.discard(place)
                 _say(*place, "error", offset, error.name())
+    for client in clients.values():
+        client.close()
+
+
+def _messages(clients: Mapping[str, Consumer]) -> Iterator[tuple[str, Message]]:
+    for level, client in clients.items():
+        for message in client.consume(_MOST, 0.05):
+            yield level, message
+
+
+def _offsets(servers: str, partitions: list[Partition]) -> None:
+    client = _client(servers, ISOLATIONS[0])
+    for place in partitions:
+        with suppress(KafkaException):
+            _say(*place, *client.get_watermark_offsets(TopicPartition(*place), timeout=10))
     client.close()
 
 
@@ -188,4 +235,9 @@ def _say(*line: object) -> None:
 
 if __name__ == "__main__":
     what, *arguments = json.load(sys.stdin)
-    (_consume if what == "consume" else _times)(*arguments)
+    asked_for: dict[str, Callable[..., None]] = {
+        "consume": _consume,
+        "offsets": _offsets,
+        "times": _times,
+    }
+    asked_for[what](*arguments)

@@ -1,36 +1,45 @@
-"""States of a node's two disks that nobody has listed: harms of node and partitions, in pairs.
+"""States of nodes that nobody has listed: harms of nodes and partitions, in pairs.
 
-What a harm may be stands in `tests.support.node_harms`, `harms`, `text_harms` and `consumer_harms`.
-A state is drawn by its number, and the same in each run. `Node` is what the harms are done to;
-`complaints` says in what a start of a broker was not as it was foretold, or its consumers got
-something else than was announced, once it is up and when its timers have run.
+There are four kinds: nodes with two disks, with three, with two that a broker serves as another
+user than root, and clusters of three nodes. What a harm may be stands in
+`tests.support.node_harms`, `permission_harms`, `harms`, `text_harms` and `consumer_harms`. A state
+is drawn by its number, and the same in each run. `Node` is what the harms are done to; what it was
+said to become is compared by `tests.broker.start_complaints`.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
+import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka.errors import KafkaError
+
 import pylog
-from pylog.errors import LogStorageError
-from tests.broker.consumption import ENDED, Consumed, what_consumers_get
+from tests.broker.consumption import Consumed, at_each_level, offsets_for_times, offsets_of
 from tests.support.consumer_harms import CONSUMER_HARMS
 from tests.support.harms import PARTITION_HARMS, Harmed
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
-from tests.support.node_harms import NODE_HARMS, TOPIC
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.node_harms import CLUSTER_HARMS, NODE_HARMS, TOPIC, partitions_on
+from tests.support.permission_harms import USER, give, permission_harms
 from tests.support.text_harms import PARTITION_TEXT_HARMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pylog.results import AffectedOffsets, DoctorReport, Verdict
+    from pylog.results import DoctorReport
+    from tests.broker.consumption import Partition
     from tests.support.harms import Harm
-    from tests.support.node_harms import NodeHarm
+    from tests.support.node_harms import Disks
+
+    Broker = KafkaBroker | KafkaCluster
+    DisksHarm = tuple[str, Callable[[Disks], Sequence[Path | None]]]
 
 PARTITIONS = 12
 TRANSACTIONAL = range(0, PARTITIONS, 2)
@@ -38,9 +47,52 @@ TRANSACTIONAL = range(0, PARTITIONS, 2)
 SIBLINGS = (PARTITIONS - 2, PARTITIONS - 1)
 """Partitions that no harm is done to: one with transactions, one without."""
 RECORDS = 150
-PAIRS = 80
-STATES = 2 * len(NODE_HARMS) + PAIRS
-"""How many a version has: each harm of a node after a clean and an unclean stop, then pairs."""
+
+
+def _of_owners() -> Iterable[DisksHarm]:
+    """Yield harms of owners and modes, of either disk."""
+    names = {
+        place: [name for name, _ in permission_harms("", has_metadata=not place)]
+        for place in (0, 1)
+    }
+    for place, of_disk in names.items():
+        for name in of_disk:
+
+            def harm(disks: Disks, place: int = place, name: str = name) -> Disks:
+                partition = partitions_on(disks[place])[0].name
+                dict(permission_harms(partition, has_metadata=not place))[name](disks[place])
+                return disks
+
+            yield f"{name} (disk {place + 1})", harm
+
+
+OWNER_HARMS: list[DisksHarm] = list(_of_owners())
+
+
+class Kind(NamedTuple):
+    """Nodes that are alike, and how many states of them a version has."""
+
+    name: str
+    harms: Sequence[DisksHarm]
+    singles: int  # states of one harm: each, after a clean stop and mostly an unclean one
+    pairs: int
+    disks: int = 2
+    user: int | None = None  # whom the broker runs as; else as who runs the tests
+    nodes: int = 1
+
+    @property
+    def states(self) -> int:
+        """How many a version has."""
+        return self.singles + self.pairs
+
+
+TWO_DISKS = Kind("two disks", NODE_HARMS, singles=2 * len(NODE_HARMS), pairs=80)
+THREE_DISKS = Kind("three disks", NODE_HARMS, singles=0, pairs=60, disks=3)
+OWNERS = Kind("owners", OWNER_HARMS, singles=len(OWNER_HARMS), pairs=60, user=USER)
+THREE_NODES = Kind(
+    "three nodes", CLUSTER_HARMS, singles=2 * len(CLUSTER_HARMS), pairs=10, disks=3, nodes=3
+)
+KINDS = (TWO_DISKS, THREE_DISKS, OWNERS, THREE_NODES)
 _MINUTES_MS = {
     "log.initial.task.delay.ms": "100",
     "log.retention.check.interval.ms": "400",
@@ -57,26 +109,29 @@ _MINUTES_MS = {
 """Timers that run in a broker's first ten minutes, shortened."""
 _TEN_MINUTES_SECONDS = 2.5
 _OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "100"}
-_LEADERS_SECONDS = 4.0
-_ISOLATIONS = ("read_uncommitted", "read_committed")
-
-Rows = dict[int, str]
-Partition = tuple[str, int]
+_VOTES = {
+    "initial.broker.registration.timeout.ms": "15000",  # how long a node waits for the others
+    "broker.session.timeout.ms": "6000",
+}
+_LEADERS_SECONDS = 8.0
+_CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration, struct.error)
+"""What a harm raises where the one before has taken away what it changes."""
 
 
 class State(NamedTuple):
-    """What is done to the disks of a node that has stopped."""
+    """What is done to the disks of a node, or a cluster, that has stopped."""
 
     number: int
     is_clean: bool
-    node: tuple[NodeHarm, ...]
+    node: tuple[DisksHarm, ...]
     partitions: dict[int, tuple[Harm, ...]]  # by the number of the partition
     has_refused: bool  # whether one of them that ends the broker stays
+    owners: tuple[DisksHarm, ...] = ()
 
     @property
     def text(self) -> str:
         """What it is, for a message."""
-        of_node = " + ".join(name for name, _ in self.node) or "nothing"
+        of_node = " + ".join(name for name, _ in (*self.node, *self.owners)) or "nothing"
         of_partitions = "; ".join(
             f"{TOPIC}-{at}: {' + '.join(name for name, _ in harms)}"
             for at, harms in self.partitions.items()
@@ -84,47 +139,75 @@ class State(NamedTuple):
         return f"{'clean' if self.is_clean else 'unclean'}, {of_node}; {of_partitions}"
 
 
-def state(version: str, number: int) -> State:
+def state(version: str, number: int, kind: Kind = TWO_DISKS) -> State:
     """Return the state of a number: single harms of the node first, then pairs of them."""
-    chance = random.Random(f"{version} {number}")
-    singles = 2 * len(NODE_HARMS)
-    if number < singles:
-        node: tuple[NodeHarm, ...] = (NODE_HARMS[number // 2],)
+    chance = random.Random(
+        f"{version} {number}" if kind is TWO_DISKS else f"{version} {kind.name} {number}"
+    )
+    if number < kind.singles:
+        times = kind.singles // len(kind.harms)
+        node: tuple[DisksHarm, ...] = (kind.harms[number // times],)
         is_clean = number % 2 == 0
     else:
-        node = tuple(chance.sample(NODE_HARMS, chance.choice((0, 2))))
+        node = tuple(_pair(kind, chance))
         is_clean = chance.random() < 0.5
     partitions = {}
     for at in range(min(SIBLINGS)):
         known = [*PARTITION_HARMS, *PARTITION_TEXT_HARMS]
         known += CONSUMER_HARMS if at in TRANSACTIONAL else ()
         partitions[at] = tuple(chance.sample(known, chance.choice((1, 2, 2))))
-    return State(number, is_clean, node, partitions, chance.random() < 0.1)
+    owners = tuple(each for each in node if each in OWNER_HARMS)
+    node = tuple(each for each in node if each not in OWNER_HARMS)
+    return State(number, is_clean, node, partitions, chance.random() < 0.1, owners)
+
+
+def _pair(kind: Kind, chance: random.Random) -> Iterable[DisksHarm]:
+    if kind is TWO_DISKS:
+        return chance.sample(NODE_HARMS, chance.choice((0, 2)))
+    if kind is OWNERS and chance.random() < 0.5:
+        return [chance.choice(NODE_HARMS), chance.choice(OWNER_HARMS)]
+    if kind is THREE_NODES:  # nodes that do not start are the last to be chosen
+        first = chance.choice(CLUSTER_HARMS[3:])
+        return [first, chance.choice([each for each in CLUSTER_HARMS if each is not first])]
+    return chance.sample(list(kind.harms), 2)
 
 
 class Node:
-    """A node with two disks that a broker closed in order, and copies of them to be harmed."""
+    """A node, or a cluster, that was closed in order, and copies of its disks to be harmed.
 
-    def __init__(self, directory: Path, version: str) -> None:
+    The directory has to be one that any user can look into.
+    """
+
+    def __init__(self, directory: Path, version: str, kind: Kind = TWO_DISKS) -> None:
         self.version = version
+        self.kind = kind
         self._directory = directory
-        disks = [directory / "base" / name for name in ("d1", "d2")]
-        with self._broker(disks, _OFTEN) as broker:
+        disks = [directory / "base" / f"d{at + 1}" for at in range(kind.disks)]
+        with self._broker(disks, _OFTEN, user=None) as broker:
             name = "segment.bytes" if version.startswith("3.") else "internal.segment.bytes"
             config = {name: "16384", "index.interval.bytes": "1024", "retention.ms": "-1"}
             broker.create_topic(TOPIC, partitions=PARTITIONS, config=config)
             self._produce(broker)
+            starts = {(TOPIC, at): 0 for at in range(PARTITIONS)}
             self.truth = {
                 (each, isolation): consumed.values
-                for isolation in _ISOLATIONS
-                for each, consumed in what_consumers_get(
-                    broker, {(TOPIC, at): 0 for at in range(PARTITIONS)}, isolation
-                ).items()
+                for isolation, got in at_each_level(broker.bootstrap_servers, starts).items()
+                for each, consumed in got.items()
             }
             broker.stop()
         self._base = directory / "base"
+        self._homes = {
+            int(each.name.rpartition("-")[2]): each.parent.name
+            for disk in disks
+            for each in partitions_on(disk)
+        }
 
-    def _produce(self, broker: KafkaBroker) -> None:
+    def on_absent_nodes(self, disks: Sequence[Path | None]) -> set[int]:
+        """Return the partitions of nodes that do not start, of which nothing is said."""
+        absent = {f"d{at}" for at, disk in enumerate(disks, start=1) if disk is None}
+        return {partition for partition, home in self._homes.items() if home in absent}
+
+    def _produce(self, broker: Broker) -> None:
         for partition in range(PARTITIONS):
             is_transactional = partition in TRANSACTIONAL
             options = {"transactional_id": f"t{partition}"} if is_transactional else {}
@@ -143,29 +226,53 @@ class Node:
                     elif is_transactional:
                         producer.commit_transaction()
 
-    def _broker(self, disks: Sequence[Path], properties: Mapping[str, str]) -> KafkaBroker:
-        for each in disks:
+    def _broker(
+        self, disks: Sequence[Path | None], properties: Mapping[str, str], user: int | None
+    ) -> Broker:
+        there = [each for each in disks if each is not None]
+        for each in there:
             each.mkdir(parents=True, exist_ok=True)
-        listed = ",".join(map(str, disks))
+        if self.kind.nodes > 1:
+            return KafkaCluster(
+                there[0].parent,
+                version=self.version,
+                disks=disks,
+                properties={**_VOTES, **properties},
+            )
+        listed = ",".join(map(str, there))
         return KafkaBroker(
-            disks[0].parent,
+            there[0].parent,
             version=self.version,
-            log_dir=disks[0],
+            log_dir=there[0],
             properties={"log.dirs": listed, **properties},
+            user=user,
         )
 
-    def harmed(self, state: State) -> tuple[list[Path], dict[int, tuple[Harm, ...]]]:
+    def harmed(self, state: State) -> tuple[list[Path | None], dict[int, tuple[Harm, ...]]]:
         """Return the disks of a copy in a state, and the harms of partitions that were left in it.
 
-        What would end the broker is undone, but for one where the state wants it.
+        What would end the broker is undone, but for one where the state wants it. Owners are the
+        last that change.
         """
         place = self._directory / "copy"
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self._base, place, symlinks=True)
-        disks = [place / "d1", place / "d2"]
+        disks = sorted(place.glob("d?"))
         if not state.is_clean:
             for each in disks:
                 (each / ".kafka_cleanshutdown").unlink()
+        kept = self._harm_partitions(disks, state)
+        given: Sequence[Path | None] = disks
+        for harm in state.node:
+            given = _done(harm, given)
+        if self.kind.user is not None:
+            for each in disks:
+                give(each, self.kind.user)
+        for harm in state.owners:
+            given = _done(harm, given)
+        return list(given), kept
+
+    def _harm_partitions(self, disks: Sequence[Path], state: State) -> dict[int, tuple[Harm, ...]]:
         kept: dict[int, tuple[Harm, ...]] = {}
         refused = 0
         for at, harms in state.partitions.items():
@@ -181,76 +288,97 @@ class Node:
                     continue
                 refused += 1
             kept[at] = harms
-        for _, harm in state.node:
-            disks = harm(disks)
-        return disks, kept
+        return kept
 
     def _harm(self, harmed: Harmed, harms: Iterable[Harm]) -> bool:
         """Do harms one after the other; return whether each could be done."""
         for _, harm in harms:
             try:
                 harm(harmed)
-            except (OSError, ValueError, IndexError, StopIteration):
-                return False  # the one before has taken away what this one changes
+            except _CANNOT_BE_DONE:
+                return False
         return True
 
     def _undo(self, directory: Path) -> None:
         shutil.rmtree(directory)
         shutil.copytree(self._base / directory.parent.name / directory.name, directory)
 
-    def foretold(self, disks: Sequence[Path]) -> DoctorReport:
+    def foretold(self, disks: Sequence[Path | None]) -> DoctorReport:
         """Return what doctor says of a start of this version."""
-        return pylog.doctor(*disks, kafka_version=self.version.rpartition(".")[0])
+        return pylog.doctor(
+            *(each for each in disks if each is not None),
+            kafka_version=self.version.rpartition(".")[0],
+            as_user=self.kind.user,
+        )
 
-    def start(self, disks: Sequence[Path]) -> Started:
-        """Start a broker, let its timers run, end it, and return what it served and has left."""
-        broker = self._broker(disks, _MINUTES_MS)
+    def start(self, disks: Sequence[Path | None], unserved: Container[int] = ()) -> Started:
+        """Start it, let timers run, end it, and return what it served and has left.
+
+        Nobody waits for leaders of the partitions in ``unserved``.
+        """
+        before = set(_strays(disks))
+        broker = self._broker(disks, _MINUTES_MS, self.kind.user)
         broker.is_to_be_formatted = False
         try:
             try:
                 broker.start()
             except BrokerFailedError:
                 return Started(is_up=False, log=broker.server_log)
-            leaders = self._leaders(broker)
-            served = [(TOPIC, at) for at, leader in leaders.items() if leader >= 0]
-            offsets = _offsets(broker, served) if served else {}
-            looks = []
-            for pause in (0.0, _TEN_MINUTES_SECONDS):
-                time.sleep(pause)
-                begins = {(TOPIC, at): first for at, (first, _) in offsets.items()}
-                looks.append(
-                    {
-                        each: what_consumers_get(broker, begins, each) if begins else {}
-                        for each in _ISOLATIONS
-                    }
-                )
+            leaders = [self._leaders(broker, unserved)]
+            offsets = self._offsets(broker, leaders[0])
+            begins = {(TOPIC, at): first for at, (first, _) in offsets.items()}
+            looks = [at_each_level(broker.bootstrap_servers, begins)]
+            if self.kind.user is not None:  # this opens time indexes, as retention does
+                offsets_for_times(broker.bootstrap_servers, [*begins], [1])
+            time.sleep(_TEN_MINUTES_SECONDS)
+            if not broker.is_running:
+                return Started(is_up=False, has_ended=True, log=broker.server_log)
+            leaders.append(self._leaders(broker, unserved))
+            looks.append(at_each_level(broker.bootstrap_servers, begins))
             return Started(
-                is_up=True, leaders=leaders, offsets=offsets, looks=looks, log=broker.server_log
+                is_up=True,
+                leaders=leaders,
+                offsets=offsets,
+                looks=looks,
+                aside={number for name, number in _strays(disks) if (name, number) not in before},
+                log=broker.server_log,
             )
         finally:
             broker.kill()
 
-    def _leaders(self, broker: KafkaBroker) -> dict[int, int]:
+    def _leaders(self, broker: Broker, unserved: Container[int]) -> dict[int, int]:
         """Return the leader of each partition, -1 of one that still has none after a while."""
-        deadline = time.monotonic() + _LEADERS_SECONDS
+        deadline = time.monotonic() + _LEADERS_SECONDS * self.kind.nodes
         while True:
-            found = {}
-            with suppress(KeyError, IndexError):
+            found = dict.fromkeys(range(PARTITIONS), -1)
+            with suppress(KeyError, IndexError, KafkaError):
                 [described] = broker.admin().describe_topics([TOPIC])
-                found = {
+                found |= {
                     each["partition_index"]: each["leader_id"] for each in described["partitions"]
                 }
-            is_done = len(found) == PARTITIONS and min(found.values()) >= 0
+            is_done = all(leader >= 0 or at in unserved for at, leader in found.items())
             if is_done or time.monotonic() > deadline:
                 return found
             time.sleep(0.3)
 
+    def _offsets(self, broker: Broker, leaders: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+        led = [(TOPIC, at) for at, leader in leaders.items() if leader >= 0]
+        found = offsets_of(broker.bootstrap_servers, led)
+        return {at: offsets for (_, at), offsets in found.items()}
 
-def _offsets(broker: KafkaBroker, served: Sequence[Partition]) -> dict[int, tuple[int, int]]:
-    with broker.consumer(served) as client:
-        assigned = client.assignment()
-        starts, ends = client.beginning_offsets(assigned), client.end_offsets(assigned)
-    return {each.partition: (starts[each], ends[each]) for each in assigned}
+
+def _strays(disks: Sequence[Path | None]) -> Iterable[tuple[str, int]]:
+    """Yield names and partitions of directories that are set aside."""
+    for disk in disks:
+        for each in disk.glob(f"{TOPIC}-*-stray") if disk is not None else ():
+            yield each.name, int(each.name.partition(".")[0].rpartition("-")[2])
+
+
+def _done(harm: DisksHarm, disks: Sequence[Path | None]) -> Sequence[Path | None]:
+    """Return the disks after a harm, if it could be done."""
+    with suppress(*_CANNOT_BE_DONE):
+        return harm[1]([each for each in disks if each is not None])
+    return disks
 
 
 @dataclass(slots=True)
@@ -258,170 +386,15 @@ class Started:
     """What a broker made of the disks."""
 
     is_up: bool
-    leaders: dict[int, int] = field(default_factory=dict)
+    has_ended: bool = False  # some time after its start
+    leaders: list[dict[int, int]] = field(default_factory=list)  # at once, and after ten minutes
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
-    looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)
+    looks: list[dict[str, dict[Partition, Consumed]]] = field(default_factory=list)  # likewise
+    aside: set[int] = field(default_factory=set)  # what it has renamed to -stray
     log: str = ""
 
-
-def complaints(
-    node: Node, report: DoctorReport, started: Started, disks: Sequence[Path]
-) -> list[str]:
-    """Return in what it was not as it was foretold; none if it was."""
-    verdict = report.verdict
-    if started.is_up and verdict.would_start is False:
-        return [f"it starts, and was said not to: {verdict.reasons}"]
-    if not started.is_up:
-        return [] if verdict.would_start is not True else [f"it does not start: {verdict.reasons}"]
-    if verdict.would_start is None:
-        return []  # it is said that this is not known, and why
-    found = list(_about_strays(verdict, disks))
-    for at in range(PARTITIONS):
-        found += _about_partition(node, report, started, at)
-    first, later = started.looks
-    found += [
-        f"{TOPIC}-{at} {isolation}: other rows after ten minutes"
-        for isolation in _ISOLATIONS
-        for (_, at), consumed in first[isolation].items()
-        if consumed.trouble is None and later[isolation][TOPIC, at].values != consumed.values
-    ]
-    found += _about_readers(node, verdict, started, disks)
-    return found
-
-
-def _names(affected: Iterable[AffectedOffsets]) -> set[int]:
-    return {
-        each.partition for each in affected if each.topic == TOPIC and each.partition is not None
-    }
-
-
-def _about_strays(verdict: Verdict, disks: Sequence[Path]) -> Iterator[str]:
-    aside = {
-        int(each.name.partition(".")[0].rpartition("-")[2])
-        for disk in disks
-        for each in disk.glob(f"{TOPIC}-*-stray")
-    }
-    said = _names(verdict.stray_partitions)
-    if aside - said:
-        yield f"set aside and not said: {sorted(aside - said)}"
-    if said - aside:
-        yield f"said to be set aside: {sorted(said - aside)}"
-
-
-def _about_partition(node: Node, report: DoctorReport, started: Started, at: int) -> Iterator[str]:
-    verdict = report.verdict
-    unserved = at in _names(verdict.unserved)
-    if (started.leaders.get(at, -1) < 0) != unserved:
-        yield f"{TOPIC}-{at}: leader {started.leaders.get(at)}, said to be unserved: {unserved}"
-    if at not in started.offsets or at in _names(verdict.stray_partitions):
-        return
-    torn = min(
-        (
-            each.next_offset
-            for partition in report.partitions
-            if partition.topic_partition == (TOPIC, at)
-            for each in partition.findings
-            if each.code == "torn_tail" and each.next_offset is not None
-        ),
-        default=None,
-    )
-    for isolation in _ISOLATIONS:
-        consumed = started.looks[0][isolation][TOPIC, at]
-        truth = node.truth[(TOPIC, at), isolation]
-        yield from _about_rows(truth, torn, consumed, Costs.of(verdict, at), at, isolation)
-    starts = [
-        each.start
-        for each in report.partitions
-        if each.topic_partition == (TOPIC, at) and each.path.endswith(f"/{TOPIC}-{at}")
-    ]
-    said = [(each.log_start_offset, each.log_end_offset) for each in starts if each is not None]
-    is_lost = at in _names(verdict.loses_records)
-    if said and started.offsets[at] not in said and not is_lost:
-        yield f"{TOPIC}-{at}: offsets {started.offsets[at]}, said {said}"
-
-
-def _about_rows(
-    truth: Rows, torn: int | None, consumed: Consumed, costs: Costs, at: int, isolation: str
-) -> Iterator[str]:
-    what = f"{TOPIC}-{at} {isolation}"
-    lacking = {offset for offset, value in truth.items() if consumed.values.get(offset) != value}
-    unsaid = [each for each in lacking if not costs.explain(each, consumed.trouble)]
-    if torn is not None:  # its records were never whole on the disk, and it is said
-        unsaid = [each for each in unsaid if each < torn]
-    if unsaid:
-        yield f"{what}: {len(unsaid)} records from {min(unsaid)} on are not served; said: {costs}"
-    wrong = consumed.values.keys() - truth.keys()
-    if wrong and not costs.of_consumers:
-        yield f"{what}: {len(wrong)} from {min(wrong)} on should not be served; said: {costs}"
-    stands_before_gap = not lacking and bool(costs.lost)
-    if consumed.trouble is not None and not (costs.of_consumers or stands_before_gap):
-        yield f"{what}: {consumed.trouble}, and it is not said; said: {costs}"
-    if isolation == "read_uncommitted":
-        for each in costs.lost:
-            meant = [offset for offset in truth if _has(each, offset)]
-            if meant and lacking.isdisjoint(meant):
-                yield f"{what}: all records are served; said: {each}"
-
-
-class Costs(NamedTuple):
-    """What was announced of a partition."""
-
-    lost: list[AffectedOffsets]  # by the start, or already
-    of_consumers: list[AffectedOffsets]
-
-    @classmethod
-    def of(cls, verdict: Verdict, at: int) -> Costs:
-        """Return it of the partition with a number."""
-        lost = [*verdict.loses_records, *verdict.lost_already]
-        return cls(
-            [each for each in lost if (each.topic, each.partition) == (TOPIC, at)],
-            [each for each in verdict.consumers if (each.topic, each.partition) == (TOPIC, at)],
-        )
-
-    def explain(self, offset: int, trouble: str | None) -> bool:
-        """Whether a record is announced to be missing; a consumer that stops gets none after it."""
-        stops = trouble is not None and any(
-            (each.from_offset or 0) <= offset or trouble == ENDED for each in self.of_consumers
-        )
-        return stops or any(_has(each, offset) for each in (*self.lost, *self.of_consumers))
-
-    def __str__(self) -> str:
-        return "; ".join(f"{each.text}: {each.reason}" for each in (*self.lost, *self.of_consumers))
-
-
-def _has(affected: AffectedOffsets, offset: int) -> bool:
-    start = affected.from_offset or 0
-    return offset >= start and (affected.to_offset is None or offset < affected.to_offset)
-
-
-def _about_readers(
-    node: Node, verdict: Verdict, started: Started, disks: Sequence[Path]
-) -> Iterator[str]:
-    """Yield in what a scan of the disks that the broker has left is not what consumers got.
-
-    Where they were announced to get something wrong, it gives an error, or what was written.
-    """
-    paths = [each for each in disks if not each.is_symlink()]
-    for isolation in _ISOLATIONS:
-        for (topic, at), consumed in started.looks[1][isolation].items():
-            what = f"{topic}-{at} {isolation}"
-            costs = Costs.of(verdict, at)
-            is_wrong = bool(costs.of_consumers)
-            try:
-                table = pylog.scan(
-                    paths, assign={topic: [at]}, isolation=isolation, columns=["offset", "value"]
-                ).to_table()
-            except LogStorageError as error:
-                if not (is_wrong or costs.lost) and consumed.trouble is None:
-                    yield f"{what}: consumers get all, and a scan fails: {error}"
-                continue
-            values = (each.decode(errors="replace") for each in table.column("value").to_pylist())
-            rows = dict(zip(table.column("offset").to_pylist(), values, strict=True))
-            if rows == consumed.values:
-                continue
-            truth = node.truth[(topic, at), isolation]
-            differ = sorted(rows.items() ^ consumed.values.items())
-            if not is_wrong and consumed.trouble is None:
-                yield f"{what}: a scan differs from consumers, first {differ[:1]}"
-            elif not rows.items() <= truth.items():
-                yield f"{what}: a scan gives what was not written: {differ[:1]}"
+    @property
+    def was_assigned_in_time(self) -> bool:
+        """Whether it told where its partitions are before it got leaders: milliseconds decide."""
+        told, led = (self.log.find(each) for each in (": sending ", "handleBrokerUnfenced"))
+        return 0 <= told < led

@@ -16,7 +16,12 @@ import pytest
 
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
-from tests.broker.consumption import epoch_ends, offsets_for_times, what_consumers_get
+from tests.broker.consumption import (
+    ISOLATIONS,
+    epoch_ends,
+    offsets_for_times,
+    what_consumers_get,
+)
 from tests.support.consumer_harms import CONSUMER_HARMS, nothing_open
 from tests.support.harms import Harmed
 from tests.support.kafka_broker import KafkaBroker
@@ -36,7 +41,6 @@ PARTITIONS = [(TOPIC, number) for number in range(len(CONSUMER_HARMS))]
 FIRST_TIME = 2_000_000_000_000
 """Behind the times of markers, which are the broker's."""
 TRANSACTIONS, RECORDS = 18, 10
-ISOLATIONS = ("read_uncommitted", "read_committed")
 ALL_SCANNED = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
 TIMES = [FIRST_TIME + 1_000 * number for number in range(0, TRANSACTIONS * RECORDS, 5)]
 
@@ -133,7 +137,9 @@ def answers(broker: KafkaBroker, report: DoctorReport) -> dict[tuple[str, int], 
         starts = dict.fromkeys(PARTITIONS, 0)
         for _ in range(4):
             again = {}
-            for place, consumed in what_consumers_get(broker, starts, level).items():
+            for place, consumed in what_consumers_get(
+                broker.bootstrap_servers, starts, level
+            ).items():
                 found[place].reads[level].update(consumed.values)
                 if consumed.trouble is None:
                     continue
@@ -148,9 +154,9 @@ def answers(broker: KafkaBroker, report: DoctorReport) -> dict[tuple[str, int], 
             starts = again
             if not starts:
                 break
-    for place, times in offsets_for_times(broker, PARTITIONS, TIMES).items():
+    for place, times in offsets_for_times(broker.bootstrap_servers, PARTITIONS, TIMES).items():
         found[place].times.update(times)
-    ended = epoch_ends(broker, TOPIC, range(len(PARTITIONS)), epoch=0)
+    ended = epoch_ends(broker.bootstrap_servers, TOPIC, range(len(PARTITIONS)), epoch=0)
     return {place: each._replace(epoch_end=ended[place]) for place, each in found.items()}
 
 
@@ -203,7 +209,8 @@ def test_a_transaction_that_a_snapshot_does_not_have_is_served(new_broker: NewBr
     [affected] = pylog.doctor(broker.log_dir).verdict.consumers
     assert (affected.from_offset, affected.to_offset) == (RECORDS + 1, 2 * RECORDS + 1)
     broker.start()
-    consumed = what_consumers_get(broker, {(TOPIC, 0): 0}, "read_committed")[TOPIC, 0]
+    servers = broker.bootstrap_servers
+    consumed = what_consumers_get(servers, {(TOPIC, 0): 0}, "read_committed")[TOPIC, 0]
     assert sorted(consumed.values) == [*range(RECORDS), *range(RECORDS + 1, 2 * RECORDS + 1)]
 
 

@@ -11,10 +11,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     GroupIdNotFoundError,
+    NoOffsetForPartitionError,
     NotCoordinatorError,
+    OffsetOutOfRangeError,
 )
 
 import pylog
@@ -175,6 +178,13 @@ def test_a_broker_deletes_the_offsets_and_refuses_the_partitions_that_were_named
     }
     assert {True, False} <= set(expected.values())
     refused = {each.partition for each in listing.refused}
+    verdict = pylog.doctor(broker.log_dir, server_properties=settings).verdict
+    assert {
+        (group, each.topic) for each in verdict.will_expire for group in each.groups
+    } & expected.keys() == {place for place, expires in expected.items() if expires}
+    assert {
+        each.partition for each in verdict.consumers if each.topic == "__consumer_offsets"
+    } == refused
     broker.start()
     loaded = loaded_partitions(broker) if has_modern else {}
     failed = {number for number, is_loaded in loaded.items() if not is_loaded}
@@ -246,3 +256,50 @@ def kept_offsets(broker: KafkaBroker, groups: set[str]) -> set[tuple[str, str]]:
                 continue
             break
     return {(name, place.topic) for name, offsets in found.items() for place in offsets}
+
+
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
+def test_a_consumer_goes_on_at_its_position_unless_the_verdict_has_it(
+    new_broker: NewBroker, version: str
+) -> None:
+    broker = stopped_broker(new_broker, version)
+    broker.start()
+    where = TopicPartition("orders", 0)
+    with broker.producer() as producer:
+        for _ in range(20):
+            producer.send("orders", b"value", partition=0)
+    broker.admin().delete_records({where: 8})
+    broker.stop()
+    now = int(time.time() * 1000)
+    positions = {name_for(0, f"at-{offset}-"): offset for offset in (0, 7, 8, 12, 20, 21, 90)}
+    commits = [
+        group_records.commit(name, "orders", offset=offset, at=now)
+        for name, offset in positions.items()
+    ]
+    write(broker, 0, commits)
+    settings = ServerProperties.read(broker.directory / "server.properties")
+    verdict = pylog.doctor(broker.log_dir, server_properties=settings).verdict
+    said = {group for each in verdict.will_reset for group in each.groups}
+    broker.start()
+    assert {name for name in positions if starts_anew(broker, name, where)} == said
+    assert {positions[name] for name in said} == {0, 7, 21, 90}
+
+
+def starts_anew(broker: KafkaBroker, group: str, where: TopicPartition) -> bool:
+    """Whether a consumer of a group needs its auto.offset.reset, which it has not."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id=group,
+        auto_offset_reset="none",
+        enable_auto_commit=False,
+    )
+    try:
+        consumer.assign([where])
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline and not consumer.poll(timeout_ms=200):
+            pass
+    except (OffsetOutOfRangeError, NoOffsetForPartitionError):
+        return True
+    finally:
+        consumer.close()
+    return False

@@ -20,7 +20,7 @@ from kafka.errors import KafkaError
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
-from tests.support.permission_harms import PERMISSION_HARMS, USER, give
+from tests.support.permission_harms import USER, give, permission_harms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user"),
 ]
 
+HARMS = permission_harms("harm-0")
 RECORDS = 150
 _SECONDS = 60.0
 
@@ -54,7 +55,7 @@ def base(request: pytest.FixtureRequest, kafka_is_here: None) -> Iterator[tuple[
 
 
 @pytest.mark.thorough(one_in=17)
-@pytest.mark.parametrize("harm", PERMISSION_HARMS, ids=[name for name, _ in PERMISSION_HARMS])
+@pytest.mark.parametrize("harm", HARMS, ids=[name for name, _ in HARMS])
 def test_what_a_broker_may_not_do_is_said(base: tuple[str, Path], harm: DirectoryHarm) -> None:
     version, place = base
     shutil.rmtree(place / "run", ignore_errors=True)

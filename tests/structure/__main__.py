@@ -35,6 +35,7 @@ from tests.structure.stubs import stubs
 from tests.structure.support import read_support, shared_code
 from tests.structure.table_page import PAGE as TABLE_PAGE
 from tests.structure.table_page import table_page
+from tests.structure.texts import dead_names, flowed_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,6 +52,8 @@ _RULES = (
     imports_inside_functions,
     unannounced_loading,
     private_imports,
+    flowed_lists,
+    dead_names,
 )
 
 

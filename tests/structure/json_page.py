@@ -79,7 +79,7 @@ def _output(arguments: list[str]) -> str:
 
 def _shortened(value: Any, fixed: dict[str, Any], name: str = "") -> Any:  # noqa: ANN401
     """Return what is shown of a value: one element of a list, and no time of the run."""
-    if value is not None and name in fixed:
+    if value is not None and name in fixed and not isinstance(value, list):
         return fixed[name]
     if isinstance(value, dict):
         return {key: _shortened(each, fixed, key) for key, each in value.items()}

@@ -52,6 +52,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "jdbc_drivers": frozenset(),
     "table_formats": frozenset(),
     "kafka_broker": frozenset(),
+    "kafka_cluster": frozenset(),
     "kafka_broker_tools": frozenset(),
     "java_source": frozenset(),
     "foreign_clients": frozenset(),

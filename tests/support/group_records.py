@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
-from tests.support.batches import Stored
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COMMIT, CLASSIC, CONSUMER, SHARE, STREAMS = 1, 2, 3, 11, 17
 CONSUMER_ASSIGNMENT, SHARE_ASSIGNMENT, STREAMS_ASSIGNMENT = 6, 12, 20
@@ -113,6 +118,12 @@ def topology(group: str, *topics: str) -> Record:
     subtopology = _compact("0") + _compact_strings(topics) + b"\x01" * 5 + b"\0"
     value = struct.pack(">hi", 0, 1) + b"\x02" + subtopology + b"\0"
     return _key(_TOPOLOGY, group), value
+
+
+def write_commits(root: Path, number: int, *records: Record) -> None:
+    """Write a partition of ``__consumer_offsets`` of these records."""
+    batch = batch_v2(stored(list(records)))
+    write_partition(root, {0: [batch]}, name=f"__consumer_offsets-{number}")
 
 
 def stored(records: list[Record], *, base_offset: int = 0, timestamp: int = 0) -> list[Stored]:

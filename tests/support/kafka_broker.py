@@ -25,7 +25,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
 from tests.support.kafka_broker_clients import BrokerClients
-from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
+from tests.support.kafka_broker_jars import (
+    NEWEST_VERSION,
+    class_archive,
+    find_java,
+    kafka_class_path,
+)
 from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
@@ -99,6 +104,8 @@ class KafkaBroker(BrokerClients):
         Of the broker's JVM and of its tools; by default those for a short life.
     user
         Id of the user, and the group, that the broker runs as; only root can start it as another.
+    ports
+        For clients, and for controllers; others at each start by default.
 
     Attributes
     ----------
@@ -115,6 +122,7 @@ class KafkaBroker(BrokerClients):
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = _JAVA_OPTIONS,
         user: int | None = None,
+        ports: tuple[int, int] | None = None,
     ) -> None:
         self.version = version
         self.directory = directory
@@ -127,8 +135,10 @@ class KafkaBroker(BrokerClients):
             self._as_user = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
         self._java = find_java()
         self._class_path = kafka_class_path(version)
+        self._class_archive = class_archive(version)
         self._process: subprocess.Popen[bytes] | None = None
         self._output_start = 0
+        self._ports = ports
         self._port = 0
         self.is_to_be_formatted = True
         directory.mkdir(parents=True, exist_ok=True)
@@ -198,7 +208,7 @@ class KafkaBroker(BrokerClients):
         self._output_start = self._output.stat().st_size
         with self._output.open("ab") as output:
             process = subprocess.Popen(
-                self._command("kafka.Kafka", str(self._server_properties)),
+                self._command("kafka.Kafka", str(self._server_properties), archives=True),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -234,6 +244,8 @@ class KafkaBroker(BrokerClients):
             raise BrokerFailedError(
                 self._with_end_of_log(f"the broker stopped with status {status}")
             )
+        if self._new_archive.exists():
+            self._new_archive.replace(self._class_archive)
 
     def kill(self) -> None:
         """End the broker at once (SIGKILL), and whatever it started; nothing if none runs."""
@@ -253,7 +265,7 @@ class KafkaBroker(BrokerClients):
         return self.directory / "server.properties"
 
     def _write_server_properties(self) -> None:
-        self._port, controller_port = _free_ports(2)
+        self._port, controller_port = self._ports or free_ports(2)
         properties = {
             **_PROPERTIES,
             "listeners": f"PLAINTEXT://127.0.0.1:{self._port},"
@@ -276,11 +288,25 @@ class KafkaBroker(BrokerClients):
             msg = f"the storage was not formatted: {done.stdout}{done.stderr}"
             raise BrokerFailedError(msg)
 
-    def _command(self, main_class: str, *arguments: str) -> list[str]:
+    @property
+    def _new_archive(self) -> Path:
+        return self._class_archive.with_suffix(f".{os.getpid()}-{self._port}")
+
+    def _shared_classes(self, *, archives: bool) -> list[str]:
+        """Let a JVM map the classes that an earlier broker has loaded: half of its start."""
+        quiet = ["-Xlog:disable", "-Xlog:all=error:stderr"]
+        if self._class_archive.exists():
+            return [f"-XX:SharedArchiveFile={self._class_archive}", *quiet]
+        if not archives or self._as_user:
+            return []
+        return [f"-XX:ArchiveClassesAtExit={self._new_archive}", *quiet]
+
+    def _command(self, main_class: str, *arguments: str, archives: bool = False) -> list[str]:
         return [
             *self._as_user,
             str(self._java),
             *self._java_options,
+            *self._shared_classes(archives=archives),
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
             *("-cp", self._class_path, main_class, *arguments),
         ]
@@ -301,7 +327,7 @@ class KafkaBroker(BrokerClients):
         return "\n".join([f"{what}; its log ends:", *lines])
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listened to a moment ago."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

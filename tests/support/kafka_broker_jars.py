@@ -86,6 +86,11 @@ def kafka_class_path(version: str) -> str:
     return os.pathsep.join(map(str, [*first, *jars]))
 
 
+def class_archive(version: str) -> Path:
+    """Return where the classes of a broker lie as its JVM maps them, once a broker has stopped."""
+    return _BUILD / version / "classes.jsa"
+
+
 def fetch_jars(packages: str, directory: Path, *, without: str = "") -> list[Path]:
     """Return the jars of Maven packages below ``build``, fetched at the first call of all.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pylog.admin.group_logs import GroupLogs
 from pylog.admin.share_groups import (
@@ -18,7 +18,7 @@ from pylog.admin.share_groups import (
     read_share_states,
     share_groups,
 )
-from pylog.checks.consumers import MissingPartitions, Placement, RefusedPartition
+from pylog.checks.consumers import UNKNOWN_RANGE, Placement, group_outlook, refused_and_missing
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.partition_metadata import format_uuid
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.consumers import GroupOutlook, MissingPartitions, RefusedPartition
     from pylog.internal_topics.group_state import StoredOffset
     from pylog.reading.group_records import LastRecords, StoredGroups
     from pylog.reading.log_view import LogView
@@ -287,18 +288,20 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     )
     states = _states(stored, shares.by_group, read)
     logs = GroupLogs(directory, image, at_ms, IsolationLevel.parse(isolation))
-    prospects = None
+    chosen = {each: states[each] for each in _chosen(states, groups)}
+    placement = Placement(directory, image)
+    outlook = None
     if at_ms is None:
-        prospects = _Prospects(
-            Placement(directory, image),
-            frozenset(place for each in found for place in each.undecided),
+        outlook = group_outlook(
+            *(read, stored._replace(states=chosen), placement, logs.whole_range_of),
             SystemClock().milliseconds() if now_ms is None else now_ms,
             configured.offsets_retention_ms,
         )
-    wanted = None if groups is None else set(groups)
+    refused, missing = refused_and_missing(read, stored, placement)
+    wanted = None if groups is None else chosen.keys()
     described = [
-        _group(states[each], stored.lost.get(each), shares.by_group.get(each, {}), logs, prospects)
-        for each in _chosen(states, wanted)
+        _group(state, stored.lost.get(each), shares.by_group.get(each, {}), logs, outlook)
+        for each, state in chosen.items()
     ]
     return GroupListing(
         described,
@@ -317,14 +320,8 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
             *logs.attempts.errors,
         ],
         sum(each.unreadable for each in share_found),
-        tuple(
-            RefusedPartition.of(number, each.mixed)
-            for number, each in read.items()
-            if each.mixed is not None
-        ),
-        MissingPartitions.of(stored.missing, stored.partition_count, Placement(directory, image))
-        if stored.missing and (wanted is None or not wanted <= stored.states.keys())
-        else None,
+        refused,
+        missing if wanted is None or not wanted <= stored.states.keys() else None,
     )
 
 
@@ -376,7 +373,7 @@ def _group(
     lost: GroupState | None,
     shares: Mapping[SharePartitionKey, ShareState],
     logs: GroupLogs,
-    prospects: _Prospects | None,
+    outlook: GroupOutlook | None,
 ) -> ConsumerGroup:
     members = []
     owners: dict[TopicPartition, str] = {}
@@ -404,7 +401,7 @@ def _group(
         state.epoch,
         tuple(members),
         tuple(
-            _committed(each, state, stored.get(each), owners.get(each), logs, prospects)
+            _committed(each, state, stored.get(each), owners.get(each), logs, outlook)
             for each in sorted(places)
         ),
         tuple(
@@ -442,42 +439,27 @@ def _assigned(
             yield TopicPartition(name, number)
 
 
-class _Prospects(NamedTuple):
-    """What says how committed offsets fare once a broker has started."""
-
-    placement: Placement
-    undecided: frozenset[tuple[str, str, int]]
-    now_ms: int
-    retention_ms: int
-
-    def expires(
-        self, state: GroupState, where: TopicPartition, stored: StoredOffset
-    ) -> bool | None:
-        """Whether a coordinator deletes an offset, as of `GroupState.expires`."""
-        if (state.group_id, *where) in self.undecided:
-            return False  # a transaction is about to replace it
-        return state.expires(where.topic, stored, self.now_ms, self.retention_ms)
-
-
 def _committed(
     where: TopicPartition,
     state: GroupState,
     stored: StoredOffset | None,
     member_id: str | None,
     logs: GroupLogs,
-    prospects: _Prospects | None,
+    outlook: GroupOutlook | None,
 ) -> CommittedOffset:
     topic_id = None if stored is None else stored.topic_id
     start, end = logs.range_of(where, topic_id)
     if stored is None:
         return CommittedOffset(*where, None, None, None, None, start, end, member_id)
     reset_reason = will_reset = will_expire = None
-    if prospects is not None:
-        log = logs.whole_range_of(where)
-        reset_reason = prospects.placement.why_reset(where, topic_id, stored.offset, log)
-        is_known = log is not None or stored.offset < 0
-        will_reset = True if reset_reason else False if is_known else None
-        will_expire = prospects.expires(state, where, stored)
+    if outlook is not None:
+        place = state.group_id, *where
+        reset = outlook.resetting.get(place)
+        is_known = stored.offset < 0 or logs.whole_range_of(where) not in (None, UNKNOWN_RANGE)
+        will_reset = True if reset else False if is_known else None
+        reset_reason = None if reset is None else reset.reason
+        expiring = outlook.expiring.get(place)
+        will_expire = expiring is not None and (expiring.is_certain or None)
     return CommittedOffset(
         *where,
         stored.offset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.admin.share_groups import DEAD_LETTER_TOPIC_CONFIG
-from pylog.checks.consumers import LogRange
+from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.model import IsolationLevel, TopicPartition
@@ -37,6 +37,7 @@ class GroupLogs:
         self._at_ms = at_ms
         self._is_committed = isolation is IsolationLevel.READ_COMMITTED
         self._ranges: dict[TopicPartition, tuple[int | None, int | None]] = {}
+        self._whole_ranges: dict[TopicPartition, LogRange] = {}
         self._names: dict[uuid.UUID, str] | None = None
 
     def name_of(self, topic_id: uuid.UUID) -> str:
@@ -65,11 +66,17 @@ class GroupLogs:
         return self._ranges[where]
 
     def whole_range_of(self, where: TopicPartition) -> LogRange | None:
-        """Return start and end of a log as it is now, to its last record; None as `range_of`."""
+        """Return start and end of a log as it is now, to its last record; None if it is not here.
+
+        `UNKNOWN_RANGE` if it cannot be read.
+        """
         if where not in self._directory:
             return None
-        view = self._directory[where]
-        return self.attempts.read(lambda: LogRange(view.log_start_offset, view.log_end_offset))
+        if where not in self._whole_ranges:
+            view = self._directory[where]
+            found = self.attempts.read(lambda: LogRange(view.log_start_offset, view.log_end_offset))
+            self._whole_ranges[where] = UNKNOWN_RANGE if found is None else found
+        return self._whole_ranges[where]
 
     def is_another_topic(self, where: TopicPartition, topic_id: uuid.UUID | None) -> bool:
         """Whether the topic that is here now has another id."""

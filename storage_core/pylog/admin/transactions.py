@@ -11,17 +11,23 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import InvalidRecordError, LogStorageError, SegmentVanishedError
-from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
-from pylog.reading.coordinators import StaleState, cluster_image, partition_count, who_answers
+from pylog.errors import LogStorageError, SegmentVanishedError
+from pylog.reading.coordinators import StaleState, cluster_image
 from pylog.reading.html_table import html_table, shown_time
-from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_directory import open_directory
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.slicing import segment_slices
+from pylog.reading.transactional_ids import (
+    TRANSACTION_STATE_TOPIC,
+    UNDECIDED,
+    CoordinatedTransaction,
+    SharedProducer,
+    transactional_ids,
+)
 from pylog.scheduling.scheduler import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
@@ -29,7 +35,7 @@ from pylog.text.words import counted
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
 
     from pylog.config.server_properties import ServerProperties
     from pylog.model import TopicPartition
@@ -94,28 +100,6 @@ class ListedTransaction:
     waiting_bytes: int | None = None
 
 
-class SharedProducer(NamedTuple):
-    """A producer id that several transactional ids have now.
-
-    Attributes
-    ----------
-    producer_id
-        The producer id.
-    transactional_ids
-        Whose it is, sorted.
-    """
-
-    producer_id: int
-    transactional_ids: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"transactional ids {', '.join(self.transactional_ids)} have one producer id, "
-            f"{self.producer_id}: what one of them writes, commits or aborts is taken for the "
-            "others', too"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class TransactionListing:
     """What `pylog.admin.transactions.transactions` returns.
@@ -172,122 +156,6 @@ class TransactionListing:
         for counts in self.counts.values():
             total.update(counts)
         return dict(total)
-
-
-TRANSACTION_STATE_TOPIC = "__transaction_state"
-
-_UNDECIDED = "Ongoing"
-_UNDER_WAY = frozenset({_UNDECIDED, "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
-
-
-class CoordinatedTransaction(NamedTuple):
-    """The last that a coordinator has written of a transactional id."""
-
-    transactional_id: str  # its name
-    # Who has it now
-    producer_id: int
-    producer_epoch: int
-    state: str  # kafka's name of the transaction's state, such as ``Ongoing``
-    started_ms: int | None  # when it began; None if none has
-    updated_ms: int  # when this was written
-    partitions: frozenset[tuple[str, int]]  # what it covers, while it is under way
-
-    def covers(self, producer_id: int, topic: str, partition: int) -> bool:
-        """Whether the coordinator still has a transaction there to end."""
-        return (
-            self.producer_id == producer_id
-            and self.state in _UNDER_WAY
-            and (topic, partition) in self.partitions
-        )
-
-
-class Coordinators(NamedTuple):
-    """What coordinators say."""
-
-    by_producer: dict[int, list[CoordinatedTransaction]]  # of ids that have, or had, a producer id
-    stale: list[StaleState]
-
-    def find(self, producer_id: int, topic: str, partition: int) -> CoordinatedTransaction | None:
-        """Return who has a producer's transaction in a partition under way, else had it last."""
-        known = self.by_producer.get(producer_id, [])
-        for each in known:
-            if each.covers(producer_id, topic, partition):
-                return each
-        return max(known, key=lambda each: each.updated_ms, default=None)
-
-    @property
-    def shared(self) -> Iterator[SharedProducer]:
-        """Yield the producer ids that several transactional ids have now."""
-        for producer_id, known in sorted(self.by_producer.items()):
-            names = [each.transactional_id for each in known if each.producer_id == producer_id]
-            if len(names) > 1:
-                yield SharedProducer(producer_id, tuple(sorted(names)))
-
-
-def transactional_ids(
-    directory: LogDirectory, configured: int | None, errors: list[LogStorageError]
-) -> Coordinators:
-    """Return what the coordinators of ``__transaction_state`` say."""
-    by_partition: dict[int, dict[str, CoordinatedTransaction]] = {}
-    producers: set[tuple[int, str, int]] = set()
-    for view in directory.topics.get(TRANSACTION_STATE_TOPIC, []):
-        last = by_partition[view.partition] = {}
-        try:
-            for each in _of_partition(view, last):
-                producers.add((each.producer_id, each.transactional_id, view.partition))
-        except LogStorageError as error:
-            errors.append(error)
-    count = partition_count(
-        cluster_image(directory, errors), TRANSACTION_STATE_TOPIC, by_partition, configured
-    )
-    answers, stale = who_answers(
-        TRANSACTION_STATE_TOPIC,
-        count,
-        by_partition,
-        lambda name, place: by_partition[place][name].updated_ms,
-    )
-    by_producer: dict[int, list[CoordinatedTransaction]] = {}
-    for producer_id, name, partition in sorted(producers):
-        if answers.get(name) == partition:
-            by_producer.setdefault(producer_id, []).append(by_partition[partition][name])
-    return Coordinators(by_producer, stale)
-
-
-def _of_partition(
-    view: LogView, last: dict[str, CoordinatedTransaction]
-) -> Iterator[CoordinatedTransaction]:
-    """Yield what was written of transactional ids; ``last`` has the last that stands, by id."""
-    records = transaction_records()
-    for stored in coordinator_records(view):
-        try:
-            record = records.read(stored.key or b"", stored.value)
-        except InvalidRecordError:
-            continue  # a later version's: nothing is known of its producer
-        name = record.key["transactionalId"]
-        if record.value is None:
-            last.pop(name, None)
-            continue
-        last[name] = _coordinated(name, record.value)
-        yield last[name]
-
-
-def _coordinated(name: str, fields: dict[str, Any]) -> CoordinatedTransaction:
-    status = fields["transactionStatus"]
-    is_known = 0 <= status < len(TRANSACTION_STATES)
-    started = fields["transactionStartTimestampMs"]
-    return CoordinatedTransaction(
-        name,
-        fields["producerId"],
-        fields["producerEpoch"],
-        TRANSACTION_STATES[status] if is_known else f"unknown ({status})",
-        started if started >= 0 else None,
-        fields["transactionLastUpdateTimestampMs"],
-        frozenset(
-            (each["topic"], number)
-            for each in fields["transactionPartitions"] or ()
-            for number in each["partitionIds"]
-        ),
-    )
 
 
 DEFAULT_MAX_TIMEOUT_MS = 15 * 60_000
@@ -357,7 +225,12 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     configured = None
     if server_properties is not None:
         configured = server_properties.transaction_topic_partitions
-    coordinators = transactional_ids(directory, configured, errors)
+    coordinators = transactional_ids(
+        directory.topics.get(TRANSACTION_STATE_TOPIC, []),
+        cluster_image(directory, errors),
+        configured,
+        errors,
+    )
     views = _views(directory, topics, partitions)
     listed: list[ListedTransaction] = []
     counts: dict[TopicPartition, dict[str, int]] = {}
@@ -457,7 +330,7 @@ def _listed(
     if is_hanging and coordinated is None:
         is_hanging = None
     prepared_ms = waiting = None
-    if is_covered and coordinated is not None and coordinated.state != _UNDECIDED:
+    if is_covered and coordinated is not None and coordinated.state != UNDECIDED:
         prepared_ms = coordinated.updated_ms
         waiting = _waiting(view, transaction)
     return ListedTransaction(

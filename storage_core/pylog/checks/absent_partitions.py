@@ -69,6 +69,10 @@ def never_seen(
             elif not assignment.is_certain:
                 found = found._replace(own_effect=Effect.UNKNOWN)
             yield place, found
+            for each in node.problems_of_place(topic_partition, found.path):
+                effect = None if each.is_certain else Effect.UNKNOWN
+                about = Finding(Severity.ERROR, each.code, each.path, each.reason)
+                yield place, about._replace(own_effect=effect)
 
 
 def _absent_by_metadata(node: Node) -> Iterator[tuple[TopicPartition, Assignment]]:

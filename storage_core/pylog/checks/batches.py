@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checks.damaged_producers import producers_text
 from pylog.checks.findings import Effect, Finding, Severity, about_batch
 from pylog.checks.repeated_batches import first_repeated
 from pylog.checks.swaps import end_of_batches
@@ -161,6 +162,9 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
             continue
         code, message, end_offset = DAMAGED, each.reason, each.end_offset
         effect = action = None
+        producers = producers_text(each)
+        if producers is not None:
+            message += f"; {producers}"
         if each.is_kept:
             message += (
                 "; its neighbours prove its place, so that readers that skip damage give its "

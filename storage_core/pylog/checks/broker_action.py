@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.checks.findings import Effect, Severity
+from pylog.files import disk
 from pylog.files.file_names import LOG_FILE_SUFFIX, SWAP_FILE_SUFFIX, file_name_prefix
 from pylog.locations import name_of
 from pylog.text.words import counted
@@ -118,6 +119,10 @@ def _about_index(finding: Finding, name: str, view: LogView, start: BrokerStart)
     if log in start.recovered:
         action = "it scans the segment, and builds its indexes again"
         return finding._replace(own_effect=None, own_action=action)
+    if disk.is_dir(finding.path):
+        when = "looks a time up" if finding.code == "damaged_time_index" else "reads"
+        action = f"it takes the log directory offline when somebody {when} here"
+        return finding._replace(own_effect=Effect.OFFLINE_WHEN_READ, own_action=action)
     action = "it does not build the file again"
     if finding.code == "missing_time_index":
         action = "it makes an empty file"

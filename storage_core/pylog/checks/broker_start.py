@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity
+from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.permissions import UNREADABLE, denial, restricted
 from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
@@ -63,7 +63,7 @@ _CONFIG, _MANAGER_CONFIG = LogConfig(), LogManagerConfig()
 
 
 class BrokerStart(NamedTuple):
-    """What a broker would do to one log."""
+    """The result of a simulated start: what a broker would do to one log."""
 
     is_clean: bool  # whether the marker of a clean stop is there; a broker reads few batches then
     scanned_segments: int  # how many segments it would scan
@@ -93,6 +93,9 @@ class BrokerStart(NamedTuple):
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
     losses: tuple[Finding, ...] = ()  # of what it loses records, with times
+    # Whether it reads the log before it serves it, for the offset of a transaction: where the log
+    # directory is offline by then, that ends the broker.
+    is_read_on_loading: bool = False
 
     @property
     def loses_records(self) -> bool:
@@ -105,7 +108,7 @@ class BrokerStart(NamedTuple):
 
     @property
     def leaves_log(self) -> bool:
-        """Whether every batch is where it was."""
+        """Whether the start leaves every batch where it was."""
         is_loaded = self.refusal is None and self.overlooked_path is None
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
@@ -225,14 +228,14 @@ def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who start
 def _start(
     view: LogView, end_offset: int, user: FileUser | None, config: LogConfig
 ) -> tuple[BrokerStart, dict[str, int]]:
-    """Return what becomes of a log, without what it costs, and the sizes of its ``.log`` files."""
+    """Load the log in an overlay; return the result, and the sizes of ``.log`` files before."""
     is_clean = _is_clean(view)
     user = restricted(view.directory.path, user)
     with Overlay(is_quiet=True, user=user) as overlay:
         try:
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
-            before = _sizes(path)
+            before = _logs(_sizes(path, LOG_FILE_SUFFIX))
             if find_partition_directory_name(name_of(path)) is None:
                 named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
                 overlay.replace(path, named)
@@ -257,8 +260,9 @@ def _start(
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         files=after,
+        is_read_on_loading=loading.had_unstable_offset,
     )
-    return start, _logs(before)
+    return start, before
 
 
 def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int]) -> None:
@@ -396,15 +400,19 @@ def _refusal(directory: str, error: LogStorageError | PermissionError) -> Findin
         return denied
     reason = getattr(error, "reason", str(error))
     position = getattr(error, "position", None)
-    return Finding(Severity.ERROR, "start_refused", path, reason, position)
+    # What an operating system refuses to open takes the log directory offline.
+    effect = Effect.OFFLINE if path.endswith(SEGMENT_FILE_SUFFIXES) and disk.is_dir(path) else None
+    refusal = Finding(Severity.ERROR, "start_refused", path, reason, position)
+    return refusal._replace(own_effect=effect)
 
 
-def _sizes(directory: str) -> dict[str, int]:
-    """Return the size of each file of a log, by name, without the files that wait to be deleted."""
+def _sizes(directory: str, suffix: str = "") -> dict[str, int]:
+    """Return the sizes of a log's files with a suffix, by name; of none that waits for deletion."""
     sizes = {}
     with disk.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(DELETED_FILE_SUFFIX) and not is_folder(entry):
+            is_kept = entry.name.endswith(suffix) and not entry.name.endswith(DELETED_FILE_SUFFIX)
+            if is_kept and not is_folder(entry):
                 with suppress(OSError):  # it is a finding
                     sizes[entry.name] = entry.stat().st_size
     return dict(sorted(sizes.items()))

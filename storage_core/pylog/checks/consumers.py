@@ -14,29 +14,24 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import named
-from pylog.config.server_properties import ServerProperties
-from pylog.errors import (
-    CorruptCheckpointError,
-    LogStorageError,
-    SegmentVanishedError,
-    UnreadableFileError,
-)
-from pylog.files.file_names import META_PROPERTIES
-from pylog.files.meta_properties import read_meta_properties
+from pylog.checks.findings import Severity, named
+from pylog.errors import LogStorageError
 from pylog.files.partition_metadata import ZERO_UUID
-from pylog.locations import join
 from pylog.model import TopicPartition
-from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC, last_group_records, stored_groups
+from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.text.words import counted
+from pylog.writing.node import nodes_of
+from pylog.writing.node_disks import Place
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pylog.internal_topics.group_kinds import MixedKinds
     from pylog.internal_topics.metadata_image import MetadataImage
+    from pylog.reading.group_records import LastRecords, StoredGroups
     from pylog.reading.log_directory import LogDirectory
+    from pylog.writing.node import Node
 
 
 class LogRange(NamedTuple):
@@ -46,29 +41,62 @@ class LogRange(NamedTuple):
     end: int
 
 
+UNKNOWN_RANGE = LogRange(0, (1 << 63) - 1)
+"""Of a log that cannot be read: nobody knows what is outside of it."""
+
+
+class Reset(NamedTuple):
+    """Why a consumer does not go on at its position."""
+
+    reason: str
+    severity: Severity  # a warning where records are gone that there were
+
+
 class Placement:
-    """What the cluster's metadata say about partitions that are not in some log directories."""
+    """What the cluster's metadata say about partitions that are not in some log directories.
 
-    def __init__(self, directory: LogDirectory, image: MetadataImage) -> None:
+    ``nodes`` are those of the log directories, `nodes_of` if they are not known yet.
+    """
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        image: MetadataImage,
+        nodes: Mapping[str, Node] | None = None,
+    ) -> None:
         self._directory = directory
-        self._here = _directory_ids({each.log_directory for each in directory.directories})
+        if nodes is None:
+            nodes = nodes_of(each.log_directory for each in directory.directories)
+        self._nodes = {each.node_id: each for each in nodes.values()}
         self._topics = {each.name: each for each in image.topics}
+        self._registered = image.log_directories
 
-    def why_gone(self, where: TopicPartition) -> str | None:
+    def why_gone(self, where: TopicPartition) -> Reset | None:
         """Return why the cluster has no log of a partition that is not here, None if it may."""
         if not self._topics:
             return None
         topic = self._topics.get(where.topic)
         if topic is None or where.partition not in topic.partitions:
-            return "the cluster has no such partition"
-        directories = topic.partitions[where.partition].directories
-        if directories and self._here.issuperset(directories):
-            return "its log is gone from the disk that the cluster's metadata name"
+            return Reset("the cluster has no such partition", Severity.INFO)
+        replicas = topic.partitions[where.partition]
+        if replicas.directories and all(
+            self._is_gone(each, replicas.directory_of(each)) for each in replicas.replicas
+        ):
+            reason = "its log is gone from the disk that the cluster's metadata name"
+            return Reset(reason, Severity.WARNING)
         return None
+
+    def _is_gone(self, node_id: int, directory_id: uuid.UUID | None) -> bool:
+        """Whether a replica that is not here should be, or was on a disk that its node has lost."""
+        node = self._nodes.get(node_id)
+        if node is None:
+            return False
+        place, _ = node.disks.place_of(directory_id, self._registered.get(node_id, frozenset()))
+        return place in (Place.GIVEN, Place.GONE)
 
     def why_reset(
         self, where: TopicPartition, topic_id: uuid.UUID | None, offset: int, log: LogRange | None
-    ) -> str | None:
+    ) -> Reset | None:
         """Return why a consumer does not go on at a committed offset, None if it may.
 
         ``topic_id`` is what the offset was committed for, ``log`` is None if there is none here.
@@ -76,7 +104,7 @@ class Placement:
         if offset < 0:
             return None
         if topic_id not in (None, ZERO_UUID) and self._topic_id(where) not in (None, topic_id):
-            return "it was committed for an earlier topic of that name"
+            return Reset("it was committed for an earlier topic of that name", Severity.INFO)
         return self.why_gone(where) if log is None else _why_outside(offset, log)
 
     def _topic_id(self, where: TopicPartition) -> uuid.UUID | None:
@@ -90,22 +118,15 @@ class Placement:
         return None
 
 
-def _directory_ids(paths: Iterable[str]) -> set[uuid.UUID]:
-    found = set()
-    for path in paths:
-        with suppress(CorruptCheckpointError, UnreadableFileError, SegmentVanishedError):
-            directory_id = read_meta_properties(join(path, META_PROPERTIES)).directory_id
-            if directory_id is not None:
-                found.add(directory_id)
-    return found
-
-
-def _why_outside(offset: int, log: LogRange) -> str | None:
-    if offset < log.start == log.end:
-        return f"the log is empty, and starts at {log.start}"
-    if offset < log.start:
-        return f"the log starts at {log.start}: offsets {offset} to {log.start - 1} are gone"
-    return f"the log ends at {log.end}" if offset > log.end else None
+def _why_outside(offset: int, log: LogRange) -> Reset | None:
+    if offset > log.end:
+        return Reset(f"the log ends at {log.end}", Severity.WARNING)
+    if offset >= log.start:
+        return None
+    if log.start == log.end:
+        return Reset(f"the log is empty, and starts at {log.start}", Severity.INFO)
+    gone = f"offsets {offset} to {log.start - 1} are gone"
+    return Reset(f"the log starts at {log.start}: {gone}", Severity.INFO)
 
 
 class CommitAtRisk(NamedTuple):
@@ -116,6 +137,8 @@ class CommitAtRisk(NamedTuple):
     partition: int
     offset: int
     reason: str
+    severity: Severity = Severity.INFO
+    is_certain: bool = True  # False where it depends on which members come back
 
     def __str__(self) -> str:
         return f"{self.group_id} at {self.offset} in {self.topic}-{self.partition}: {self.reason}"
@@ -198,6 +221,10 @@ def _numbers(partitions: Sequence[int]) -> str:
     return named(list(map(str, partitions)), 10)
 
 
+Position = tuple[str, str, int]
+"""A group, and the topic and partition that it has committed an offset for."""
+
+
 class GroupOutlook(NamedTuple):
     """What becomes of the groups in some log directories.
 
@@ -213,72 +240,71 @@ class GroupOutlook(NamedTuple):
         Partitions that are not here; None if that is not known of any.
     """
 
-    resetting: list[CommitAtRisk]
-    expiring: list[CommitAtRisk]
-    refused: list[RefusedPartition]
+    resetting: dict[Position, CommitAtRisk]
+    expiring: dict[Position, CommitAtRisk]
+    refused: tuple[RefusedPartition, ...]
     missing: MissingPartitions | None
 
 
 def group_outlook(
-    directory: LogDirectory,
-    image: MetadataImage,
+    found: Mapping[int, LastRecords],
+    stored: StoredGroups,
+    placement: Placement,
     range_of: Callable[[TopicPartition], LogRange | None],
     now_ms: int,
-    settings: ServerProperties | None = None,
+    retention_ms: int,
 ) -> GroupOutlook:
-    """Return what becomes of the groups in log directories.
+    """Return what becomes of groups once a broker has started.
 
     Parameters
     ----------
-    directory
-        The log directories.
-    image
-        The cluster's metadata; an empty one where they are not here.
+    found
+        The records of each partition of ``__consumer_offsets`` that is here.
+    stored
+        The groups in them that are asked for.
+    placement
+        Where the cluster's metadata have partitions that are not here.
     range_of
-        Where the log of a partition starts and ends once a broker has started; None where it has
-        no directory, or that is not known.
+        Where the log of a partition starts and ends then, `UNKNOWN_RANGE` where that is not known;
+        None where it has no directory.
     now_ms
         When it starts.
-    settings
-        The broker's file; Kafka's defaults if None.
+    retention_ms
+        How long the broker keeps offsets.
     """
-    settings = settings or ServerProperties()
-    found = {
-        view.partition: last_group_records(view)
-        for view in directory.topics.get(CONSUMER_OFFSETS_TOPIC, [])
-    }
-    stored = stored_groups(found, image, settings.offsets_topic_partitions)
     undecided = {place for each in found.values() for place in each.undecided}
-    placement = Placement(directory, image)
-    outlook = GroupOutlook(
-        [],
-        [],
-        [
-            RefusedPartition.of(number, each.mixed)
-            for number, each in sorted(found.items())
-            if each.mixed is not None
-        ],
-        MissingPartitions.of(stored.missing, stored.partition_count, placement)
-        if stored.missing
-        else None,
-    )
-    retention_ms = settings.offsets_retention_ms
+    resetting, expiring = {}, {}
     for group_id, state in sorted(stored.states.items()):
         for (topic, number), each in sorted(state.offsets.items()):
             where = TopicPartition(topic, number)
-            at_risk = (group_id, topic, number, each.offset)
-            why = placement.why_reset(where, each.topic_id, each.offset, range_of(where))
-            if why is not None:
-                outlook.resetting.append(CommitAtRisk(*at_risk, why))
-            is_free = (group_id, topic, number) not in undecided
-            expires = state.expires(topic, each, now_ms, retention_ms) if is_free else False
+            place = group_id, topic, number
+            reset = placement.why_reset(where, each.topic_id, each.offset, range_of(where))
+            if reset is not None:
+                resetting[place] = CommitAtRisk(*place, each.offset, *reset)
+            if place in undecided:
+                continue  # a transaction is about to replace it
+            expires = state.expires(topic, each, now_ms, retention_ms)
             if expires is not False:
-                outlook.expiring.append(CommitAtRisk(*at_risk, expiry_text(expires=expires)))
-    return outlook
+                why = _EXPIRES if expires else _MAY_EXPIRE
+                risk = CommitAtRisk(*place, each.offset, why, is_certain=expires is True)
+                expiring[place] = risk
+    return GroupOutlook(resetting, expiring, *refused_and_missing(found, stored, placement))
 
 
-def expiry_text(*, expires: bool | None) -> str:
-    """Return why an offset goes, as of `GroupState.expires`."""
-    if expires:
-        return "a broker deletes it for its age, unless it is committed anew before"
-    return "whether a broker deletes it for its age depends on whether members come back"
+_EXPIRES = "a broker deletes it for its age, unless it is committed anew before"
+_MAY_EXPIRE = "whether a broker deletes it for its age depends on whether members come back"
+
+
+def refused_and_missing(
+    found: Mapping[int, LastRecords], stored: StoredGroups, placement: Placement
+) -> tuple[tuple[RefusedPartition, ...], MissingPartitions | None]:
+    """Return the partitions of ``__consumer_offsets`` that nobody loads, and those not here."""
+    refused = tuple(
+        RefusedPartition.of(number, each.mixed)
+        for number, each in sorted(found.items())
+        if each.mixed is not None
+    )
+    missing = None
+    if stored.missing:
+        missing = MissingPartitions.of(stored.missing, stored.partition_count, placement)
+    return refused, missing

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pylog.checks.findings import Finding
     from pylog.checks.partition import NotLiveDirectory
     from pylog.checks.partition_check import PartitionCheck
+    from pylog.config.server_properties import ServerProperties
     from pylog.files.meta_properties import MetaProperties
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
@@ -44,6 +45,7 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     kafka_version: str | None = None,
     as_user: str | int | None = None,
+    server_properties: ServerProperties | None = None,
 ) -> DoctorReport:
     """Read all of some partitions and return whatever is wrong with them, and worth knowing.
 
@@ -76,6 +78,9 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     as_user
         Name or id of the user that a broker runs as; if None, the owner of most of what lies in a
         log directory. What he may not do is a finding, whatever this process may do.
+    server_properties
+        Of the broker: how long it keeps committed offsets, and how many partitions the topics of
+        coordinators have, where the cluster's metadata are not here.
 
     Returns
     -------
@@ -112,6 +117,7 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
             LATEST_KAFKA_VERSION if kafka_version is None else KafkaVersion.parse(kafka_version)
         ),
         as_user=None if as_user is None else FileUser.named(str(as_user)),
+        server_properties=server_properties,
     ).report
 
 
@@ -135,6 +141,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     max_decompressed_bytes: int,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
     as_user: FileUser | None = None,
+    server_properties: ServerProperties | None = None,
 ) -> Examined:
     """Do what `doctor` does; see there."""
     examination = Examination(paths, kafka_version, as_user)
@@ -145,6 +152,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     checked, found = _check_all(
         examination, views, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
     )
+    examination.look_at_groups(views, server_properties)
     reports = [
         PartitionReport(
             each.view.topic_partition,
@@ -167,6 +175,7 @@ def examine(  # noqa: PLR0913 - what `doctor` has
             each.lacks_metadata,
             _printable(examination.findings_of(each, zip(not_live, found, strict=True))),
             *_identity(each.meta),
+            examination.positions.get(each.path, {}),
         )
         for each in examination.checks
     ]

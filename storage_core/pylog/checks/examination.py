@@ -9,8 +9,11 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pylog.checks.broker_start import broker_start
+from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
 from pylog.checks.files import UNREADABLE_CHECKPOINT
 from pylog.checks.findings import Effect, Severity
+from pylog.checks.group_findings import groups_of_clusters
 from pylog.checks.log_directory import (
     check_log_directories,
     check_log_directory,
@@ -30,19 +33,24 @@ from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.scheduling.scheduler import SystemClock
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pylog.checks.broker_start import BrokerStart
     from pylog.checks.findings import Finding
+    from pylog.checks.group_findings import GroupPosition
     from pylog.checks.log_directory import LogDirectoryCheck
     from pylog.checks.partition import NotLiveDirectory
+    from pylog.config.server_properties import ServerProperties
     from pylog.files.file_user import FileUser
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
 
 
 class Examination:
@@ -108,9 +116,15 @@ class Examination:
         )
         self.checks = list(checks.values())
         self._metas = {each.path: each.meta for each in self.checks}
+        self._unloaded = {
+            each.path for each in self.checks if not (each.is_loaded or self._is_needed(each.path))
+        }
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
+        self._starts: dict[str, BrokerStart | None] = {}
+        self._of_groups: dict[str, list[Finding]] = {}
+        self.positions: dict[str, Mapping[TopicPartition, Sequence[GroupPosition]]] = {}
         self.views_of: dict[TopicPartition, list[LogView]] = {}
         for view in self.views:
             self.views_of.setdefault(view.topic_partition, []).append(view)
@@ -141,17 +155,47 @@ class Examination:
             *self._findings_of_replicas(view.topic_partition).get(view.directory.path, ()),
         ]
         own = [self._settled(each, view.directory.log_directory) for each in own]
+        if view.directory.log_directory in self._unloaded:
+            own, around = list(map(_not_loaded, own)), list(map(_not_loaded, around))
+            check = check._replace(start=None)
+        self._starts[view.directory.path] = check.start
         return check._replace(findings=[*around, *own])
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
         """Return what takes a log directory offline as what ends a node that cannot do without."""
-        if finding.effect is not Effect.OFFLINE:
+        if finding.effect not in (Effect.OFFLINE, Effect.OFFLINE_WHEN_READ):
             return finding
-        disks = self._nodes[log_directory].disks
-        if len(disks.metas) > 1 and log_directory not in disks.metadata_logs:
+        is_now = finding.effect is Effect.OFFLINE
+        if not self._is_needed(log_directory):
+            if not is_now:
+                return finding
+            if not self._are_at_home(self._nodes[log_directory]):
+                return finding._replace(own_effect=Effect.UNKNOWN)
             action = "it takes this log directory offline, and serves none of its partitions"
             return finding._replace(own_action=action)
-        return finding._replace(own_effect=Effect.REFUSES)
+        if is_now:
+            return finding._replace(own_effect=Effect.REFUSES)
+        action = f"{finding.broker_action}, and ends, since it cannot do without that"
+        return finding._replace(own_effect=Effect.ENDS_WHEN_READ, own_action=action)
+
+    def _is_needed(self, log_directory: str) -> bool:
+        """Whether a node does not start without a log directory."""
+        disks = self._nodes[log_directory].disks
+        return len(disks.metas) == 1 or log_directory in disks.metadata_logs
+
+    def _are_at_home(self, node: Node) -> bool:
+        """Whether the metadata assign no partition to another log directory than it is in.
+
+        Else a broker makes empty ones of those that lie in a directory which goes offline, and
+        nobody leads those that are assigned to it.
+        """
+        for view in self.views:
+            place = view.directory.log_directory
+            if self._nodes[place] is node:
+                assigned = node.assignment(view.topic_partition)
+                if assigned is not None and assigned.path not in (None, place):
+                    return False
+        return True
 
     def _findings_around(self) -> dict[str, list[Finding]]:
         """Return what is found of partitions, and of log directories, by what is around them."""
@@ -182,6 +226,41 @@ class Examination:
                     found.setdefault(check.view.directory.path, []).append(finding)
             return found
 
+    def look_at_groups(
+        self, chosen: Iterable[LogView], settings: ServerProperties | None = None
+    ) -> None:
+        """Read what the coordinators' topics among the chosen views say, for `findings_of`.
+
+        It is cheap once the partitions have been checked in which groups have positions.
+        """
+        now_ms = SystemClock().milliseconds()
+        for each in groups_of_clusters(
+            chosen, self.views, self._nodes, self._range_once_started, now_ms, settings
+        ):
+            self.positions[each.log_directory] = each.positions
+            for log_directory, finding in each.findings:
+                self._of_groups.setdefault(log_directory, []).append(finding)
+
+    def _range_once_started(self, view: LogView) -> LogRange | None:
+        """Return what of a log a broker has that has started; None if it sets the log aside."""
+        path, where = view.directory.path, view.topic_partition
+        node = self._nodes[view.directory.log_directory]
+        if node.is_set_aside(where, path):
+            return None
+        try:
+            if path not in self._starts:
+                user = self._users.of(view.directory.log_directory)
+                config = node.log_config(view.topic)
+                self._starts[path] = broker_start(view, 0, user=user, config=config)
+            start = self._starts[path]
+            if start is None:  # in a store, or this process may not read it all
+                return LogRange(view.log_start_offset, view.log_end_offset)
+        except LogStorageError:
+            return UNKNOWN_RANGE
+        if start.refusal is not None:
+            return UNKNOWN_RANGE
+        return LogRange(start.log_start_offset, start.log_end_offset)
+
     def findings_of(
         self,
         check: LogDirectoryCheck,
@@ -196,10 +275,20 @@ class Examination:
             place = each.view.directory
             if place.log_directory == check.path:
                 around = self._findings_around().get(place.path, ())
-                found += [one for one in around if one.severity is Severity.ERROR]
-                found += findings
+                inside = [one for one in around if one.severity is Severity.ERROR]
+                inside += findings
+                found += map(_not_loaded, inside) if check.path in self._unloaded else inside
         found += self._findings_around().get(check.path, ())
+        found += self._of_groups.get(check.path, ())
         return [self._settled(each, check.path) for each in found]
+
+
+def _not_loaded(finding: Finding) -> Finding:
+    """Return a finding in a log directory without which a node starts: it is not served."""
+    if finding.effect in (None, Effect.GONE, Effect.BEHIND):
+        return finding
+    action = "nothing: it starts without this log directory"
+    return finding._replace(own_effect=Effect.UNSERVED, own_action=action)
 
 
 def _end_of(view: LogView) -> PartitionCheck | None:

@@ -32,6 +32,7 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
     SWAP_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
     find_partition_directory_name,
     find_segment_file_name,
 )
@@ -45,7 +46,7 @@ from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import is_folder, list_directory, open_file
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join, name_of, parent_of
-from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
+from pylog.reading.log_view import RemoteOffsets, find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     import uuid
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from pylog.files.file_names import SegmentFileName
     from pylog.model import TopicPartition
+    from pylog.reading.discovery import PendingCommit
     from pylog.reading.log_view import LogView
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
     from pylog.writing.node import Node
@@ -67,18 +69,23 @@ PENDING_COMMIT = "pending_commit"
 REMOTE_OFFSETS = "remote_offsets"
 
 
-def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Finding]:
+def directory_findings(
+    view: LogView, node: Node | None = None, pending: PendingCommit | None = None
+) -> Iterator[Finding]:
     """Yield what the names in a partition directory show, and where its log begins elsewhere.
 
-    Without ``node``, it is the one of the log directory alone.
+    Without ``node``, it is the one of the log directory alone; without ``pending``, the view's.
     """
     yield from _missing_logs(view)
     yield from (_misnamed_log(view, name) for name in view.listing.misnamed_logs)
-    pending = list(_pending_commit(view))
-    yield from pending
-    if any(each.code == DAMAGED_MANIFEST for each in pending):
+    of_commit = list(_pending_commit(view, pending or view.pending))
+    yield from of_commit
+    if any(each.code == DAMAGED_MANIFEST for each in of_commit):
         return  # where the log ends for readers, nobody knows
     remote = find_remote_offsets(view)
+    was_here = _first_segment_that_was_here(view)
+    if remote is None and was_here is not None:
+        remote = RemoteOffsets(was_here, view.local_log_start_offset)
     if remote is not None and not _shows_remote_storage(view, node):
         start, end = remote.start_offset, remote.end_offset
         message = (
@@ -87,8 +94,8 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
         )
         message += may_hold(view.directory.path, start, end)
         # Of a log that was not closed in order, side files may be older than its last retention.
-        is_clean = has_clean_shutdown(view.directory.log_directory)
-        severity = Severity.ERROR if is_clean else Severity.WARNING
+        is_lost = was_here is not None or has_clean_shutdown(view.directory.log_directory)
+        severity = Severity.ERROR if is_lost else Severity.WARNING
         place = view.directory.path
         yield Finding(severity, "missing_segment", place, message, None, None, start, end)
     elif remote is not None:
@@ -100,6 +107,24 @@ def directory_findings(view: LogView, node: Node | None = None) -> Iterator[Find
             next_offset=remote.start_offset,
             end_offset=remote.end_offset,
         )
+
+
+def _first_segment_that_was_here(view: LogView) -> int | None:
+    """Return where the first segment began whose indexes are here, and whose ``.log`` is not.
+
+    A broker that deletes a segment renames its ``.log`` first.
+    """
+    first = view.local_log_start_offset
+    bases = [each for each in view.listing.base_offsets_without_log if each < first]
+    start = 0
+    with suppress(CorruptCheckpointError, LogDirectoryError):
+        start = view.checkpointed_log_start_offset or 0
+    if not view.segments or not bases or start >= first:
+        return None
+    names = {each.name for each in list_directory(view.directory.path)}
+    logs = {file_name_prefix(each) + LOG_FILE_SUFFIX: each for each in bases}
+    gone = [base for log, base in logs.items() if log + DELETED_FILE_SUFFIX not in names]
+    return max(gone[0], start) if gone else None
 
 
 def _misnamed_log(view: LogView, name: str) -> Finding:
@@ -135,11 +160,11 @@ def _shows_remote_storage(view: LogView, node: Node | None) -> bool:
     return node.shows_remote_storage(view.topic)
 
 
-def _pending_commit(view: LogView) -> Iterator[Finding]:
+def _pending_commit(view: LogView, pending: PendingCommit) -> Iterator[Finding]:
     """Say so if a commit to the log is under way, or was interrupted."""
     path = join(view.directory.log_directory, MANIFEST)
     try:
-        end, manifest = view.pending_end_offset, view.pending.manifest()
+        end, manifest = pending.end_offset_of(view.topic_partition), pending.manifest()
     except (CorruptCheckpointError, CorruptRecordError, SegmentVanishedError) as error:
         yield Finding(Severity.ERROR, DAMAGED_MANIFEST, path, str(error))
         return
@@ -404,7 +429,7 @@ def lost_leftover(path: str, start: int, end: int) -> Finding:
 
 def leftover_findings(view: LogView) -> Iterator[Finding]:
     """Yield one for each file that is not part of the log, or not under its final name."""
-    for entry in list_directory(view.directory.path):
+    for entry in list_directory(view.directory.path) if view.leftover_file_count else ():
         name = find_segment_file_name(entry.name)
         if name is not None and name.state and not is_folder(entry):
             message = f"file is left over {_LEFTOVERS[name.state]}"

@@ -46,7 +46,8 @@ that cannot be read at all (a FIFO, a broken link) counts as damaged.
 Rows about log directories come first, and have neither topic nor partition: they are about files
 beside the partitions, contradictions between partitions, and errors in directories that are not
 live (-stray, -delete, -future). All but the latter cover all partitions, whichever are chosen, and
-there are none if partition directories are given.
+there are none if partition directories are given. Rows about consumer groups are among them if
+``__consumer_offsets`` is chosen; offsets go for their age after 7 days there, Kafka's default.
 """
 """The text of table ``findings``, see `pylog.columnar.rows`; the order is that of `Finding.row`."""
 
@@ -72,7 +73,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst."""
+        """The sort key: errors before warnings before infos."""
         return list(Severity).index(self)
 
     def is_at_least(self, other: Severity) -> bool:
@@ -90,6 +91,10 @@ class Effect(StrEnum):
     OFFLINE
         A broker takes the log directory offline, and serves none of its partitions; it does not
         start if it has no other one, or the cluster's metadata are in it.
+    OFFLINE_WHEN_READ
+        A broker starts, and takes the log directory offline once somebody reads there.
+    ENDS_WHEN_READ
+        A broker starts, and ends once somebody reads there: it cannot do without the directory.
     LOSES
         A broker that starts removes records for good.
     STRAY
@@ -100,6 +105,10 @@ class Effect(StrEnum):
         Records are gone already.
     BEHIND
         Another node's replica has records that this one lacks.
+    RESETS
+        A consumer group does not go on at its position.
+    EXPIRES
+        A committed offset goes for its age, soon after the start.
     CONSUMERS
         Consumers get something else than what was written, or an error.
     UNKNOWN
@@ -108,11 +117,15 @@ class Effect(StrEnum):
 
     REFUSES = "refuses"
     OFFLINE = "offline"
+    OFFLINE_WHEN_READ = "offline_when_read"
+    ENDS_WHEN_READ = "ends_when_read"
     LOSES = "loses"
     STRAY = "stray"
     UNSERVED = "unserved"
     GONE = "gone"
     BEHIND = "behind"
+    RESETS = "resets"
+    EXPIRES = "expires"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
 
@@ -139,6 +152,8 @@ class Finding(NamedTuple):
     own_action
         What a broker does about this one, as its simulated start has shown; None where the code
         says it.
+    groups
+        The consumer groups that it is about.
     """
 
     severity: Severity
@@ -153,6 +168,7 @@ class Finding(NamedTuple):
     to_time: int | None = None
     own_effect: Effect | None = None
     own_action: str | None = None
+    groups: tuple[str, ...] = ()
 
     @property
     def broker_action(self) -> str:
@@ -439,7 +455,7 @@ FINDING_CODES = {
         "give the files to the broker's user (chown -R); or name the user with --as-user, if a "
         "broker runs as another one than the owner of most files",
         severities=(Severity.ERROR, Severity.WARNING),
-        effect=Effect.REFUSES,
+        effect=Effect.OFFLINE,
     ),
     "remote_offsets": FindingCode(
         "The log starts in remote storage, which pylog does not read.",
@@ -890,6 +906,44 @@ FINDING_CODES = {
         "give the broker only one of them",
         severities=(Severity.ERROR,),
         effect=Effect.REFUSES,
+    ),
+    # Consumer groups, and transactional ids.
+    "group_resets": FindingCode(
+        "A consumer group has committed an offset that is not in the log of its partition, or "
+        "whose partition is gone. It is a warning where records are missing that there were; "
+        "otherwise retention has removed them, or the topic is deleted.",
+        "nothing: the group's consumers begin where their auto.offset.reset says, or end with an "
+        "error",
+        "find the records in another replica, or a backup, before the group's consumers start; or "
+        "set its position with kafka-consumer-groups --reset-offsets (pylog groups lists all)",
+        severities=(Severity.WARNING, Severity.INFO),
+    ),
+    "group_expires": FindingCode(
+        "A committed offset is older than offsets.retention.minutes, 7 days unless "
+        "--server-properties says otherwise; or its own time of expiry is past.",
+        "it deletes the offset at its first look, ten minutes after its start, unless members of "
+        "the group have come back or committed",
+        "save them (pylog groups --csv); or raise offsets.retention.minutes before the start",
+        severities=(Severity.INFO,),
+    ),
+    "refused_groups": FindingCode(
+        "A partition of __consumer_offsets has records of two kinds of one group.",
+        "since 4.0, it does not load the partition: none of the groups in it is available",
+        "save what is readable (pylog groups --csv), and see the message for the record",
+        severities=(Severity.ERROR, Severity.WARNING),
+        effect=Effect.CONSUMERS,
+    ),
+    "missing_groups": FindingCode(
+        "Partitions of __consumer_offsets are not here; the groups in them are not known.",
+        _NOTHING,
+        "give the log directories of the other brokers, too",
+        severities=(Severity.INFO,),
+    ),
+    "shared_producer_id": FindingCode(
+        "Several transactional ids have one producer id, as coordinators never give out.",
+        "it takes what one of them writes, commits or aborts for the others', too",
+        "let one of them alone run; a copied partition of __transaction_state may be the reason",
+        severities=(Severity.WARNING,),
     ),
     # What pylog writes itself.
     "damaged_manifest": FindingCode(

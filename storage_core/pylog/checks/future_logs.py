@@ -55,7 +55,8 @@ def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
     what = f"partition {view.topic_partition} is being moved between disks"
     path = view.directory.path
     if node.is_set_aside(view.topic_partition, path):
-        return info(_CODE, path, f"{what}; a broker sets this copy aside as -stray")
+        found = info(_CODE, path, f"{what}; a broker sets this copy aside as -stray")
+        return found._replace(own_effect=Effect.STRAY)
     assignment = node.assignment(view.topic_partition)
     beside = [each for each in live if each.directory.log_directory == view.directory.log_directory]
     is_here = node.is_placed_in(view.directory.log_directory, view.topic_partition)

@@ -91,7 +91,7 @@ def _may_be_being_written(columns: IndexColumns) -> bool:
 
 
 def _read_now(path: str, index: IndexEntries[Any]) -> IndexColumns:
-    entry = _dtype_of(index.layout)
+    entry = _DTYPES[index.layout]
     data, defect = b"", None
     try:
         wanted = index.entry_count * entry.itemsize
@@ -118,6 +118,9 @@ def _dtype_of(layout: EntryLayout) -> np.dtype[np.void]:
     return np.dtype([(name, f">{code}") for name, code in zip(names, codes, strict=True)])
 
 
+_DTYPES = {each.layout: _dtype_of(each.layout) for each in (OffsetIndexEntries, TimeIndexEntries)}
+
+
 def _read_whole(path: str, wanted: int) -> bytes:
     if not wanted:
         return b""
@@ -130,6 +133,8 @@ def _read_whole(path: str, wanted: int) -> bytes:
 
 def _disorder(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> str | None:
     """Return which entry is the first that does not go up, as `goes_up` has it for one."""
+    if offsets.size < 2:
+        return None
     rises = (np.diff(offsets) > 0) & (np.diff(values) > 0)
     if rises.all():
         return None

@@ -19,7 +19,8 @@ from pylog.checks.absent_partitions import (
 from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
-from pylog.checks.permissions import with_own_limits
+from pylog.checks.partition import NotLiveDirectory
+from pylog.checks.permissions import is_before_loading, with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -44,8 +45,9 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import is_folder, list_directory
 from pylog.locations import join, printable_location
-from pylog.reading.discovery import directory_identity
+from pylog.reading.discovery import PartitionDirectory, directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
+from pylog.reading.log_view import LogView
 from pylog.writing.node import STRAY_PARTITION, nodes_of
 from pylog.writing.node_disks import HIGHEST_VERSION, RESERVED_IDS
 
@@ -54,12 +56,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.permissions import BrokerUsers
+    from pylog.files.file_user import FileUser
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
-    from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_directory import LogDirectory
-    from pylog.reading.log_view import LogView
     from pylog.writing.node import Node
     from pylog.writing.node_metadata import NodeProblem
 
@@ -74,6 +75,7 @@ _SEVERITIES = {
     "log_directory_not_given": Severity.INFO,
 }
 """Of what a node does at its start without a loss: of no other controller's records."""
+_NO_LOG = "the directory holds no log"
 Held = tuple["Node", "TopicPartition"]
 """A node, and a partition that one of its log directories has."""
 
@@ -87,6 +89,7 @@ class LogDirectoryCheck(NamedTuple):
     findings: list[Finding]  # about its own files first, then about what lies in it
     is_of_a_controller: bool = False  # whether its node is no broker: it has no such marker
     lacks_metadata: bool = False  # whether it is a KRaft node's, and has no log of the metadata
+    is_loaded: bool = True  # whether a node looks at its partitions; it goes without it otherwise
 
 
 def log_directories_of(directory: LogDirectory) -> list[str]:
@@ -117,15 +120,22 @@ def check_log_directories(
     checks = []
     for path in log_directories_of(directory):
         here = [each for each in known if each.log_directory == path]
-        check = check_log_directory(path, nodes[path], here, held)
+        check = check_log_directory(path, nodes[path], here, held, users.of(path))
         denied = users.directory_finding(path)
         findings = [*([denied] if denied else []), *check.findings]
-        checks.append(check._replace(findings=with_own_limits(findings)))
+        is_loaded = not nodes[path].disks.is_offline(path)
+        if denied is not None and is_before_loading(denied):
+            is_loaded = False
+        checks.append(check._replace(findings=with_own_limits(findings), is_loaded=is_loaded))
     return checks
 
 
 def check_log_directory(
-    path: str, node: Node, known: Sequence[PartitionDirectory], held: Container[Held] = ()
+    path: str,
+    node: Node,
+    known: Sequence[PartitionDirectory],
+    held: Container[Held] = (),
+    user: FileUser | None = None,
 ) -> LogDirectoryCheck:
     """Return what is wrong with the directory ``path`` and the files right in it."""
     meta, findings = _check_meta_properties(path, node)
@@ -160,7 +170,7 @@ def check_log_directory(
     findings += absent_partitions(path, node, absent, is_clean=is_clean)
     logs = {each.path for each in known}
     others = [each for each in entries if each.path not in logs]
-    findings += _empty_partitions(path, node, others, is_clean=is_clean)
+    findings += _empty_partitions(path, node, others, user, is_clean=is_clean)
     names = {entry.name for entry in entries}
     partitions = {each.topic_partition for each in with_name}
     is_of_a_controller = partitions == {CLUSTER_METADATA} and RECOVERY_POINT_CHECKPOINT not in names
@@ -216,14 +226,22 @@ def _refused_meta_properties(meta: MetaProperties) -> str | None:
 
 
 def _empty_partitions(
-    path: str, node: Node, entries: Iterable[DirectoryEntry], *, is_clean: bool
+    path: str,
+    node: Node,
+    entries: Iterable[DirectoryEntry],
+    user: FileUser | None,
+    *,
+    is_clean: bool,
 ) -> Iterator[Finding]:
-    """Yield a finding for each directory that has the name of a partition and holds none."""
+    """Yield a finding for each directory that has the name of a partition and holds none.
+
+    A broker loads it all the same, and ends if it cannot.
+    """
     named_entries = [(find_partition_directory_name(entry.name), entry) for entry in entries]
     empty = [
         (found, entry)
         for found, entry in named_entries
-        if found is not None and not found.state and is_folder(entry) and not _has_log(entry.path)
+        if found is not None and is_folder(entry) and not _has_log(entry.path)
     ]
     if empty and not is_clean:  # a broker may have just made them
         time.sleep(PAUSE_SECONDS)
@@ -233,13 +251,16 @@ def _empty_partitions(
             message = "the log of the cluster's metadata is gone"
             yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)
             continue
-        message = "the directory holds no log"
         start, end = recorded_offsets(path, found.topic_partition)
-        if end:
-            yield gone("empty_partition", entry.path, message, start, end)
-        else:
-            yield warning("empty_partition", entry.path, message)
-        yield from map(_of_node, node.problems(found.topic_partition, entry.path))
+        if not found.state and end:
+            yield gone("empty_partition", entry.path, _NO_LOG, start, end)
+        elif not found.state:
+            yield warning("empty_partition", entry.path, _NO_LOG)
+        view = LogView(PartitionDirectory(found.topic_partition, entry.path, found.state))
+        of_log = NotLiveDirectory(view, has_live=False, user=user).findings()
+        yield from (each for each in of_log if each.refuses_start)
+        if found.state in LOADED:
+            yield from map(_of_node, node.problems(found.topic_partition, entry.path))
 
 
 def _has_log(path: str) -> bool:

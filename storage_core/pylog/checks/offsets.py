@@ -80,7 +80,9 @@ class OffsetAccount:
         recovery_point: int | None = None,
         *,
         is_compacted: bool | None = None,
+        keeps_records: bool = False,
     ) -> None:
+        self._keeps_records = keeps_records
         self._is_compacted = bool(is_compacted) or "compact" in INTERNAL_TOPIC_PROPERTIES.get(
             view.topic, {}
         ).get("cleanup.policy", "")
@@ -223,6 +225,8 @@ class OffsetAccount:
 
     def _is_unfinished(self, gap: OffsetGap) -> bool:
         """Whether the topic is being compacted, and no file that waits to go belongs to the gap."""
+        if self._keeps_records:
+            return False
         is_here = any(gap.start <= each.base_offset < gap.end for each in self._leftovers)
         return not is_here and any(each.state in _OF_COMPACTION for each in self._leftovers)
 

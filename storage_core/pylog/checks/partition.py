@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from pylog.checks.log_directory import Held
     from pylog.checks.permissions import BrokerUsers
     from pylog.files.file_user import FileUser
-    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.discovery import PartitionDirectory, PendingCommit
     from pylog.record.batch_scan import Window
     from pylog.writing.node import Node
 
@@ -102,7 +102,7 @@ def check_partition(
     """
     check = _check_settled(
         view,
-        partial(_check, node=node, user=user),
+        partial(_check, pending=view.pending, node=node, user=user),
         partial(
             LogWalk,
             max_decompressed_bytes=max_decompressed_bytes,
@@ -130,16 +130,17 @@ def _denied(view: LogView, user: FileUser | None) -> Finding | None:
 
 def _check_settled(
     view: LogView,
-    check_once: Callable[[LogView, DamageReport, Callable[[LogView], LogWalk]], PartitionCheck],
+    check_once: Callable[[LogView, LogWalk], PartitionCheck],
     make_walk: Callable[..., LogWalk],
 ) -> PartitionCheck:
     """Return what is wrong with a partition once it stays wrong."""
     before: set[tuple[str, str, int | None]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
-        view = view.refreshed(damage)
+        # What is wrong with files does not depend on whether readers are given what is in them.
+        view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
         try:
-            check = check_once(view, damage, partial(make_walk, damage=damage))
+            check = check_once(view, make_walk(view, damage=damage))
         except SegmentVanishedError:
             if not looks_left:
                 raise
@@ -177,7 +178,7 @@ def _identity(finding: Finding) -> tuple[str, str, int | None]:
 
 def _seen_now(view: LogView) -> LogView | None:
     """Return a partition as it is now; None if its directory cannot be listed."""
-    now = view.refreshed(view.damage, pending=NoPendingCommit(view.directory.log_directory))
+    now = view.refreshed(view.damage)
     with suppress(LogDirectoryError):
         _ = now.segments  # raises
         return now
@@ -209,16 +210,14 @@ def _has_changed(view: LogView, now: LogView | None) -> bool:
 
 def _check(
     view: LogView,
-    damage: DamageReport,
-    make_walk: Callable[[LogView], LogWalk],
+    walk: LogWalk,
     *,
+    pending: PendingCommit,
     node: Node | None,
     user: FileUser | None,
 ) -> PartitionCheck:
-    about_directory = list(directory_findings(view, node))
-    # What is wrong with files does not depend on whether readers are given what is in them.
-    view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
-    return _Check(view, make_walk(view), node).run(about_directory, user)
+    about_directory = list(directory_findings(view, node, pending))
+    return _Check(view, walk, node).run(about_directory, user)
 
 
 class _Check:
@@ -246,6 +245,7 @@ class _Check:
             self._cleaner_offset(),
             self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT),
             is_compacted=None if node is None else node.is_compacted(view.topic),
+            keeps_records=self._keeps_records(),
         )
         self._times = LostTimes(view)
         # A node closes neither the log of the metadata, nor what it is about to delete.
@@ -485,7 +485,7 @@ class NotLiveDirectory:
 
     @property
     def size_bytes(self) -> int:
-        """How much is read."""
+        """The bytes that the check will read, for the progress bar; 0 if it only loads the log."""
         try:
             return 0 if self.is_only_loaded else self.view.size_bytes
         except LogStorageError:
@@ -497,7 +497,7 @@ class NotLiveDirectory:
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         on_bytes: Callable[[int], None] | None = None,
     ) -> list[Finding]:
-        """Return the errors in it; warnings are about what a live partition has.
+        """Return the errors in it; other findings are about what a live partition has.
 
         A broker that is running renames and removes it: nothing is wrong with what is gone.
         """
@@ -510,12 +510,14 @@ class NotLiveDirectory:
                 start = broker_start(self.view, 0, user=self.user)
                 found = [] if start is None or start.refusal is None else [start.refusal]
             else:
-                found = check_partition(
+                check = check_partition(
                     self.view,
                     user=self.user,
                     max_decompressed_bytes=max_decompressed_bytes,
                     on_bytes=on_bytes,
-                ).findings
+                )
+                losses = () if check.start is None else check.start.losses
+                found = [*(each for each in losses if each not in check.findings), *check.findings]
         except LogStorageError:
             return []
         if not is_remote(path) and not disk.is_dir(path):
@@ -527,7 +529,10 @@ class NotLiveDirectory:
         path = self.view.directory.path
         is_below = finding.path == path or finding.path.startswith(f"{path}/")
         is_of_live = self.has_live and finding.code == "missing_segment"
-        return finding.severity is Severity.ERROR and is_below and not is_of_live
+        is_wrong = finding.severity is Severity.ERROR
+        if self.becomes_live:  # then consumers get what is in it
+            is_wrong = is_wrong or finding.effect is not None
+        return is_wrong and is_below and not is_of_live
 
 
 def not_live_directories(
@@ -540,8 +545,10 @@ def not_live_directories(
     found = []
     for each in directories:
         view, node = LogView(each), nodes[each.log_directory]
-        becomes_live = each.state == FUTURE_DIR_SUFFIX and node.is_placed_in(
-            each.log_directory, each.topic_partition
+        becomes_live = (
+            each.state == FUTURE_DIR_SUFFIX
+            and node.is_placed_in(each.log_directory, each.topic_partition)
+            and not node.is_set_aside(each.topic_partition, each.path)
         )
         has_live = (node, each.topic_partition) in held
         user = users.of(each.log_directory)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.findings import Finding, Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pylog.checks.broker_start import BrokerStart
+    from pylog.checks.group_findings import GroupPosition
     from pylog.model import TopicPartition
 
 
 class OffsetTotals(NamedTuple):
-    """How many offsets of a log are what."""
+    """How many offsets of a log hold records, control records, nothing, or damage."""
 
     # In sound batches
     records: int = 0
@@ -60,7 +63,7 @@ class PartitionReport:
         return self.start is not None and self.start.loses_records
 
     def has(self, code: str) -> bool:
-        """Whether there is an error of a kind."""
+        """Whether the partition has an error with this code."""
         return any(each.code == code and each.severity is Severity.ERROR for each in self.findings)
 
     @property
@@ -89,6 +92,9 @@ class LogDirectoryReport:
         About the files right in it, and its partitions together.
     cluster_id, node_id, directory_id
         Whose it is, as ``meta.properties`` says; None where that does not say it.
+    positions
+        By partition, the consumer groups of the cluster and their committed offsets; in the first
+        log directory with one of their partitions.
     """
 
     path: str
@@ -99,3 +105,4 @@ class LogDirectoryReport:
     cluster_id: str | None = None
     node_id: int | None = None
     directory_id: str | None = None
+    positions: Mapping[TopicPartition, Sequence[GroupPosition]] = field(default_factory=dict)

@@ -33,7 +33,7 @@ from pylog.files.file_names import (
 from pylog.files.file_user import DeniedError, FileUser
 from pylog.files.overlay import Overlay
 from pylog.files.storage import open_file
-from pylog.locations import is_remote, join
+from pylog.locations import is_remote, join, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -149,10 +149,13 @@ def _directory_denial(log_directory: str, user: FileUser) -> Finding | None:
                 overlay.write_atomically(path, b"")
         except (LogStorageError, PermissionError) as error:
             found = denial(join(log_directory, path[len(root) + 1 :]).rstrip("/"), error)
-            if found is None or found.code != FORBIDDEN:
-                return None
-            return found._replace(own_effect=found.own_effect or Effect.OFFLINE)
+            return found if found is not None and found.code == FORBIDDEN else None
     return None
+
+
+def is_before_loading(denied: Finding) -> bool:
+    """Whether a broker that is denied this, right in a log directory, loads no partition there."""
+    return denied.effect is Effect.OFFLINE and name_of(denied.path) not in _CHECKPOINTS
 
 
 def _doubtful_user(log_directory: str) -> Finding | None:

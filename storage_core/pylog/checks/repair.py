@@ -241,7 +241,7 @@ class _PartitionCopy(NamedTuple):
 
     @property
     def left_out_bytes(self) -> int:
-        """Of the live segments."""
+        """The bytes of live segments that the copy does not have."""
         pieces = [piece for each in self.segments for piece in each.pieces]
         live = sum(each.end - each.start for each in pieces if not each.segment.state)
         return self.check.size_bytes - live

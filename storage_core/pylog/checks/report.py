@@ -242,12 +242,12 @@ class RepairSummary:
 
     @property
     def copied_bytes(self) -> int:
-        """Of all ``.log`` files."""
+        """The bytes of all ``.log`` files together."""
         return sum(each.copied_bytes for each in self.partitions)
 
     @property
     def left_out_bytes(self) -> int:
-        """Of all ``.log`` files."""
+        """The bytes of all ``.log`` files that the copy leaves out."""
         return sum(each.left_out_bytes for each in self.partitions)
 
 

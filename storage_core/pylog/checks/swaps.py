@@ -70,24 +70,33 @@ def broken_swap(
     if not originals:
         return None
     paths = [join(directory, name) for name in originals]
-    last = max(map(end_of_batches, paths))
+    ranges = list(map(_range_of, paths))
+    last = max(end for _, end in ranges)
+    held = [
+        (start, min(limit, end.offset) if each.state else limit)
+        for each, end in segments
+        for start, limit in [_range_of(each.file_path())]
+    ]
+    rest = _uncovered(ranges, held)
+    bases = [each.base_offset for each, _ in segments]
     found = None
     foreign = []
-    for place, (segment, end) in enumerate(swaps):
+    for segment, end in swaps:
         path = segment.file_path()
-        limit = swaps[place + 1][0].base_offset if place + 1 < len(swaps) else last
+        # What comes after it is not replaced by it.
+        limit = min([last, *(base for base in bases if base > segment.base_offset)])
         is_whole = 0 < end.position == segment.size_bytes and path not in damaged
         offset = _first_foreign(path, paths, last) if end.position else None
         if offset is not None:
             foreign.append(path)
             reason = f"has other records than those, from offset {offset} on"
-            found = found or BrokenSwap(path, reason, offset, max(offset + 1, last))
+            found = found or BrokenSwap(path, reason, offset, max(offset + 1, limit))
         elif not is_whole and replaced:
-            rest = (end.offset, last) if end.offset < last else (None, None)
-            found = found or BrokenSwap(path, "is empty, cut, or damaged", *rest)
-        elif keeps_records and replaced and end.offset < limit:
+            lost = rest or (None, None)
+            found = found or BrokenSwap(path, "is empty, cut, or damaged", *lost)
+        elif keeps_records and replaced and rest is not None:
             reason = "lacks the last records of those, though the topic is not compacted"
-            found = found or BrokenSwap(path, reason, end.offset, limit)
+            found = found or BrokenSwap(path, reason, *rest)
     return None if found is None else found._replace(foreign=tuple(foreign))
 
 
@@ -107,11 +116,32 @@ def _deleted(
 
 def end_of_batches(path: str) -> int:
     """Return the offset after all batches of a ``.log`` file that can be found."""
-    end_offset = 0
+    return _range_of(path)[1]
+
+
+def _range_of(path: str) -> tuple[int, int]:
+    """Return the offsets ``[start, end)`` between which all batches that can be found lie."""
+    start = end = 0
     with open_file(path) as source, suppress(CorruptRecordError):
         for batch in walk_headers(source, 0, source.size()):
-            end_offset = max(end_offset, batch.header.next_offset)
-    return end_offset
+            start = min(start, batch.header.offset) if end else batch.header.offset
+            end = max(end, batch.header.next_offset)
+    return start, end
+
+
+def _uncovered(
+    ranges: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]
+) -> tuple[int, int] | None:
+    """Return from where to where offsets are in some ranges, and in no other; None if none are."""
+    left = []
+    for one in ranges:
+        start, end = one
+        for first, limit in sorted(others):
+            start = limit if first <= start < limit else start
+        for first, limit in sorted(others, reverse=True):
+            end = first if first < end <= limit else end
+        left += [(start, end)] if start < end else []
+    return (min(left)[0], max(end for _, end in left)) if left else None
 
 
 def _first_foreign(swap: str, originals: Sequence[str], last: int) -> int | None:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.findings import Effect, Finding, named
 from pylog.files.file_names import find_partition_directory_name
 from pylog.locations import name_of, parent_of
+from pylog.model import TopicPartition
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.group_findings import GroupPosition
     from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
     from pylog.files.file_names import PartitionDirectoryName
 
@@ -36,6 +38,8 @@ class AffectedOffsets(NamedTuple):
         The file or directory that it was seen in.
     reason
         What it is, in a sentence.
+    groups
+        Consumer groups that it concerns: whose position it is, or who have not read past it.
     """
 
     topic: str | None
@@ -46,6 +50,7 @@ class AffectedOffsets(NamedTuple):
     to_time: int | None
     path: str
     reason: str
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -57,6 +62,7 @@ class AffectedOffsets(NamedTuple):
             *(finding.next_offset, finding.end_offset),
             *(finding.from_time, finding.to_time),
             *(finding.path, finding.message),
+            groups=finding.groups,
         )
 
     @property
@@ -74,8 +80,11 @@ class AffectedOffsets(NamedTuple):
     def text(self) -> str:
         """The partition with offsets and times, as far as they are known."""
         start, end = self.from_offset, self.to_offset
+        notes = []
+        if self.groups:
+            notes = [f"{'group' if len(self.groups) == 1 else 'groups'} {named(self.groups)}"]
         if start is None:
-            return self.name
+            return f"{self.name} ({notes[0]})" if notes else self.name
         offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
         offsets = f"at offset {start}" if start == end else offsets
         times = [
@@ -83,7 +92,8 @@ class AffectedOffsets(NamedTuple):
             for word, each in (("after", self.from_time), ("before", self.to_time))
             if each is not None
         ]
-        return f"{self.name} {offsets}" + (f" ({', '.join(times)})" if times else "")
+        notes = [*([", ".join(times)] if times else []), *notes]
+        return f"{self.name} {offsets}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,11 @@ class Verdict:
         written.
     behind
         What replicas of other nodes have, and one lacks.
+    will_reset
+        Positions of consumer groups that are not in their logs, or whose partitions are gone: the
+        groups' consumers begin anew.
+    will_expire
+        Committed offsets that it deletes for their age, soon after its start.
     stray_partitions
         What it sets aside as ``-stray``, and does not serve.
     unserved
@@ -118,6 +133,8 @@ class Verdict:
     lost_already: list[AffectedOffsets]
     consumers: list[AffectedOffsets]
     behind: list[AffectedOffsets]
+    will_reset: list[AffectedOffsets]
+    will_expire: list[AffectedOffsets]
     stray_partitions: list[AffectedOffsets]
     unserved: list[AffectedOffsets]
     not_known: list[AffectedOffsets]
@@ -128,22 +145,15 @@ def verdict_on(
     directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
 ) -> Verdict:
     """Return the verdict on log directories, and on partitions in them or elsewhere."""
-    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
-    beside: dict[str, list[PartitionReport]] = {}
-    for each in partitions:
-        beside.setdefault(parent_of(each.path), []).append(each)
-    refusals = []
-    for affected, finding in _affected(directories, partitions):
-        if finding.effect is Effect.REFUSES:
-            refusals.append(finding)
-        elif finding.effect is Effect.OFFLINE or _is_of_all(affected, finding):
-            # Once for each log directory: the first reason suffices.
-            others = beside.pop(_log_directory_of(finding.path, beside), ())
-            for one in [_without_offsets(finding, each) for each in others] or [affected]:
-                _add(found[Effect.UNSERVED], one)
-        elif finding.effect is not None:
-            _add(found[finding.effect], affected)
-    by_effect = {effect: list(places.values()) for effect, places in found.items()}
+    refusals, found = _gathered(directories, partitions)
+    positions = {where: known for each in directories for where, known in each.positions.items()}
+    by_effect = {
+        effect: [
+            _with_groups(each, positions) if effect in _OF_GROUPS else each
+            for each in places.values()
+        ]
+        for effect, places in found.items()
+    }
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
             "the cluster's metadata are not here; a broker sets partitions that they do not have "
@@ -158,6 +168,8 @@ def verdict_on(
         by_effect[Effect.GONE],
         by_effect[Effect.CONSUMERS],
         by_effect[Effect.BEHIND],
+        by_effect[Effect.RESETS],
+        by_effect[Effect.EXPIRES],
         by_effect[Effect.STRAY],
         by_effect[Effect.UNSERVED],
         by_effect[Effect.UNKNOWN],
@@ -165,12 +177,65 @@ def verdict_on(
     )
 
 
+def _gathered(
+    directories: Sequence[LogDirectoryReport], partitions: Sequence[PartitionReport]
+) -> tuple[list[Finding], dict[Effect, dict[tuple[object, ...], AffectedOffsets]]]:
+    """Return why it does not start, and what else findings are about, by their effect."""
+    found: dict[Effect, dict[tuple[object, ...], AffectedOffsets]] = {each: {} for each in Effect}
+    beside: dict[str, list[PartitionReport]] = {}
+    for each in partitions:
+        beside.setdefault(parent_of(each.path), []).append(each)
+    refusals, when_read = [], []
+    offline: set[str] = set()
+    for affected, finding in _affected(directories, partitions):
+        if finding.effect is Effect.REFUSES:
+            refusals.append(finding)
+        elif finding.effect in (Effect.OFFLINE, Effect.UNSERVED):
+            path = _log_directory_of(finding.path, beside)
+            others = () if path in offline else beside.get(path, ())
+            for one in _unserved(affected, finding, beside, offline):
+                _add_whole(found[Effect.UNSERVED], one)
+            for one in _loaded_when_offline(finding, others):
+                _add(found[Effect.UNKNOWN], one)
+        elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
+            when_read.append(finding)
+            _add(found[Effect.CONSUMERS], affected)
+        elif finding.effect is not None:
+            _add(found[finding.effect], affected)
+    for affected in _offline_when_read(when_read, directories, partitions):
+        _add(found[Effect.CONSUMERS], affected)
+    return refusals, found
+
+
 def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
     """Add what a finding is about, unless another one is about the same offsets: then its times."""
     key = affected[:4] if affected.from_offset is not None else affected
     each = known.setdefault(key, affected)
     if each.from_time is None and each.to_time is None:
-        known[key] = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+        each = each._replace(from_time=affected.from_time, to_time=affected.to_time)
+    known[key] = each._replace(groups=tuple(_unique([*each.groups, *affected.groups])))
+
+
+_OF_GROUPS = (Effect.LOSES, Effect.STRAY, Effect.UNSERVED, Effect.GONE, Effect.CONSUMERS)
+"""What groups that have not read on do not get."""
+
+
+def _with_groups(
+    affected: AffectedOffsets, positions: Mapping[TopicPartition, Sequence[GroupPosition]]
+) -> AffectedOffsets:
+    """Return it with the groups that have a position in the partition, and have not read past."""
+    if affected.topic is None or affected.partition is None:
+        return affected
+    known = positions.get(TopicPartition(affected.topic, affected.partition), ())
+    end = affected.to_offset
+    groups = [each.group_id for each in known if end is None or each.offset < end]
+    return affected._replace(groups=tuple(_unique([*affected.groups, *groups])))
+
+
+def _add_whole(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
+    """Add a partition of which all is meant, unless it is there for another reason."""
+    whole = affected._replace(from_offset=None, to_offset=None)
+    known.setdefault((whole.name,), whole)
 
 
 def _affected(
@@ -194,6 +259,64 @@ def _affected(
             yield AffectedOffsets.of(finding, *partition.topic_partition), finding
 
 
+def _loaded_when_offline(
+    finding: Finding, others: Iterable[PartitionReport]
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that end a broker if it loads them after what takes them offline.
+
+    Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LocalLog.maybeHandleIOException, and what
+    LogManager.loadLogs ignores (Kafka 4.4).
+    """
+    for each in others if finding.effect is Effect.OFFLINE else ():
+        is_it = finding.path.startswith(f"{each.path}/")
+        if each.start is not None and each.start.is_read_on_loading and not is_it:
+            reason = (
+                f"{finding.path} takes the log directory offline, and a broker that loads this "
+                "partition after that file ends: a transaction is looked up in it"
+            )
+            yield _without_offsets(finding, each)._replace(reason=reason)
+
+
+def _offline_when_read(
+    findings: Iterable[Finding],
+    directories: Sequence[LogDirectoryReport],
+    partitions: Sequence[PartitionReport],
+) -> Iterator[AffectedOffsets]:
+    """Yield the partitions that a broker does not serve any more once somebody reads somewhere.
+
+    Once for each log directory: the first reason suffices.
+    """
+    nodes = {each.path: (each.cluster_id, each.node_id) for each in directories}
+    seen = set()
+    for finding in findings:
+        path = _log_directory_of(finding.path, nodes)
+        if path in seen:
+            continue
+        seen.add(path)
+        is_of_node = finding.effect is Effect.ENDS_WHEN_READ
+        reason = f"{finding.path}: {finding.broker_action}"
+        for each in partitions:
+            place = parent_of(each.path)
+            if place == path or (is_of_node and place in nodes and nodes[place] == nodes.get(path)):
+                yield _without_offsets(finding, each)._replace(reason=reason)
+
+
+def _unserved(
+    affected: AffectedOffsets,
+    finding: Finding,
+    beside: Mapping[str, Sequence[PartitionReport]],
+    offline: set[str],
+) -> list[AffectedOffsets]:
+    """Return what a finding keeps from being served; ``offline``: log directories that are said."""
+    if finding.effect is not Effect.OFFLINE and not _is_of_all(affected, finding):
+        return [affected]
+    path = _log_directory_of(finding.path, beside)
+    if path in offline:
+        return []  # the first reason suffices
+    offline.add(path)
+    return [_without_offsets(finding, each) for each in beside.get(path, ())] or [affected]
+
+
 def _is_of_all(affected: AffectedOffsets, finding: Finding) -> bool:
     return finding.effect is Effect.UNSERVED and affected.topic is None
 
@@ -205,8 +328,12 @@ def _log_directory_of(path: str, known: Container[str]) -> str:
 
 
 def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOffsets:
-    place = AffectedOffsets.of(finding, *partition.topic_partition)
-    return place._replace(from_offset=None, to_offset=None)
+    affected = AffectedOffsets.of(finding, *partition.topic_partition)
+    is_in_another = _directory_of(finding.path) is not None and not finding.path.startswith(
+        f"{partition.path}/"
+    )
+    path = partition.path if is_in_another else finding.path
+    return affected._replace(from_offset=None, to_offset=None, path=path)
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:
@@ -254,12 +381,30 @@ def _sentences(
     if unknown:
         yield f"What a broker would do to {_names(unknown)} is not known: {unknown[0].reason}"
     behind = by_effect.pop(Effect.BEHIND)
+    resets, expires = by_effect.pop(Effect.RESETS), by_effect.pop(Effect.EXPIRES)
     if not any(by_effect.values()) and not refusals:
-        yield "A broker starts on this, and loses no record that can be read"
+        but = ", but consumer groups lose their positions" if resets or expires else ""
+        yield f"A broker starts on this, and loses no record that can be read{but}"
+    yield from _sentences_about_groups(resets, expires)
     if behind:
         lacking = _places(behind)
         yield (
             f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
+        )
+
+
+def _sentences_about_groups(
+    resets: Sequence[AffectedOffsets], expires: Sequence[AffectedOffsets]
+) -> Iterator[str]:
+    if resets:
+        yield (
+            "Consumer groups do not go on where they were: "
+            f"{named([each.text for each in resets])}: {resets[0].reason}"
+        )
+    if expires:
+        yield (
+            "A broker deletes committed offsets for their age, ten minutes after its start: "
+            f"{named([each.text for each in expires])}"
         )
 
 
@@ -294,7 +439,7 @@ def _joined(one: AffectedOffsets, other: AffectedOffsets) -> AffectedOffsets:
 
 
 def _names(affected: Iterable[AffectedOffsets]) -> str:
-    return named(_unique(each.name for each in affected))
+    return named(_unique(each.text if each.groups else each.name for each in affected))
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

@@ -62,7 +62,7 @@ class CleanerProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningRound:
-    """What the parts of one round share."""
+    """The log, the range and the settings of one round, for the parts of it."""
 
     log: CleanableLog
     first_dirty_offset: int
@@ -318,14 +318,14 @@ def window_bytes(config: CleanerConfig) -> int:
 
 
 class CleanerResult(NamedTuple):
-    """What a round of cleaning came to."""
+    """The result of a round: where the next one begins, and its statistics."""
 
     next_dirty_offset: int
     stats: CleanerStats
 
 
 def _nothing(_argument: object) -> None:
-    """Neither abort nor wait."""
+    """Do nothing: the default of both callbacks."""
 
 
 class Cleaner:

@@ -245,7 +245,7 @@ class SnapshotLog:
 
 
 CleanableLog: TypeAlias = "UnifiedLog | SnapshotLog"
-"""What a cleaning cleans."""
+"""The log of an owner, or a snapshot of one."""
 
 LogWithBounds: TypeAlias = "LogToClean | SnapshotLog"
 """A log, and from where to where it is cleaned; see `pylog.cleaner.cleanable_offsets`."""

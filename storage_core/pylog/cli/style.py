@@ -45,7 +45,7 @@ class OutputTraits(NamedTuple):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody looks at it."""
+        """Whether the output is a terminal."""
         return self.width is not None
 
     def styled(self, text: str, style: str) -> str:

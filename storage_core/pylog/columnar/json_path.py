@@ -215,7 +215,7 @@ def _spellings(text: str) -> tuple[bytes, ...]:
 
 
 def _beginning(expected: str | None) -> bytes:
-    """Return the value of the `Member` that an expected one is found by."""
+    """Return the bytes that the expected value begins with, to find candidates without parsing."""
     if expected is None:
         return b""
     value = _parsed(expected)
@@ -288,7 +288,7 @@ class JsonPath:
         return (*groups, *map(_spellings, names))
 
     def holds(self, value: object) -> bool:
-        """Whether a record's value passes."""
+        """Whether a record's value is JSON that has the expected value at the path."""
         if not isinstance(value, bytes):
             return False
         try:

@@ -168,7 +168,7 @@ _TOPIC_KINDS = LogConfig.kinds()
 
 
 class _Meaning(NamedTuple):
-    """What a broker-wide name sets."""
+    """The field that a broker-wide name sets, and its allowed values."""
 
     part: type  # which part of the configuration
     field_name: str  # of the part

@@ -71,7 +71,7 @@ class Dump:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing wrong was found."""
+        """Whether no file of the dump has a fault."""
         return all(report.is_sound for report in self.reports)
 
     @property

@@ -40,7 +40,7 @@ class RecordRange(NamedTuple):
 
     @property
     def is_restricted(self) -> bool:
-        """Whether not all records are wanted."""
+        """Whether a bound on offsets or timestamps is given."""
         return any(each is not None for each in self)
 
     def has_offsets(

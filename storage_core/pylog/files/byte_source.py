@@ -66,7 +66,7 @@ class ByteSource(ABC):
         return False
 
     def ensure_same(self) -> None:
-        """Return if all that was read is of one file."""
+        """Raise an error if the file was replaced while it was read."""
         if self.has_been_replaced():
             raise _replaced(self.path)
 
@@ -214,11 +214,11 @@ class LocalFile(ByteSource):
 # A broker serves its consumers from the page cache. Whoever reads a log of a terabyte beside it as
 # files are usually read evicts what the broker is about to send. Two ways to read, in this order:
 #
-# 1. ``preadv2`` with ``RWF_DONTCACHE`` (Linux 6.14, on ext4, XFS and Btrfs, say): the system
-# drops    the pages that a read has brought in, and only those. 2. Elsewhere on Linux
-# ``mincore`` tells which pages are cached before a read, and    ``POSIX_FADV_DONTNEED`` drops
-# the others after it. It tells only the owner of a file, and whoever    may write to it; to
-# anybody else every page looks cached.
+# 1. ``preadv2`` with ``RWF_DONTCACHE`` (Linux 6.14, on ext4, XFS and Btrfs, say): the system drops
+#    the pages that a read has brought in, and only those.
+# 2. Elsewhere on Linux ``mincore`` tells which pages are cached before a read, and
+#    ``POSIX_FADV_DONTNEED`` drops the others after it. It tells only the owner of a file, and
+#    whoever may write to it; to anybody else every page looks cached.
 #
 # Where neither is to be had the first read is refused. ``POSIX_FADV_RANDOM`` keeps the system
 # from reading ahead: what it brings in after the end of a range would stay. ``RWF_NOWAIT`` is

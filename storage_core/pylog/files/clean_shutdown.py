@@ -15,8 +15,9 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.files import disk
 from pylog.files.storage import open_file
-from pylog.locations import join
+from pylog.locations import is_remote, join
 
 if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO
@@ -49,8 +50,11 @@ def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
 
 def has_clean_shutdown(log_directory: str) -> bool:
     """Whether the marker of a clean stop is in a log directory."""
+    path = join(log_directory, CLEAN_SHUTDOWN_FILE)
+    if not is_remote(path):
+        return disk.is_file(path)
     try:
-        return read_clean_shutdown(join(log_directory, CLEAN_SHUTDOWN_FILE)) is not None
+        return read_clean_shutdown(path) is not None
     except LogDirectoryError:
         return False
 

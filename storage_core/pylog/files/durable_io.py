@@ -333,7 +333,7 @@ class OwnedFile:
             raise ValueError(msg)
 
 
-# A file that is read and written by position, and synced: what `pylog.files.durable_io` opens.
+# A file that is read and written by position, and synced: what `OwnedFile` opens.
 #
 # Positions are the caller's: the file has none of its own. Python itself repeats a system call that
 # a signal interrupted.
@@ -376,7 +376,7 @@ class WritableFile(ByteSource):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether no sync of it has failed."""
+        """Whether every sync of the file has succeeded."""
         return not self._sync_failed
 
     @property

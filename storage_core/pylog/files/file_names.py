@@ -128,8 +128,10 @@ def file_name_prefix(offset: int) -> str:
 
 def find_segment_file_name(name: str) -> SegmentFileName | None:
     """Return the parts of ``name``, or None if it does not name a segment file or a snapshot."""
-    state = next((s for s in _STATE_SUFFIXES if name.endswith(s)), "")
-    stem = name.removesuffix(state) if state else name
+    state, stem = "", name
+    if name.endswith(_STATE_SUFFIXES):
+        stem, dot, rest = name.rpartition(".")
+        state = dot + rest
     digits, dot, rest = stem.partition(".")
     suffix = dot + rest
     if suffix not in _DATA_SUFFIXES:

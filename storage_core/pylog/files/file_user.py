@@ -59,7 +59,7 @@ class FileUser(NamedTuple):
 
     @property
     def is_root(self) -> bool:
-        """Whether nothing is forbidden."""
+        """Whether the user is root, to whom no file is forbidden."""
         return self.uid == 0
 
     def __str__(self) -> str:

@@ -103,7 +103,7 @@ class WrittenJob(NamedTuple):
 
     @property
     def has_fingerprint(self) -> bool:
-        """Whether it was given a fingerprint."""
+        """Whether the job was entered with a fingerprint."""
         return self.fingerprint != _NO_FINGERPRINT
 
     def to_bytes(self) -> bytes:

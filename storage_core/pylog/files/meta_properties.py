@@ -54,7 +54,7 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
 class JavaProperty(NamedTuple):
-    """What a file says of a key."""
+    """The value of a key, and the line where it stands."""
 
     value: str
     line: int  # the number of the line that it begins in, from 1
@@ -134,7 +134,7 @@ class MetaProperties(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it names nothing."""
+        """Whether the file names no node, no cluster and no directory."""
         return self.node_id is None and self.cluster_id is None and self.directory_id is None
 
 

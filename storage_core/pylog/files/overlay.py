@@ -39,7 +39,7 @@ from pylog.files.system_calls import (
     open_regular_file,
     storage_error,
 )
-from pylog.locations import OVERLAY_PREFIX, without_overlay
+from pylog.locations import OVERLAY_PREFIX, join, without_overlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 SPOOLED_BYTES = 32 * 1024 * 1024
 """How much of what was written is kept in memory."""
 _numbers = itertools.count(1)
+_NO_NAMES = ("", ".", "..")
 _inodes = itertools.count(2**62)
 """Of files that were made here; no file system goes as far."""
 
@@ -119,11 +120,12 @@ class _File:
 
     __slots__ = ("base", "base_bytes", "extents", "inode", "lock", "mode", "modified_ns", "size")
 
-    def __init__(self, base: str | None) -> None:
+    def __init__(self, base: str | None, status: os.stat_result | None = None) -> None:
         self.base = base
         self.extents: list[_Extent] = []
         self.lock = threading.Lock()
-        status = None if base is None else os.lstat(base)
+        if status is None and base is not None:
+            status = os.lstat(base)
         self.size = self.base_bytes = 0 if status is None else status.st_size
         self.mode = stat_module.S_IFREG | 0o644 if status is None else status.st_mode
         self.inode = next(_inodes) if status is None else status.st_ino
@@ -206,16 +208,16 @@ class _Directory:
         """Return what has a name: what was kept, or what lies on the disk."""
         if name in self.changed or self.base is None:
             return self.changed.get(name)
-        path = os.path.join(self.base, name)  # noqa: PTH118 - kept as text
+        path = join(self.base, name)
         try:
-            mode = os.lstat(path).st_mode
+            status = os.lstat(path)
         except FileNotFoundError:
             return None
-        if stat_module.S_ISDIR(mode):
+        if stat_module.S_ISDIR(status.st_mode):
             # Not by `set`, which changes the time of this directory.
             found = self.changed[name] = _Directory(path)
             return found
-        return _File(path) if stat_module.S_ISREG(mode) else _Other(path)
+        return _File(path, status) if stat_module.S_ISREG(status.st_mode) else _Other(path)
 
     def names(self) -> list[str]:
         """Return the names of all that is in it."""
@@ -258,25 +260,30 @@ class _Entry:
         self._found = found
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return self._is(stat_module.S_ISDIR, follow_symlinks=follow_symlinks)
+        try:
+            if isinstance(self._found, os.DirEntry):  # which knows it without a look at the disk
+                return self._found.is_dir(follow_symlinks=follow_symlinks)
+            return stat_module.S_ISDIR(self.stat(follow_symlinks=follow_symlinks).st_mode)
+        except OSError:
+            return False
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return self._is(stat_module.S_ISREG, follow_symlinks=follow_symlinks)
+        try:
+            if isinstance(self._found, os.DirEntry):
+                return self._found.is_file(follow_symlinks=follow_symlinks)
+            return stat_module.S_ISREG(self.stat(follow_symlinks=follow_symlinks).st_mode)
+        except OSError:
+            return False
 
     def is_symlink(self) -> bool:
+        if isinstance(self._found, os.DirEntry):
+            return self._found.is_symlink()
         return stat_module.S_ISLNK(self.stat(follow_symlinks=False).st_mode)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         if isinstance(self._found, os.DirEntry):
             return self._found.stat(follow_symlinks=follow_symlinks)
         return _status_of(self._found, follow_symlinks=follow_symlinks)
-
-    def _is(self, kind: object, *, follow_symlinks: bool) -> bool:
-        try:
-            mode = self.stat(follow_symlinks=follow_symlinks).st_mode
-        except OSError:
-            return False
-        return bool(kind(mode))  # type: ignore[operator]
 
 
 def _status_of(node: _Node, *, follow_symlinks: bool) -> os.stat_result:
@@ -306,6 +313,8 @@ class Overlay(DurableIO):
         self.root = f"{OVERLAY_PREFIX}{os.getpid()}-{next(_numbers)}"
         self._lock = threading.RLock()
         self._top = _Directory("/")
+        # Directories that were looked for, by their paths; of none that a link leads to.
+        self._known: dict[str, _Directory] = {}
         self._spool = _Spool()
         disk.overlays[self.root] = self
 
@@ -324,6 +333,7 @@ class Overlay(DurableIO):
         """Forget all changes; no path on the overlay leads anywhere from then on."""
         disk.overlays.pop(self.root, None)
         self._top = _Directory(None)
+        self._known.clear()
         self._spool.close()
 
     def path(self, real: str | os.PathLike[str]) -> str:
@@ -394,8 +404,10 @@ class Overlay(DurableIO):
         with self._lock:
             directory = _as_directory(self._get(path), path)
             self._ensure_may(directory, READ | SEARCH)
-            for name in directory.names():
-                parent, _ = self._parent(os.path.join(path, name))  # noqa: PTH118
+            for entry in list(self._entries(path, directory)):
+                if not entry.is_symlink():
+                    continue
+                parent, name = self._parent(entry.path)
                 node = parent.child(name)
                 if isinstance(node, _Other) and os.path.isfile(node.base):  # noqa: PTH113
                     parent.set(name, _File(os.path.realpath(node.base)))
@@ -436,6 +448,8 @@ class Overlay(DurableIO):
             self._ensure_may(new_parent, WRITE | SEARCH)
             old_parent.set(old_name, None)
             new_parent.set(new_name, node)
+            if isinstance(node, _Directory):
+                self._known.clear()
 
     def unlink(self, path: str) -> None:
         """Remove a file, or a link and not what it points to."""
@@ -471,6 +485,7 @@ class Overlay(DurableIO):
                 raise _error(errno.ENOTEMPTY, path)
             self._ensure_may(parent, WRITE | SEARCH)
             parent.set(name, None)
+            self._known.clear()
 
     def fsync_directory(self, path: str) -> None:
         """Do nothing, if there is such a directory."""
@@ -479,14 +494,14 @@ class Overlay(DurableIO):
 
     # ---- what the user may do
 
-    def ensure_readable(self, path: str) -> None:
-        """Raise unless the user may read a file."""
-        if self._user is None:
-            return
-        try:
-            self._ensure_may(self._get(path), READ)
-        except OSError as error:
-            raise missing_or_unreadable(path, error) from error
+    def ensure_readable(self, directory: str, names: Iterable[str]) -> None:
+        """Raise unless the user may read these files of a directory."""
+        for name in names if self._user is not None else ():
+            path = join(directory, name)
+            try:
+                self._ensure_may(self._get(path), READ)
+            except OSError as error:
+                raise missing_or_unreadable(path, error) from error
 
     def _ensure_may(self, node: _Node, wanted: int) -> None:
         """Raise `DeniedError` where the disk would refuse; what was made here is the user's."""
@@ -504,18 +519,29 @@ class Overlay(DurableIO):
     def _get(self, path: str) -> _Node:
         """Return what lies at a path; `FileNotFoundError` if nothing does."""
         with self._lock:
-            node: _Node = self._top
-            for part in self._parts(path):
+            if path in self._known:
+                return self._known[path]
+            known = self._known_parent(path)
+            node: _Node = self._top if known is None else known[0]
+            has_links = False
+            for part in self._parts(path) if known is None else (known[1],):
                 directory = _as_directory(node, path)
+                has_links = has_links or directory is not node
                 self._ensure_may(directory, SEARCH)
                 found = directory.child(part)
                 if found is None:
                     raise _error(errno.ENOENT, path)
                 node = found
+            if isinstance(node, _Directory) and not has_links:
+                self._known[path] = node
             return node
 
     def _parent(self, path: str) -> tuple[_Directory, str]:
         """Return the directory that a path lies in, kept from now on, and the last component."""
+        known = self._known_parent(path)
+        if known is not None:
+            self._ensure_may(known[0], SEARCH)
+            return known
         *parts, name = self._parts(path)
         directory = self._top
         for part in parts:
@@ -527,6 +553,12 @@ class Overlay(DurableIO):
             directory = below
         self._ensure_may(directory, SEARCH)
         return directory, name
+
+    def _known_parent(self, path: str) -> tuple[_Directory, str] | None:
+        """Return what `_parent` does if that directory was looked for before."""
+        head, _, name = path.rpartition("/")
+        directory = self._known.get(head)
+        return None if directory is None or name in _NO_NAMES else (directory, name)
 
     def _entries(self, path: str, directory: _Directory) -> Iterator[disk.Entry]:
         if directory.base is not None:

@@ -32,7 +32,7 @@ _FIELDS = {
     0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
     1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
 }
-"""What must be there, by version."""
+"""The fields that a file of each version must have."""
 _BLANKS = " \t\r\n"
 _HIGHEST_EPOCH = 2**31 - 1
 

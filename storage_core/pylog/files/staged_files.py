@@ -7,8 +7,7 @@ name                                               what it is
 ================================================== ===============================================
 ``.pylog-staged-<job>-<random>-<number>.batches``  v2 batches of one partition that are to be
                                                    appended, with offsets from zero
-``.pylog-staged-<job>-<random>-<number>.entries``  a row for each of them: see
-                                                   `pylog.files.staged_files`
+``.pylog-staged-<job>-<random>-<number>.entries``  a row for each of them, laid out below
 ``.pylog-manifest``                                what is being appended to which logs: see
                                                    `pylog.files.commit_manifest`
 ``.pylog-ledger``                                  which jobs have been written: see

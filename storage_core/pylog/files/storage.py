@@ -115,8 +115,8 @@ def settled_since(location: str) -> int:
     return changed
 
 
-def change_mark(location: str) -> tuple[int, int, int] | None:
-    """Return what differs once a local file or directory has changed: inode, size, time in ns.
+def change_mark(location: str) -> tuple[int, ...] | None:
+    """Return what differs once a local file or directory has changed: inode, size, times in ns.
 
     A file has changed if its bytes have, a directory if a file has come or gone in it. None where
     nothing tells: it is remote, is not there, or changed within the last step of the clock, so that
@@ -128,9 +128,11 @@ def change_mark(location: str) -> tuple[int, int, int] | None:
         status = disk.stat(location)
     except OSError:
         return None
-    if 0 <= time.time_ns() - status.st_mtime_ns < _CLOCK_STEP_NS:
+    # Who copies over a file may set back the one time, and nobody the other.
+    times = status.st_mtime_ns, status.st_ctime_ns
+    if 0 <= time.time_ns() - max(times) < _CLOCK_STEP_NS:
         return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_ino, status.st_size, *times
 
 
 def list_directory(location: str) -> Sequence[DirectoryEntry]:

@@ -1,8 +1,8 @@
 """The system calls that change a disk, one method each, and the process that may make them.
 
-`pylog.files.durable_io` and the files that it opens (`pylog.files.durable_io`) change a disk
-through one `SystemCalls` and by no other way. So a test that overrides these methods records,
-breaks or cuts short whatever reaches the disk.
+`pylog.files.durable_io` and the files that it opens change a disk through one `SystemCalls` and by
+no other way. So a test that overrides these methods records, breaks or cuts short whatever reaches
+the disk.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _FILE_MODE = 0o666  # as Java's; the umask takes from it
 _FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FLAGS_TO_READ = _FLAGS | os.O_RDONLY
 _FLAGS_TO_WRITE = _FLAGS | os.O_RDWR | os.O_NOFOLLOW
-# What the system says of a link that is not to be followed, of a socket, and of a directory.
+# What the system says where a process, or all of them, have as many files open as they may.
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE})
+# What it says of a link that is not to be followed, of a socket, and of a directory.
 _NOT_REGULAR = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
 _KINDS = {
     stat.S_IFDIR: "a directory",

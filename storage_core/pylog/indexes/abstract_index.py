@@ -76,7 +76,7 @@ class LoadedEntries(StoredEntries):
         return first, second
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: the file is not kept open."""
 
 
 EntriesT = TypeVar("EntriesT", bound=IndexEntries[Any])
@@ -94,7 +94,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
     __slots__ = ("_is_changed", "_loaded_entries", "base_offset", "max_index_size")
 
     entries_class: ClassVar[type[IndexEntries[Any]]]
-    """What the entries mean."""
+    """The class that decodes the entries."""
 
     def __init__(
         self, path: str | os.PathLike[str], base_offset: int, max_index_size: int, io: DurableIO

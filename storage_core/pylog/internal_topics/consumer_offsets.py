@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pylog.errors import InvalidRecordError
@@ -373,22 +374,26 @@ def group_records(kafka_version: KafkaVersion = LATEST_KAFKA_VERSION) -> Coordin
 
 
 def read_subscription(
-    data: bytes, kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
+    data: bytes,
+    kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+    *,
+    max_elements: int = sys.maxsize,
 ) -> dict[str, Any]:
     """Return what a member of protocol type `CONSUMER_PROTOCOL_TYPE` subscribes to."""
-    return _read_versioned(_SUBSCRIPTION, data, kafka_version)
+    return _read_versioned(_SUBSCRIPTION, Readable(data, max_elements), kafka_version)
 
 
 def read_assignment(
     data: bytes, kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
 ) -> dict[str, Any]:
     """Return what a member of protocol type `CONSUMER_PROTOCOL_TYPE` is assigned."""
-    return _read_versioned(_ASSIGNMENT, data, kafka_version)
+    return _read_versioned(_ASSIGNMENT, Readable(data), kafka_version)
 
 
-def _read_versioned(message: Message, data: bytes, kafka_version: KafkaVersion) -> dict[str, Any]:
+def _read_versioned(
+    message: Message, readable: Readable, kafka_version: KafkaVersion
+) -> dict[str, Any]:
     """Return the fields of a message after the number of its version."""
-    readable = Readable(data)
     return read_message(message, readable, readable.int16(), kafka_version)
 
 

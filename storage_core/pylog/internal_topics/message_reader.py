@@ -7,7 +7,8 @@ are text, bytes are bytes, ids are `uuid.UUID`.
 What the bytes cannot be is an `InvalidRecordError` in the words of Kafka's exception, since its
 tools print them. Kafka has none where a message ends too early: `ENDS_EARLY`.
 
-Memory is bounded by the bytes that are there: an array of n elements needs n bytes at least.
+Memory is bounded by the bytes that are there: an array of n elements needs n bytes at least. But
+each takes some hundred bytes: whoever reads what a stranger has sent bounds them (`Readable`).
 
 Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils (Kafka 4.3); KIP-482.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import base64
 import math
 import struct
+import sys
 import uuid
 from decimal import Decimal
 from functools import lru_cache
@@ -65,14 +67,30 @@ _UUID_BYTES = 16
 _KEPT_READERS = 512  # of messages in versions: more than exist, and what damage makes up is dropped
 
 
+class TooManyElementsError(InvalidRecordError):
+    """A message has more elements of arrays, and tagged fields, than its reader takes."""
+
+
 class Readable:
-    """Bytes, and how many of them have been read (Kafka: Readable)."""
+    """Bytes, and how many of them have been read (Kafka: Readable).
 
-    __slots__ = ("_data", "_position")
+    A message may have ``max_elements`` elements of arrays, and tagged fields, in all.
+    """
 
-    def __init__(self, data: bytes) -> None:
+    __slots__ = ("_data", "_max_elements", "_position", "elements")
+
+    def __init__(self, data: bytes, max_elements: int = sys.maxsize) -> None:
         self._data = data
         self._position = 0
+        self._max_elements = max_elements
+        self.elements = 0
+
+    def count(self, elements: int) -> None:
+        """Have elements count that come next; `TooManyElementsError` before they are read."""
+        self.elements += elements
+        if self.elements > self._max_elements:
+            reason = f"more than {self._max_elements} elements in its arrays"
+            raise TooManyElementsError(reason)
 
     @property
     def remaining(self) -> int:
@@ -216,6 +234,7 @@ class _StructReader:
         count = readable.unsigned_varint()
         if count <= 0:
             return values
+        readable.count(count)
         for _ in range(count):
             self._read_tagged(readable, values)
         return {name: values[name] for name in self._names if name in values}
@@ -258,6 +277,7 @@ def _field_reader(field: Field, form: _Form) -> ReadValue:
                 f"{readable.remaining} bytes remaining."
             )
             raise InvalidRecordError(reason)
+        readable.count(length)
         return [read_element(readable) for _ in range(length)]
 
     return read_array

@@ -11,6 +11,7 @@ Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils (Kafka 4.4); KIP-482
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,11 +19,14 @@ from pylog.record.record import encode_unsigned_varint
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pylog.internal_topics.schema import Field, Message
 
     WriteValue = Callable[["Writable", Any], None]
+
+SLICE_ELEMENTS = 250
+"""After how many elements a message that is written in slices pauses."""
 
 
 class FileRange(NamedTuple):
@@ -33,19 +37,49 @@ class FileRange(NamedTuple):
     size_bytes: int
 
 
+class EachOf(Sequence[Any]):
+    """What a function makes of each of some values: when it is asked for, and not kept.
+
+    An array of a large message is never in memory as a whole, and is made piece by piece.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], values: Sequence[Any]) -> None:
+        self._function = function
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - a value of a message
+        return self._function(self._values[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._function, self._values)
+
+
 class Writable:
     """A message in pieces (Kafka: Writable, SendBuilder)."""
 
-    __slots__ = ("buffer", "pieces")
+    __slots__ = ("_next_pause", "buffer", "elements", "pieces")
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.pieces: list[bytearray | FileRange] = []
+        self.elements = 0
+        self._next_pause = SLICE_ELEMENTS
 
     def add(self, file_range: FileRange) -> None:
         """Append the bytes of a file."""
         self.pieces += [self.buffer, file_range]
         self.buffer = bytearray()
+
+    def is_pause_due(self) -> bool:
+        """Count an element; return whether others should have their turn after it."""
+        self.elements += 1
+        is_due = self.elements >= self._next_pause
+        if is_due:
+            self._next_pause = self.elements + SLICE_ELEMENTS
+        return is_due
 
     def finished(self) -> list[bytearray | FileRange]:
         """Return all pieces, without empty ones."""
@@ -71,6 +105,13 @@ def write_message_to(
     _message_writer(message, version)(writable, value)
 
 
+def write_message_in_slices(
+    writable: Writable, message: Message, value: Mapping[str, Any], version: int
+) -> Iterator[None]:
+    """Append a message; yield again and again, after not more than `SLICE_ELEMENTS` elements."""
+    return _message_writer(message, version).slices(writable, value)
+
+
 _KEPT_WRITERS = 512
 _FORMATS = {"int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q", "uint16": ">H"}
 _PACK = {kind: struct.Struct(text).pack for kind, text in {**_FORMATS, "float64": ">d"}.items()}
@@ -81,33 +122,77 @@ _NULL_TAGGED_STRUCT = b"\x00"
 
 
 @lru_cache(maxsize=_KEPT_WRITERS)
-def _message_writer(message: Message, version: int) -> WriteValue:
+def _message_writer(message: Message, version: int) -> _StructWriter:
     if version not in message.versions:
         msg = f"{message.name} has no version {version}"
         raise ValueError(msg)
-    return _struct_writer(message.fields, version, is_flexible=version in message.flexible_versions)
+    is_flexible = version in message.flexible_versions
+    return _StructWriter(message.fields, version, is_flexible=is_flexible)
 
 
-def _struct_writer(fields: tuple[Field, ...], version: int, *, is_flexible: bool) -> WriteValue:
-    present = [field for field in fields if version in field.versions]
-    untagged = [
-        (field.name, field.default, _field_writer(field, version, is_flexible=is_flexible))
-        for field in present
-        if field.tag is None
-    ]
-    tagged = sorted(
-        (field.tag, field.name, field.default, _field_writer(field, version, is_flexible=True))
-        for field in present
-        if field.tag is not None
-    )
+class _StructWriter:
+    """Writes a struct's fields, at once or in slices."""
 
-    def write(writable: Writable, value: Mapping[str, Any]) -> None:
-        for name, default, write_field in untagged:
+    def __init__(self, fields: tuple[Field, ...], version: int, *, is_flexible: bool) -> None:
+        present = [field for field in fields if version in field.versions]
+        self._is_flexible = is_flexible
+        self._untagged = [
+            (field.name, field.default, _field_writer(field, version, is_flexible=is_flexible))
+            for field in present
+            if field.tag is None
+        ]
+        self._tagged = sorted(
+            (field.tag, field.name, field.default, _field_writer(field, version, is_flexible=True))
+            for field in present
+            if field.tag is not None
+        )
+
+    def __call__(self, writable: Writable, value: Mapping[str, Any]) -> None:
+        for name, default, write_field in self._untagged:
             write_field(writable, value.get(name, default))
-        if is_flexible:
-            _write_tagged(writable, value, tagged)
+        if self._is_flexible:
+            _write_tagged(writable, value, self._tagged)
 
-    return write
+    def slices(self, writable: Writable, value: Mapping[str, Any]) -> Iterator[None]:
+        for name, default, write_field in self._untagged:
+            if isinstance(write_field, _StructWriter | _ArrayWriter):
+                yield from write_field.slices(writable, value.get(name, default))
+            else:
+                write_field(writable, value.get(name, default))
+        if self._is_flexible:
+            _write_tagged(writable, value, self._tagged)
+
+
+class _ArrayWriter:
+    """Writes an array, at once or in slices."""
+
+    def __init__(self, field: Field, version: int, *, is_flexible: bool) -> None:
+        self._field = field
+        self._version = version
+        self._write_length = _write_compact_length if is_flexible else _write_int32
+        self._write_value = _value_writer(field, version, is_flexible=is_flexible)
+
+    def _begin(self, writable: Writable, values: Sequence[Any] | None) -> Sequence[Any]:
+        if values is None:
+            _ensure_nullable(self._field, self._version)
+            self._write_length(writable, -1)
+            return ()
+        self._write_length(writable, len(values))
+        return values
+
+    def __call__(self, writable: Writable, values: Sequence[Any] | None) -> None:
+        for value in self._begin(writable, values):
+            self._write_value(writable, value)
+
+    def slices(self, writable: Writable, values: Sequence[Any] | None) -> Iterator[None]:
+        write_value = self._write_value
+        for value in self._begin(writable, values):
+            if isinstance(write_value, _StructWriter):
+                yield from write_value.slices(writable, value)
+            else:
+                write_value(writable, value)
+            if writable.is_pause_due():
+                yield
 
 
 def _write_tagged(
@@ -131,30 +216,19 @@ def _write_tagged(
 
 
 def _field_writer(field: Field, version: int, *, is_flexible: bool) -> WriteValue:
+    if field.is_array:
+        return _ArrayWriter(field, version, is_flexible=is_flexible)
     write_value = _value_writer(field, version, is_flexible=is_flexible)
-    if not field.is_array:
-        if field.type == "struct" and version in field.nullable_versions:
-            return _nullable_struct_writer(write_value, is_tagged=field.tag is not None)
-        return write_value
-    write_length = _write_compact_length if is_flexible else _write_int32
-
-    def write_array(writable: Writable, values: list[Any] | None) -> None:
-        if values is None:
-            _ensure_nullable(field, version)
-            write_length(writable, -1)
-            return
-        write_length(writable, len(values))
-        for value in values:
-            write_value(writable, value)
-
-    return write_array
+    if field.type == "struct" and version in field.nullable_versions:
+        return _nullable_struct_writer(write_value, is_tagged=field.tag is not None)
+    return write_value
 
 
 def _value_writer(field: Field, version: int, *, is_flexible: bool) -> WriteValue:
     """Return what writes one value of a field's type."""
     match field.type:
         case "struct":
-            return _struct_writer(field.fields, version, is_flexible=is_flexible)
+            return _StructWriter(field.fields, version, is_flexible=is_flexible)
         case "bool":
             return _write_bool
         case "uuid":

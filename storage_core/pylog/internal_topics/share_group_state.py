@@ -148,6 +148,6 @@ def share_group_state_decoder(kafka_version: KafkaVersion) -> CoordinatorDecoder
         raise ValueError(msg)
     records = share_state_records(kafka_version)
     if kafka_version < KafkaVersion.V4_1:
-        # Its tool calls the version of a value its type.
+        # Kafka's tool prints the version of a value as its "type".
         return CoordinatorDecoder(records, "share group state topic decoder", version_name="type")
     return CoordinatorDecoder(records)

@@ -32,7 +32,7 @@ SET_START = 0
 SET_END = 1
 SET_IS_WRAPPED = 2
 SET_OFFSET = 3
-"""Of the message or wrapper."""
+"""The offset field of the message or wrapper."""
 SET_MAGIC = 4
 SET_APPEND_TIME = 5
 """1 where it says LogAppendTime."""

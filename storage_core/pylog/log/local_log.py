@@ -43,13 +43,13 @@ _LOGGER = logging.getLogger(__name__)
 
 # Deleting segments in two steps.
 #
-# 1. Every file of the segment is renamed to ``….deleted``, the ``.log`` first. A crash leaves
-# some    renamed and some not; start-up deletes the renamed ones, and index files without their
-# ``.log``.    The directory is synced after each ``.log``, so that a power loss keeps no later
-# rename without    the earlier ones: segments go in the order in which they are given, and none
-# comes back without    its transaction index, as one whose aborted records are taken for
-# committed. 2. After ``file.delete.delay.ms`` the files are removed, so that readers that have
-# them open come to    an end in the meantime.
+# 1. Every file of the segment is renamed to ``….deleted``, the ``.log`` first. A crash leaves some
+#    renamed and some not; start-up deletes the renamed ones, and index files without ``.log``.
+#    The directory is synced after each ``.log``, so that a power loss keeps no later rename without
+#    the earlier ones: segments go in the order in which they are given, and none comes back without
+#    its transaction index, as one whose aborted records are taken for committed.
+# 2. After ``file.delete.delay.ms`` the files are removed, so that readers that have them open come
+#    to an end in the meantime.
 #
 # Source: LocalLog.deleteSegmentFiles (Kafka 4.3). Differs from Kafka, which syncs nothing.
 

@@ -199,8 +199,8 @@ class LogAppend:
 
 # Many appends of a leader at once: batch after batch by the rules of one append, few writes.
 #
-# What `pylog.log.log_append` does to one batch is done here to *windows* of batches that stay in
-# place (`pylog.validation.record_summary`):
+# What is done to one batch above is done here to *windows* of batches that stay in place
+# (`pylog.validation.record_summary`):
 #
 # 1. their checksums are computed, without the log's lock;
 # 2. under it, their records are looked at, a window in one call of a kernel;
@@ -267,7 +267,7 @@ class BatchesAppend:
 
     @property
     def progress(self) -> str:
-        """How far it has come, for an error."""
+        """Up to which batch and byte the buffer is appended, for an error."""
         whole = len(self._ends)
         at = int(self._scan.headers.positions[self._done]) if self._done < whole else None
         position = self._scan.valid_bytes if at is None else at
@@ -278,7 +278,7 @@ class BatchesAppend:
 
     @property
     def outcome(self) -> AppendedBatches:
-        """What became of the batches."""
+        """The offsets that the batches got, and which of them were duplicates."""
         return AppendedBatches(
             self._first_offsets, self._last_offsets, self._is_duplicate, self._scan.valid_bytes
         )

@@ -6,7 +6,7 @@
    A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go; unless there is
-   an intact batch in what would go: then the log stays as it is (`pylog.log.segment_recovery`).
+   an intact batch in what would go: then the log stays as it is.
 4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is. Where it lies below the checkpointed log start, the log begins anew
    there; a broker deletes all segments before.
@@ -35,6 +35,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnexpectedFileError,
 )
+from pylog.files import disk
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -54,7 +55,7 @@ from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.locations import printable_location
+from pylog.locations import join, printable_location
 from pylog.log.local_log import LocalLog, delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.log_segment import LogSegments
 from pylog.log.log_state import LogState
@@ -106,6 +107,8 @@ class LogLoading:
     high_watermark_start: Callable[[int, int], int] = lambda start, _end: start
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
+    # Whether a transaction was open, or had ended in batches that no snapshot had.
+    had_unstable_offset: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -144,6 +147,7 @@ class _LogLoader:
     def __init__(self, loading: LogLoading, *, is_trial: bool = False) -> None:
         self._loading = loading
         self._is_trial = is_trial
+        self._topic_partition = loading.topic_partition
         self._warn = partial(_LOGGER.log, loading.context.io.warning_level)
         self._directory = loading.directory
         self._is_broker_start = loading.recovery_mode is RecoveryMode.BROKER_START
@@ -154,7 +158,7 @@ class _LogLoader:
         self._snapshots = ProducerSnapshots(loading.directory, loading.context.io)
         self._producer_state = self._new_producer_state()
         self._leader_epochs = LeaderEpochFileCache(
-            loading.topic_partition,
+            self._topic_partition,
             os.path.join(self._directory, LEADER_EPOCH_CHECKPOINT),  # noqa: PTH118
             io=self._context.io,
         )
@@ -162,7 +166,7 @@ class _LogLoader:
     def _new_producer_state(self) -> ProducerStateManager:
         loading = self._loading
         return ProducerStateManager(
-            loading.topic_partition,
+            self._topic_partition,
             loading.directory,
             io=loading.context.io,
             producer_id_expiration_ms=loading.manager_config.producer_id_expiration_ms,
@@ -195,7 +199,7 @@ class _LogLoader:
         )
         local_log = LocalLog(
             self._directory,
-            loading.topic_partition,
+            self._topic_partition,
             self._config,
             self._context,
             self._segments,
@@ -209,6 +213,7 @@ class _LogLoader:
             log_start_offset=start,
             context=self._context,
         )
+        loading.had_unstable_offset = state.first_unstable_offset is not None
         state.start_high_watermark(loading.high_watermark_start(start, end))
         return UnifiedLog(state, loading.truncation_guard)
 
@@ -223,12 +228,13 @@ class _LogLoader:
 
     def _tidy(self) -> None:
         if self._is_broker_start:
-            self._ensure_loadable()
-            self._make_indexes_of_swap_files()
+            names = file_names(self._directory)
+            self._ensure_loadable(names)
+            self._open_swap_files(names)
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
 
-    def _ensure_loadable(self) -> None:
+    def _ensure_loadable(self, names: Sequence[str]) -> None:
         """Raise for what ends a broker before it looks at segments.
 
         Source: UnifiedLog.initializeTopicId, LogFileUtils.offsetFromFileName (Kafka 4.3).
@@ -236,31 +242,35 @@ class _LogLoader:
         with suppress(SegmentVanishedError):
             path = os.path.join(self._directory, PARTITION_METADATA)  # noqa: PTH118
             read_partition_metadata(path)
-        for name in file_names(self._directory):
-            path = os.path.join(self._directory, name)  # noqa: PTH118
-            if isinstance(self._context.io, Overlay):
-                self._context.io.ensure_readable(path)
+        if isinstance(self._context.io, Overlay):
+            self._context.io.ensure_readable(self._directory, names)
+        for name in names:
             if name.endswith(_NAMED_BY_OFFSET) and find_offset_of(name) is None:
                 reason = "what is before the first dot of the file's name is not an offset"
-                raise UnexpectedFileError(reason, path)
+                raise UnexpectedFileError(reason, join(self._directory, name))
 
-    def _make_indexes_of_swap_files(self) -> None:
+    def _open_swap_files(self, names: Sequence[str]) -> None:
         """Make empty indexes of ``.log.swap`` files that lack them.
 
         A broker does when it asks for the last offset in such a file, and does not recover the
-        segment afterwards: its indexes are there.
+        segment afterwards: its indexes are there. Where a file has another name than its offset
+        gives it, an empty one is made under that, and takes the place of the segment.
 
-        Source: LogLoader.load, LogSegment.readNextOffset (Kafka 4.4).
+        Source: LogLoader.load, LogSegment.open, LogSegment.readNextOffset (Kafka 4.4).
         """
-        names = set(file_names(self._directory))
         for name in sorted(names):
+            offset = find_offset_of(name)
             if not name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
                 continue
-            index = name.removesuffix(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX) + INDEX_FILE_SUFFIX
-            if index + SWAP_FILE_SUFFIX not in names:
-                path = os.path.join(self._directory, index + SWAP_FILE_SUFFIX)  # noqa: PTH118
-                with self._context.io.open(path, create=True):
-                    pass
+            if offset is None or offset < 0:
+                continue
+            prefix = file_name_prefix(offset)
+            for suffix in (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX):
+                made = prefix + suffix + SWAP_FILE_SUFFIX
+                if made not in names:
+                    path = os.path.join(self._directory, made)  # noqa: PTH118
+                    with self._context.io.open(path, create=True):
+                        pass
 
     def try_recovery(self) -> None:
         with suppress(_TrialEndedError):
@@ -300,7 +310,10 @@ class _LogLoader:
             is_new = file_name_prefix(base_offset) + LOG_FILE_SUFFIX not in names
             segment = self._context.open_segment(target, self._config, is_new=is_new)
             loaded.append(segment)
-            has_time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX in names
+            time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX
+            # A folder is there, too: it is not opened before somebody reads it.
+            path = os.path.join(self._directory, time_index)  # noqa: PTH118 - kept as text
+            has_time_index = disk.exists(path)
             try:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:
@@ -389,7 +402,7 @@ class _LogLoader:
     def _recover_log(self) -> tuple[int, int]:
         """Recover what may not be on disk; return the recovery point and the end."""
         loading = self._loading
-        if loading.had_clean_shutdown:
+        if loading.had_clean_shutdown and not self._is_broker_start:
             self._distrust_marker()
         if not loading.had_clean_shutdown:
             self._recover_unflushed()
@@ -408,9 +421,9 @@ class _LogLoader:
 
         Other damage there is no crash's, and nothing to be cut off unasked.
 
-        Kafka reads the last segment from its last index entry on. Zeros there, 18 bytes or more,
-        end the broker. After fewer, or after a torn batch, it starts, and what it appends behind
-        them cannot be read.
+        Kafka believes it. It reads the last segment from its last index entry on: zeros there, 18
+        bytes or more, end the broker. After fewer, or after a torn batch, it starts, and what it
+        appends behind them cannot be read.
         """
         if not len(self._segments):
             return
@@ -419,7 +432,7 @@ class _LogLoader:
             end = active.read_end(checks_order=self._checks_order)
             has_own_offsets = end.offset > active.base_offset or not active.size_bytes
             is_possible = has_own_offsets and end.offset <= HIGHEST_OFFSET
-            if self._is_broker_start or (end.position == active.size_bytes and is_possible):
+            if end.position == active.size_bytes and is_possible:
                 return
             path = printable_location(active.log.path)
             reason = (
@@ -428,9 +441,7 @@ class _LogLoader:
             )
         except CorruptRecordError as error:
             is_rest_zero = is_zero(active.log, error.position or 0, active.size_bytes)
-            if self._is_broker_start or (
-                self._loading.recovery_mode.keeps_intact and not is_rest_zero
-            ):
+            if self._loading.recovery_mode.keeps_intact and not is_rest_zero:
                 raise
             reason = f"{error}; a broker would not start"
         self._warn(

@@ -173,7 +173,7 @@ class OwnedLogDirectory:
 
     @property
     def is_online(self) -> bool:
-        """Whether nothing has failed in it."""
+        """Whether the directory is online: no write to it has failed."""
         return not self._failures.is_offline(self.path)
 
     # ---- checkpoints

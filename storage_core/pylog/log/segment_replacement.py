@@ -167,8 +167,8 @@ def replace_segments(
 # Splitting a segment whose offsets span more than 32 bits (KAFKA-5413, KAFKA-6264).
 #
 # Brokers before 2.0 could compact segments into one with offsets that no index can express. Its
-# batches are copied into segments that can hold them, and those take its place
-# (`pylog.log.segment_replacement`, which says what a crash leaves).
+# batches are copied into segments that can hold them, and those take its place (the table above
+# says what a crash leaves).
 #
 # The new segments have no index files. So start-up, this one and any after a crash, takes them for
 # segments whose indexes are missing and recovers them. Only recovery knows which transactions were

@@ -308,7 +308,7 @@ class ProvedPosition(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """What a walk from an entry has met."""
+    """Where a walk from an index entry has come to, and which batch holds the offset."""
 
     reached: ProvedPosition
     is_borne_out: bool

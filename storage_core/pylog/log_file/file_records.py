@@ -26,6 +26,7 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
 )
 from pylog.files.java_numbers import find_offset_of
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
@@ -187,37 +188,40 @@ def _size_of(path: str) -> int:
 # and a power loss may keep a later one and undo an earlier one unless the directory was synced in
 # between:
 #
-# * ``.swap`` files that do not count go before the ``.cleaned`` files that say so; * the names
-# of ``.swap`` files that count are forced to disk before what they replace goes; * what they
-# replace is gone from the disk before the first of them gets its name: an old index that
-# keeps its own would be taken for that of a new segment, which may have none; * segments drop
-# ``.swap`` one after the other, by offset: one that has its name already and lies   between two
-# ``.swap`` files would be taken for one that they replace.
+# * ``.swap`` files that do not count go before the ``.cleaned`` files that say so;
+# * the names of ``.swap`` files that count are forced to disk before what they replace goes;
+# * what they replace is gone from the disk before the first of them gets its name: an old index
+#   that keeps its own would be taken for that of a new segment, which may have none;
+# * segments drop ``.swap`` one after the other, by offset: one that has its name already and lies
+#   between two ``.swap`` files would be taken for one that they replace.
 #
 # Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-6264,
 # KAFKA-10471), which syncs nothing here.
 
 
 _INDEXES = (INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
+_TEMPORARY = (CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX, DELETED_FILE_SUFFIX)
 _CHECKPOINT_DELETED = ".checkpoint" + DELETED_FILE_SUFFIX
 
 
 def tidy_directory(directory: str, io: DurableIO) -> None:
     """Finish or take back whatever was interrupted; afterwards only whole segments remain."""
-    swaps = _without_temporary_files(directory, io)
-    _remove_replaced(directory, swaps, io)
-    for _, group in itertools.groupby(swaps, key=find_offset_of):
-        for name in group:
-            path = os.path.join(directory, name)  # noqa: PTH118
-            _LOGGER.info("completing a swap: %s takes its place", printable_location(path))
-            io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
-        io.sync_directory(directory)
-    _remove_orphaned_indexes(directory, io)
-
-
-def _without_temporary_files(directory: str, io: DurableIO) -> list[str]:
-    """Remove ``.deleted`` and ``.cleaned`` files; return the ``.swap`` files that count."""
     names = file_names(directory)
+    if any(name.endswith(_TEMPORARY) for name in names):
+        swaps = _without_temporary_files(directory, names, io)
+        _remove_replaced(directory, swaps, io)
+        for _, group in itertools.groupby(swaps, key=find_offset_of):
+            for name in group:
+                path = os.path.join(directory, name)  # noqa: PTH118
+                _LOGGER.info("completing a swap: %s takes its place", printable_location(path))
+                io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+            io.sync_directory(directory)
+        names = file_names(directory)
+    _remove_orphaned_indexes(directory, names, io)
+
+
+def _without_temporary_files(directory: str, names: list[str], io: DurableIO) -> list[str]:
+    """Remove ``.deleted`` and ``.cleaned`` files; return the ``.swap`` files that count."""
     cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
     swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
     deleted = [
@@ -260,7 +264,7 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
     for name in swaps:
         if name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
             base_offset = _offset(directory, name)
-            ranges.append((base_offset, _next_offset(directory, name, base_offset, io)))
+            ranges.append((base_offset, _next_offset(directory, base_offset, io)))
     if not ranges:
         return
     io.sync_directory(directory)
@@ -281,8 +285,18 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
     io.sync_directory(directory)
 
 
-def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> int:
-    records = FileRecords(io, os.path.join(directory, name))  # noqa: PTH118
+def _next_offset(directory: str, base_offset: int, io: DurableIO) -> int:
+    """Return the end of a ``.log.swap`` file; one of another name than its offset's is not read.
+
+    Source: LogLoader.load, LogFileUtils.logFile (Kafka 4.3).
+    """
+    if base_offset < 0:
+        return base_offset
+    name = file_name_prefix(base_offset) + LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX
+    path = os.path.join(directory, name)  # noqa: PTH118
+    if not disk.exists(path):
+        return base_offset
+    records = FileRecords(io, path)
     try:
         next_offset = base_offset
         for batch in records.batches_from(0):
@@ -292,8 +306,7 @@ def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> 
         records.close()
 
 
-def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
-    names = file_names(directory)
+def _remove_orphaned_indexes(directory: str, names: list[str], io: DurableIO) -> None:
     logs = set(base_offsets_of_logs(names))
     for name in names:
         offset = find_offset_of(name) if name.endswith(_INDEXES) else None

@@ -290,7 +290,7 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
 
 
 def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
-    """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``."""
+    """Return the end of the damaged batch at ``position``; its size field claims ``boundary``."""
     checksum = RunningChecksum(batches.source, position, batches.end)
     proved, at, lowest = boundary, boundary, batches.lowest
     for _ in range(SOUND_STEPS):

@@ -7,15 +7,16 @@ NumPy and Arrow take together. A process whose kernels are kept imports neither:
 `signature`               what a kernel takes and returns; arguments become one array of integers
 `kernel`                  what ``@kernel`` makes: finds the code at the first call, then calls it
 `kernel_cache`            where code is kept, under which key, and whether a file can be trusted
-`code_image`              the file's content, and how it becomes executable memory
-`elf_object`              LLVM's object file to an image: sections joined, references resolved
-`numba_compiler`          the one module that imports Numba; `intrinsics` are its building blocks
+`machine_code`            LLVM's object file to an image (sections joined, references resolved), and
+                          that to executable memory
+`numba_compiler`          the one module that imports Numba
+`intrinsics`              its building blocks: what kernels need and Numba does not have
 `checksum`                CRC-32C, by the fastest way there is; no kernel
 ========================  ==========================================================================
 
 An image is position-independent code that refers to nothing but itself and four functions of the C
-library (`code_image.IMPORTS`). It can neither raise a Python exception nor allocate: both would
-need symbols or absolute addresses, and `elf_object` refuses them.
+library. It can neither raise a Python exception nor allocate: both would need symbols or absolute
+addresses, and `machine_code` refuses them.
 
 Three environment variables of Numba's are heeded: ``NUMBA_CACHE_DIR`` says where code is kept,
 ``NUMBA_DISABLE_JIT=1`` runs kernels as plain Python, and with ``NUMBA_BOUNDSCHECK=1`` Numba runs

@@ -24,6 +24,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,11 +85,13 @@ class ProducerSnapshots:
     def __init__(self, directory: str, io: DurableIO) -> None:
         self._directory = directory
         self._io = io
-        self._offsets: set[int] = set()
-        self.reload()
 
     def reload(self) -> None:
-        """Know the snapshots that are in the directory now."""
+        """Look at the directory again when they are next asked for."""
+        self.__dict__.pop("_offsets", None)
+
+    @cached_property
+    def _offsets(self) -> set[int]:
         suffix = PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
             with disk.scandir(self._directory) as entries:
@@ -99,7 +102,7 @@ class ProducerSnapshots:
             reason = f"I/O error on listing the directory: {error.strerror}"
             raise KafkaStorageError(reason, self._directory, errno=error.errno) from error
         file_names = (find_segment_file_name(name) for name in names)
-        self._offsets = {
+        return {
             each.base_offset
             for each in file_names
             if each is not None and (each.suffix, each.state) == (suffix, "")

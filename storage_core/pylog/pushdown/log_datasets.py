@@ -224,7 +224,7 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
     Any number of threads may scan it.
     """
 
-    # Without the constructor of the base class, which makes no dataset of one's own.
+    # The base constructor cannot make a dataset of another class: it is not called.
     def __init__(self, schema: pa.Schema, errors: MutableSequence[BaseException]) -> None:
         self._schema = schema
         self._errors = errors

@@ -45,7 +45,7 @@ _MICROSECONDS = {"Microseconds": 1, "Milliseconds": 1_000}
 
 @dataclass(frozen=True, slots=True)
 class PolarsPredicate:
-    """What rows have to pass."""
+    """A filter of Polars, and the comparisons in it that can be pushed down."""
 
     expression: pl.Expr | None
     comparisons: tuple[Comparison, ...]
@@ -69,7 +69,7 @@ class PolarsPredicate:
 
 
 NOTHING_ASKED = PolarsPredicate(None, ())
-"""What every row passes."""
+"""The predicate that every row passes."""
 
 
 def _conjuncts(node: Any) -> Iterator[Any]:  # noqa: ANN401 - of JSON

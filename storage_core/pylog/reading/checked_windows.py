@@ -19,9 +19,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
 from pylog.kernels.decode_headers import (
-    LAST_OFFSET,
     NEEDS_REFERENCE,
-    OFFSET,
     decode_control_types,
 )
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, has_valid_checksum, read_header
@@ -34,9 +32,8 @@ from pylog.log_file.segment_windows import (
 )
 from pylog.model import ControlRecordType
 from pylog.reading.damage import DamagedRange, ReadMode
-from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
+from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC, OFFSET_LENGTH
 from pylog.record.batch_scan import (
-    BatchHeaders,
     BatchScan,
     Window,
     find_bad_checksum,
@@ -233,7 +230,6 @@ class CheckedWindows:
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
         checks_counts: bool = False,
-        moves_batches: bool = True,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         memory: WindowMemory | None = None,
     ) -> None:
@@ -247,7 +243,8 @@ class CheckedWindows:
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
         self._checks_counts = checks_counts
-        self._moves_batches = moves_batches
+        self.moved: dict[int, tuple[int, int]] = {}
+        """Where batches begin that have other offsets than they say, and their first and last."""
         self._first_window_bytes = first_window_bytes
         self.next_offset = segment_slice.base_offset
         if not segment_slice.skipped_below:
@@ -436,11 +433,13 @@ class CheckedWindows:
         All of its offsets, which are then those; or the last ones, where it ends just before the
         next batch and repeats offsets of those before it: these are not to be given again.
         """
-        data = np.frombuffer(self._source.read_at(position, end - position), dtype=np.uint8)
-        scan = find_batches(data)
+        data = bytearray(self._source.read_at(position, end - position))
+        scan = find_batches(np.frombuffer(data, dtype=np.uint8))
         window = Window.of(scan, self._slice.path, position)
         headers = window.headers
-        if len(headers) != 1 or scan.valid_bytes != end - position or not headers.is_v2[0]:
+        is_one = len(headers) == 1 and scan.valid_bytes == end - position
+        # How many records a compressed message holds, its header does not say.
+        if not is_one or not (headers.is_v2[0] or headers.codec_ids[0] == 0):
             return None
         if (
             find_bad_checksum(window) is not None
@@ -449,10 +448,11 @@ class CheckedWindows:
         ):
             return None
         first, last = int(headers.offsets[0]), int(headers.last_offsets[0])
-        if following - self.next_offset == last - first + 1 and self._moves_batches:
-            columns = headers.columns.copy()
-            columns[OFFSET], columns[LAST_OFFSET] = self.next_offset, following - 1
-            return replace(window, headers=BatchHeaders(columns))
+        if following - self.next_offset == last - first + 1:
+            self.moved[position] = self.next_offset, following - 1
+            data[:OFFSET_LENGTH] = self.next_offset.to_bytes(OFFSET_LENGTH)
+            scan = find_batches(np.frombuffer(data, dtype=np.uint8))
+            return Window.of(scan, self._slice.path, position)
         return window if first < self.next_offset <= last == following - 1 else None
 
 

@@ -22,7 +22,7 @@ from pylog.errors import (
     UnexpectedFileError,
 )
 from pylog.files import disk
-from pylog.files.checkpoint_file import CheckpointNumberError, read_offset_checkpoint
+from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_checkpoint
 from pylog.files.file_names import (
     LEDGER,
     LOG_FILE_SUFFIX,
@@ -40,7 +40,7 @@ from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.files import commit_manifest, ledger
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
@@ -60,9 +60,9 @@ class LogStartOffsets:
         self._path = join(log_directory, LOG_START_OFFSET_CHECKPOINT)
 
     @cached_property
-    def _offsets(self) -> dict[TopicPartition, int]:
+    def _offsets(self) -> Mapping[TopicPartition, int]:
         try:
-            return read_offset_checkpoint(self._path)
+            return known_offset_checkpoint(self._path)
         except CheckpointNumberError:
             return {}  # as for a broker, whose consumers get all that the files have
 
@@ -356,7 +356,14 @@ class PendingCommit:
 
 
 class NoPendingCommit(PendingCommit):
-    """Hides nothing: for those who look at files, not at records."""
+    """Hides nothing: for those who look at files, not at records. It costs no look."""
+
+    def __init__(self, log_directory: str) -> None:
+        self.log_directory = log_directory
+
+    def has_changed(self) -> bool:
+        """Return False."""
+        return False
 
     def end_offset_of(self, topic_partition: TopicPartition) -> int | None:
         """Return None."""

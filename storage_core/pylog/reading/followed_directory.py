@@ -106,9 +106,9 @@ class FollowedPartition:
         self._seen: FollowedLog | None = None
         self._given: tuple[LogView, LogView] | None = None
         self._starts: LogStartOffsets | None = None
-        self._directory_mark: tuple[int, int, int] | None = None
+        self._directory_mark: tuple[int, ...] | None = None
         self._identity: str | tuple[int, int] = ""
-        self._file_mark: tuple[int, int, int] | None = None
+        self._file_mark: tuple[int, ...] | None = None
         self._transactions: transactions.FollowedTransactions | None = None
 
     def look(self, starts: LogStartOffsets, pending: PendingCommit) -> FollowedLog:
@@ -254,7 +254,7 @@ class FollowedPartition:
         return FollowedLog(view, view.log_start_offset, end_offset, _topic_id(view))
 
 
-def mark_of_last(view: LogView) -> tuple[int, int, int] | None:
+def mark_of_last(view: LogView) -> tuple[int, ...] | None:
     """Return the mark of the last ``.log`` file; see `change_mark`."""
     return change_mark(view.segments[-1].file_path()) if view.segments else None
 

@@ -165,7 +165,7 @@ def _latest_epoch(view: LogView) -> int:
 def has_footer(snapshot: MetadataSnapshot) -> bool:
     """Read a whole snapshot, and return whether it ends with its footer."""
     kind = None
-    batches = list(snapshot_batches(snapshot))
+    batches = list(snapshot_batches(snapshot, ignores_torn_end=True))
     if not batches:
         reason = "this snapshot has no batch"
         raise CorruptRecordError(reason, snapshot.path)
@@ -218,14 +218,24 @@ def _oldest_sound(
     raise AssertionError  # there is one
 
 
-def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
-    """Yield the batches of a snapshot, control batches among them."""
+def snapshot_batches(
+    snapshot: MetadataSnapshot, *, ignores_torn_end: bool = False
+) -> Iterator[MetadataBatch]:
+    """Yield the batches of a snapshot, control batches among them.
+
+    A node ignores a last batch that is cut short, but not an only one.
+
+    Source: RecordsIterator.nextBatch (Kafka 4.3).
+    """
+    is_first = True
     with open_file(snapshot.path) as source:
         size = source.size()
         windows = SegmentWindows(source, 0, size)
         for window in windows:
             yield from batches_in(window, snapshot.path)
-        if windows.tail.position < size:
+            is_first = False
+        is_torn = windows.tail.defect is None and not is_first
+        if windows.tail.position < size and not (is_torn and ignores_torn_end):
             reason = windows.tail.defect or "the last batch of this snapshot is cut short"
             raise CorruptRecordError(reason, snapshot.path, windows.tail.position)
 
@@ -406,7 +416,7 @@ class _Reading:
         self.image.moved.clear()
 
     def read_snapshot(self, snapshot: MetadataSnapshot, *, needs_footer: bool) -> None:
-        for batch in snapshot_batches(snapshot):
+        for batch in snapshot_batches(snapshot, ignores_torn_end=not needs_footer):
             self._last_control_type = None
             for record in batch.records:
                 self._read(record, is_control=batch.is_control)

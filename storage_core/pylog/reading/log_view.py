@@ -283,7 +283,7 @@ class LogView:
         return view
 
     def with_pending(self, pending: PendingCommit) -> LogView:
-        """Return the view with another look at pending commits, which hides nothing of this log."""
+        """Return a copy that asks ``pending``, which must not hide any segment of this log."""
         if pending is self.pending:
             return self
         view = copy(self)
@@ -365,7 +365,7 @@ class LogView:
 
         This is the larger of the first segment's base offset and the partition's offset in the log
         directory's ``log-start-offset-checkpoint``; 0 if there is neither. For the earlier records
-        of a tiered topic see `pylog.reading.log_view`.
+        of a tiered topic see the top of this module.
         """
         return max(self.local_log_start_offset, self.checkpointed_log_start_offset or 0)
 

@@ -136,7 +136,7 @@ class Contains:
         return ((self.content,),) if self.content else ()
 
     def holds(self, value: object) -> bool:
-        """Whether it has them."""
+        """Whether a value contains the bytes."""
         return isinstance(value, bytes) and self.content in value
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -165,7 +165,7 @@ class Matches:
             return ()  # a surrogate that stands for no byte: no text has it
 
     def holds(self, value: object) -> bool:
-        """Whether it is found."""
+        """Whether the pattern is found in a value."""
         if not isinstance(value, bytes):
             return False
         if isinstance(self.pattern.pattern, str):
@@ -186,7 +186,7 @@ class IsTombstone:
     required: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
 
     def holds(self, value: object) -> bool:
-        """Whether it is."""
+        """Whether a value is null."""
         return value is None
 
     def spans(self, text: str) -> Iterable[tuple[int, int]]:
@@ -210,7 +210,7 @@ class HasHeader:
         return tuple((each,) for each in (name, self.value) if each)
 
     def holds(self, headers: object) -> bool:
-        """Whether there is such a header."""
+        """Whether one of a record's headers has the name, and the value if one is given."""
         return isinstance(headers, list) and any(
             each["key"] == self.name and (self.value is None or each["value"] == self.value)
             for each in headers

@@ -166,6 +166,8 @@ class LogSegmentView:
         The segment's beginning if it proves none; with ``is_sound``, none with a right checksum.
         The index may know of more by now: a broker continues appending.
         """
+        if end <= _WALKED_BYTES:
+            return self._beginning
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)
 
@@ -186,14 +188,14 @@ class LogSegmentView:
         try:
             with self.open_log() as source:
                 end = source.size()
-                start = self._position_at_or_before(source, following, end)
-                if not self._reaches_above(source, start, end, following):
-                    return None
                 start = self.last_indexed_position(source, end)
                 last = find_whole_batches(
                     source, start.position, end, lowest_offset=start.lowest_offset
                 ).last
                 if last is None or last.header.offset < following:
+                    return None
+                start = self._position_at_or_before(source, following, end)
+                if not self._reaches_above(source, start, end, following):
                     return None
                 # What is damaged here may be intact in the next segment.
                 is_sound = has_valid_checksum(source, last)
@@ -238,6 +240,8 @@ class LogSegmentView:
         return ProvedPositions(source, index, self._beginning, end)
 
 
+_WALKED_BYTES = 1 << 13
+"""So few are walked over sooner than the index is opened."""
 _PlacedHeader = tuple[PositionedHeader, int]
 """A header, and the offset after the batch before it."""
 _MOST_LOOKS = 100

@@ -199,8 +199,10 @@ def segment_slices(
         if start.position < end or is_unreadable:
             skipped_below = consumed_from if consumed_from > origin else 0
             found = slice_of(view, index, start.position, end, skipped_below=skipped_below)
-            # Where offsets are wrong, those before the slice tell which ones.
-            slices.append(replace(found, base_offset=start.lowest_offset))
+            if start.lowest_offset != found.base_offset:
+                # Where offsets are wrong, those before the slice tell which ones.
+                found = replace(found, base_offset=start.lowest_offset)
+            slices.append(found)
     return tuple(slices)
 
 

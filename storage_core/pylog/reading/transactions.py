@@ -525,7 +525,7 @@ class AbortWatch:
             raise CorruptIndexError(f"{reason}; {_WAY_OUT}", index)
 
     def _is_waiting(self) -> bool:
-        """Whether a marker could still contradict, gaps considered."""
+        """Whether a later marker could still show that a transaction was judged wrongly."""
         return any(gaps == self._gaps for gaps in (*self._given.values(), *self._left_out.values()))
 
     def _windows_after(self) -> Iterator[tuple[Window, str]]:

@@ -1,8 +1,7 @@
 """The header of one batch (v2) or message (v0, v1), decoded without touching its records.
 
-Layouts are in `pylog.record.batch_header`. For v0 and v1 an uncompressed message is its own
-batch, a compressed wrapper is a batch whose base offset and record count are known only after
-decompression.
+The layouts stand below. For v0 and v1 an uncompressed message is its own batch, a compressed
+wrapper is a batch whose base offset and record count are known only after decompression.
 """
 
 from __future__ import annotations

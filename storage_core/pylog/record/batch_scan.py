@@ -218,7 +218,7 @@ class BadChecksum:
 
     @property
     def reason(self) -> str:
-        """What an error says of it."""
+        """The reason for an error message: stored against computed."""
         return wrong_checksum("batch", self.stored, self.computed)
 
 

@@ -224,7 +224,7 @@ def set_max_timestamp(
 
 # Change header fields of many v2 batches that lie in one buffer, a field at a time.
 #
-# What `pylog.record.batch_writer` does to one batch. Offset and leader epoch lie outside the
+# What the functions above do to one batch. Offset and leader epoch lie outside the
 # checksum, so that batches are moved to other offsets without a pass over their records.
 #
 # All functions take a writable, one-dimensional buffer of bytes and the positions of whole v2

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import isal.isal_zlib
@@ -65,7 +66,6 @@ class Decompressor:
     ) -> None:
         self.max_decompressed_bytes = max_decompressed_bytes
         self.buffer = ByteBuffer(max_decompressed_bytes, advice)
-        self._zstd = open_zstd_decompressor()
         self._zstd_context: ZstdContext | None = None
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
@@ -83,6 +83,10 @@ class Decompressor:
             case CompressionType.ZSTD:
                 self._append_zstd(payload)
         return start, self.buffer.length
+
+    @cached_property
+    def _zstd(self) -> Any:  # noqa: ANN401 - of one of two libraries
+        return open_zstd_decompressor()
 
     @property
     def zstd_context(self) -> ZstdContext | None:
@@ -118,7 +122,7 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
         header = payload[position : position + _GZIP_HEADER_BYTES]
         if len(header) < _GZIP_HEADER_BYTES or header[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
-        # The library copies what it is given and does not use, so it is not given all that follows.
+        # The library copies the input that it does not use, so it gets a slice of what follows.
         slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))
 
 
@@ -147,7 +151,7 @@ def _append_gzip_member(
     raise InvalidRecordError(reason)
 
 
-# Compression in Kafka's framing: what `pylog.record.compression` reads.
+# Compression in Kafka's framing: what the functions above read.
 #
 # ====== ======================== ==================================================================
 # codec  level (default)          stream

@@ -1,6 +1,6 @@
 """One record of format v2, and the value type for records of every format.
 
-A v2 record, all numbers varints or varlongs (`pylog.record.record`)::
+A v2 record, all numbers varints or varlongs::
 
     length            bytes after this field
     attributes        1 byte, always 0, ignored
@@ -276,7 +276,7 @@ def decode_record(buffer: memoryview, position: int, end: int) -> tuple[RecordDe
     return RecordDeltas(timestamp_delta, offset_delta, key, value, headers), record_end
 
 
-# Encode one record of format v2; its layout is in `pylog.record.record`.
+# Encode one record of format v2; its layout stands at the top.
 #
 # Source: DefaultRecord.writeTo, sizeInBytes, sizeOfBodyInBytes (Kafka 4.3).
 

@@ -316,7 +316,7 @@ class SystemClock(Clock):
 
 
 class StoppedClock(Clock):
-    """A clock at which it is always the same time."""
+    """A clock that always shows the same time."""
 
     __slots__ = ("_now_ms",)
 

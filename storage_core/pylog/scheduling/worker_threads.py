@@ -246,16 +246,27 @@ class SharedProgress:
         """Return what ``work`` returns of each task, in their order, done by some threads."""
         count = thread_count(threads, default=min(_MOST_THREADS, usable_processors()))
         pool = ThreadPoolExecutor(max(1, min(count, len(tasks))), "pylog-inspect")
+        left, results = deque(enumerate(tasks)), dict[int, _Result]()
+
+        def work_on() -> None:
+            while not self._is_stopped:
+                try:
+                    place, task = left.popleft()
+                except IndexError:
+                    return
+                results[place] = work(task)
+
         futures = []
         try:
-            futures = [pool.submit(work, each) for each in tasks]
+            # One for each thread: with one for each task, of ten thousand, waiting takes longest.
+            futures = [pool.submit(work_on) for _ in range(min(count, len(tasks)))]
             waiting = set(futures)
             while waiting:
                 done, waiting = wait(waiting, _SECONDS_BETWEEN_LOOKS, FIRST_EXCEPTION)
                 for each in done:
                     each.result()  # or its error, before the others have ended
                 self._tell()
-            return [each.result() for each in futures]
+            return [results[place] for place in range(len(tasks))]
         finally:
             # Whoever is interrupted does not wait: the threads end when they next advance.
             self._is_stopped = not all(map(Future.done, futures))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from pylog.files.checkpoint_file import HIGH_WATERMARKS
@@ -22,6 +22,8 @@ from pylog.server.messages import APIS
 from pylog.server.metadata_cache import MetadataCache, find_identity
 from pylog.server.metrics import Metrics, MetricsEndpoint
 from pylog.server.offset_lookups import OffsetLookups
+from pylog.server.open_files import make_room
+from pylog.server.rate_limited_log import RATE_LIMIT
 from pylog.server.refusals import refusals
 from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from pylog.server.sasl import Credentials, SaslSession, sasl_refusals
@@ -88,7 +90,10 @@ class BrokerServer:
         self._group_options = group_options
         self._group_options.ensure_outside(served.paths)
         self._served_paths, self._server_properties = served.paths, server_properties
-        self._replicas = ReplicaManager(served)
+        RATE_LIMIT.reset()
+        room = make_room(listener.limits.max_connections)
+        limits = replace(listener.limits, max_connections=room.connections)
+        self._replicas = ReplicaManager(served, room.segments)
         directories = (
             each.directory.log_directory
             for topic in self._replicas.topics.values()
@@ -100,7 +105,7 @@ class BrokerServer:
         )
         self._lookups = OffsetLookups(self._replicas)
         self.cluster_id = self._metadata.identity.cluster_id
-        self._listener = listener
+        self._listener = replace(listener, limits=limits)
         self._started = threading.Event()
         self._error: Exception | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -244,6 +249,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
     replica: str | int | os.PathLike[str] | None = None,
     high_watermark: str = "log-end",
     follow: bool = False,
+    check_each_time: bool = False,
     server_properties: ServerProperties | None = None,
     offsets: str | os.PathLike[str] | None = None,
     at_ms: int | None = None,
@@ -289,6 +295,9 @@ def serve(  # noqa: PLR0913 - keyword-only options
         it may be unknown to other replicas.
     follow
         Whether to look again and again for what a broker has appended meanwhile.
+    check_each_time
+        Whether each batch is checked each time it is sent, not only when its file has changed since
+        it was checked (inode, size, times).
     server_properties
         The broker's own configuration, for clients that ask for configurations.
     offsets
@@ -300,7 +309,8 @@ def serve(  # noqa: PLR0913 - keyword-only options
     group_initial_rebalance_delay_ms
         How long the first member of a group waits for others before partitions are assigned.
     max_connections
-        Connections beyond so many are refused.
+        Connections beyond so many are refused. The process's limit of open files is raised for them
+        where the system allows it.
     metrics_port
         A port for Prometheus; 0 takes a free one, None has none.
 
@@ -342,6 +352,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
         replica=replica,
         high_watermark=high_watermark,
         follows=follow,
+        checks_each_time=check_each_time,
     )
     listener = Listener(
         host=host,

@@ -17,7 +17,6 @@ KIP-134, KIP-345, KIP-394, KIP-559, KIP-814.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +26,8 @@ from pylog.errors import InvalidRecordError
 from pylog.internal_topics.consumer_offsets import CONSUMER_PROTOCOL_TYPE, read_subscription
 from pylog.server.group_config import KEPT_BYTES, GroupError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
+from pylog.server.request_limits import MOST_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     Respond = Callable[[Response], None]
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 UNKNOWN_MEMBER_ID = ""
 _FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4  # of JoinGroup
 _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
@@ -142,7 +143,8 @@ class ClassicGroup:
         self._pending_join: set[str] = set()
         self._pending_sync: set[str] = set()
         self._has_new_member = False
-        self._subscribed_topics = None if protocol_type is None else frozenset[str]()
+        # Of this generation; None if nothing is known of its members.
+        self._subscriptions: list[bytes] | None = None if protocol_type is None else []
 
     @property
     def is_empty(self) -> bool:
@@ -176,26 +178,27 @@ class ClassicGroup:
             "members": [each.described(protocol_name) for each in self.members.values()],
         }
 
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads the topic, as far as that can be known."""
-        if self._subscribed_topics is None:
-            return self.protocol_type == CONSUMER_PROTOCOL_TYPE
-        return topic in self._subscribed_topics
-
-    def _topics_of_members(self) -> frozenset[str] | None:
-        """Return what the members read; None if their metadata do not say it."""
+    def subscribed_topics(self) -> frozenset[str] | None:
+        """Return what members read; None for whatever it may be, if their metadata do not say."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return frozenset()
+        if self._subscriptions is None:
             return None
         topics: set[str] = set()
         try:
-            for member in self.members.values():
-                topics.update(read_subscription(member.metadata(self.protocol_name))["topics"])
+            for each in self._subscriptions:
+                rest = MOST_ELEMENTS - len(topics)
+                topics.update(read_subscription(each, max_elements=rest)["topics"])
         except InvalidRecordError as error:
             _LOGGER.warning(
                 "group %s: a subscription cannot be read: %s", self.group_id, error.reason
             )
             return None
         return frozenset(topics)
+
+    def _begin_subscriptions(self) -> None:
+        """Remember what the members of a new generation read."""
+        self._subscriptions = [each.metadata(self.protocol_name) for each in self.members.values()]
 
     # JoinGroup
 
@@ -232,11 +235,13 @@ class ClassicGroup:
         names = [each["name"] for each in request["protocols"]]
         if self.state is _EMPTY:
             return bool(request["protocolType"] and names)
-        return self.protocol_type == request["protocolType"] and any(map(self._is_common, names))
+        is_of_type: bool = self.protocol_type == request["protocolType"]
+        return is_of_type and (not self.members or not self._common_protocols().isdisjoint(names))
 
-    def _is_common(self, protocol: str) -> bool:
-        """Whether all members have a protocol."""
-        return all(protocol in member.protocol_names for member in self.members.values())
+    def _common_protocols(self) -> frozenset[str]:
+        """Return the protocols that all members have."""
+        names = [member.protocol_names for member in self.members.values()]
+        return frozenset.intersection(*names)
 
     def _join_new(self, request: Response, context: RequestContext, respond: Respond) -> None:
         instance_id = request["groupInstanceId"]
@@ -442,12 +447,12 @@ class ClassicGroup:
         if not self.members:
             self.protocol_name = None
             self.state = _EMPTY
-            self._subscribed_topics = self._topics_of_members()
+            self._begin_subscriptions()
             _LOGGER.info("group %s, generation %d: no members", self.group_id, self.generation_id)
             return
         self.protocol_name = self._selected_protocol()
         self.state = _COMPLETING
-        self._subscribed_topics = self._topics_of_members()
+        self._begin_subscriptions()
         _LOGGER.info(
             "group %s, generation %d: %d members, led by %s",
             self.group_id,
@@ -475,8 +480,9 @@ class ClassicGroup:
     def _selected_protocol(self) -> str:
         """Return the protocol that most members prefer, of those that all have."""
         votes: dict[str, int] = {}
+        common = self._common_protocols()
         for member in self.members.values():
-            choice = next(name for name, _ in member.protocols if self._is_common(name))
+            choice = next(name for name, _ in member.protocols if name in common)
             votes[choice] = votes.get(choice, 0) + 1
         return max(votes, key=lambda name: votes[name])
 

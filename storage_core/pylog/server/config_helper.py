@@ -16,6 +16,7 @@ from pylog.config.config_property import INT32_MAX, Boolean, Number, WordList
 from pylog.config.log_config import LogConfig
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import LogStorageError
+from pylog.internal_topics.message_writer import EachOf
 from pylog.lazy_modules import LazyModule
 from pylog.server.protocol import Errors, first_times
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pylog.server.metadata_cache import MetadataCache
     from pylog.server.protocol import Request, RequestContext, Response
     from pylog.server.replica_manager import ReplicaManager
+
+    _TopicConfigs = Mapping[str, Mapping[str, str]] | LogStorageError
 else:
     topics = LazyModule("pylog.admin.topics")
 
@@ -62,18 +65,25 @@ class ConfigHelper:
 
     async def handle_describe_configs(self, request: Request, context: RequestContext) -> Response:
         """Answer DescribeConfigs."""
-        return await self._replicas.in_thread(
-            lambda: {
-                "results": [
-                    self._described(each, with_synonyms=request["includeSynonyms"])
-                    if is_first
-                    else _asked_before(each)
-                    for each, is_first in first_times(request["resources"], _name_of)
-                ]
-            }
-        )
+        resources = request["resources"]
+        of_topics: _TopicConfigs = {}
+        if any(each["resourceType"] == _TOPIC for each in resources):
+            try:
+                of_topics = await self._replicas.in_thread(self._topic_configs)
+            except LogStorageError as error:
+                of_topics = error
 
-    def _described(self, resource: dict[str, Any], *, with_synonyms: bool) -> Response:
+        def described(asked: tuple[dict[str, Any], bool]) -> Response:
+            resource, is_first = asked
+            if not is_first:
+                return _asked_before(resource)
+            return self._described(resource, of_topics, with_synonyms=request["includeSynonyms"])
+
+        return {"results": EachOf(described, first_times(resources, _name_of))}
+
+    def _described(
+        self, resource: dict[str, Any], of_topics: _TopicConfigs, *, with_synonyms: bool
+    ) -> Response:
         kind, name = resource["resourceType"], resource["resourceName"]
         answer: dict[str, Any] = {"resourceType": kind, "resourceName": name, "configs": []}
         if kind == _TOPIC and name not in self._replicas.topics:
@@ -84,17 +94,13 @@ class ConfigHelper:
         if kind not in (_TOPIC, _BROKER):
             return {**answer, "errorCode": Errors.NONE}
         own: Mapping[str, str] = {}
-        if kind == _TOPIC:
-            try:
-                own = self._topic_configs().get(name, {})
-            except LogStorageError as error:
-                return {
-                    **answer,
-                    "errorCode": Errors.KAFKA_STORAGE_ERROR,
-                    "errorMessage": str(error),
-                }
+        if kind == _TOPIC and isinstance(of_topics, LogStorageError):
+            error = {"errorCode": Errors.KAFKA_STORAGE_ERROR, "errorMessage": str(of_topics)}
+            return {**answer, **error}
+        if kind == _TOPIC and not isinstance(of_topics, LogStorageError):
+            own = of_topics.get(name, {})
         names = LogConfig.broker_names() if kind == _BROKER else None
-        keys = resource["configurationKeys"]
+        keys = set(resource["configurationKeys"] or ())
         configs = self._configs(own, names, with_synonyms=with_synonyms)
         wanted = [each for each in configs if not keys or each["name"] in keys]
         return {**answer, "errorCode": Errors.NONE, "configs": wanted}
@@ -133,17 +139,16 @@ class ConfigHelper:
         """Answer ListConfigResources: topics and the broker; version 0 asks for none of them."""
         if context.version == 0:
             return {"configResources": []}
-        wanted = request["resourceTypes"] or [_TOPIC, _BROKER]
+        wanted = set(request["resourceTypes"] or (_TOPIC, _BROKER))
         resources = [
             *((name, _TOPIC) for name in self._replicas.topics),
             (str(self._metadata.identity.node_id), _BROKER),
         ]
         return {
-            "configResources": [
-                {"resourceName": name, "resourceType": kind}
-                for name, kind in resources
-                if kind in wanted
-            ]
+            "configResources": EachOf(
+                lambda each: {"resourceName": each[0], "resourceType": each[1]},
+                [each for each in resources if each[1] in wanted],
+            )
         }
 
 

@@ -10,8 +10,8 @@ target assignment, and each member goes there on its own, heartbeat by heartbeat
 
 A partition is assigned when no other member owns it: never to two at a time.
 
-Differs from Kafka: regular expressions are resolved with the heartbeat that brings them, and there
-not in the background. Members of the classic protocol are not taken into such a group
+Differs from Kafka: a heartbeat that brings a regular expression is answered when the expression has
+been resolved. Members of the classic protocol are not taken into such a group
 (``group.consumer.migration.policy=disabled``).
 
 Source: ConsumerGroup, ConsumerGroupMember, CurrentAssignmentBuilder, TopicRegexResolver,
@@ -20,23 +20,19 @@ GroupMetadataManager.consumerGroup… (Kafka 4.4); KIP-848.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from pylog.lazy_modules import LazyModule
 from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
 from pylog.server.group_config import KEPT_BYTES, GroupError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     from pylog.server.assignors import Assignment
     from pylog.server.group_config import (
@@ -45,11 +41,8 @@ if TYPE_CHECKING:
     )
     from pylog.server.metadata_cache import MetadataCache
     from pylog.server.protocol import RequestContext, Response
-else:
-    pa = LazyModule("pyarrow")
-    pc = LazyModule("pyarrow.compute")
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 
 JOIN_EPOCH = 0
 LEAVE_STATIC_EPOCH = -2
@@ -82,21 +75,17 @@ class ConsumerGroupMember:
     server_assignor: str | None = None
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str = ""
+    matching_topics: frozenset[str] = frozenset()
+    resolved_at_ms: int = 0
     member_epoch: int = 0
     previous_member_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: Assignment = field(default_factory=dict)
     pending_revocation: Assignment = field(default_factory=dict)
 
-    def owns(self, topic_id: uuid.UUID, partition: int) -> bool:
-        """Whether nobody else may be given a partition yet."""
-        return partition in self.assigned.get(topic_id, ()) or partition in (
-            self.pending_revocation.get(topic_id, ())
-        )
-
     @property
     def wishes(self) -> tuple[object, ...]:
-        """What its assignment depends on."""
+        """The subscription and the assignor that the member asks for."""
         return self.subscribed_topic_names, self.subscribed_topic_regex, self.server_assignor
 
     @property
@@ -159,13 +148,11 @@ class ConsumerGroup:
         self._static_members: dict[str, str] = {}
         self._target: dict[str, Assignment] = {}
         self._partition_counts: dict[uuid.UUID, int] = {}
-        self._resolved: dict[str, frozenset[str]] = {}
-        self._resolved_at_ms = 0
         self._refresh_at_ms = 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no members."""
+        """Whether the group has no members."""
         return not self.members
 
     is_unused = is_empty
@@ -230,9 +217,9 @@ class ConsumerGroup:
             ]
         }
 
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads the topic."""
-        return any(topic in self._topics_of(each) for each in self.members.values())
+    def subscribed_topics(self) -> frozenset[str]:
+        """Return the topics that members read, of those that there are."""
+        return frozenset[str]().union(*map(self._topics_of, self.members.values()))
 
     def validate_offset_commit(self, request: Response, version: int) -> None:
         """Raise `GroupError` unless this member may commit offsets now."""
@@ -256,8 +243,27 @@ class ConsumerGroup:
 
     # ConsumerGroupHeartbeat
 
-    def heartbeat(self, request: Response, context: RequestContext) -> Response:
-        """Return the answer to a heartbeat of a valid form that does not leave the group."""
+    def unresolved_regex(self, request: Response) -> str:
+        """Return the regular expression whose topics a heartbeat needs; none if they are known."""
+        member = self.members.get(request["memberId"])
+        asked: str | None = request["subscribedTopicRegex"]
+        if member is None:
+            return asked or ""
+        regex = member.subscribed_topic_regex if asked is None else asked
+        age_ms = self._timer.milliseconds() - member.resolved_at_ms
+        is_due = age_ms >= self._config.consumer_regex_refresh_interval_ms
+        return regex if is_due or regex != member.subscribed_topic_regex else ""
+
+    def heartbeat(
+        self,
+        request: Response,
+        context: RequestContext,
+        matching_topics: frozenset[str] | None = None,
+    ) -> Response:
+        """Return the answer to a heartbeat of a valid form that does not leave the group.
+
+        ``matching_topics`` are those of its `unresolved_regex`.
+        """
         member_id = request["memberId"]
         if len(self.members) >= self._config.group_max_size and member_id not in self.members:
             message = (
@@ -265,10 +271,12 @@ class ConsumerGroup:
                 f"{self._config.group_max_size} members."
             )
             raise GroupError(Errors.GROUP_MAX_SIZE_REACHED, message)
-        self._ensure_valid_regex(request["subscribedTopicRegex"])
         member = self._joined_or_known(request)
         earlier = member.assigned
         has_changed = self._update_subscription(member, request, context)
+        if matching_topics is not None or not member.subscribed_topic_regex:
+            member.matching_topics = matching_topics or frozenset()
+            member.resolved_at_ms = self._timer.milliseconds()
         self._maybe_refresh(has_changed=has_changed)
         if self.epoch > self.assignment_epoch:
             self._update_target()
@@ -368,7 +376,6 @@ class ConsumerGroup:
         if not (has_changed or now_ms >= self._refresh_at_ms):
             return
         self._refresh_at_ms = now_ms + self._config.consumer_metadata_refresh_interval_ms
-        self._resolve_regexes(now_ms)
         counts = self._counts(self.members.values())
         if has_changed or counts != self._partition_counts:
             self._partition_counts = counts
@@ -376,7 +383,7 @@ class ConsumerGroup:
 
     def _counts(self, members: Iterable[ConsumerGroupMember]) -> dict[uuid.UUID, int]:
         """Return how many partitions the topics have that members read."""
-        names = set[str]().union(*(self._topics_of(each) for each in members))
+        names = set[str]().union(*map(self._topics_of, members))
         ids = {name: self._image.topic_id(name) for name in sorted(names)}
         return {
             topic_id: self._image.partition_count(name)
@@ -385,37 +392,12 @@ class ConsumerGroup:
         }
 
     def _topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
-        matching = self._resolved.get(member.subscribed_topic_regex, frozenset())
-        return member.subscribed_topic_names | matching
+        """Return the topics that a member reads, of those that there are."""
+        return member.matching_topics | (self._image.topic_names() & member.subscribed_topic_names)
 
     def _topic_ids_of(self, member: ConsumerGroupMember) -> frozenset[uuid.UUID]:
         ids = map(self._image.topic_id, self._topics_of(member))
         return frozenset(each for each in ids if each is not None)
-
-    def _ensure_valid_regex(self, regex: str | None) -> None:
-        if not regex or regex in self._resolved:
-            return
-        try:
-            pc.match_substring_regex(pa.array([""]), regex)
-        except pa.ArrowInvalid as error:
-            # Arrow repeats the expression after the reason, and has a prefix before it.
-            reason = str(error).removeprefix("Invalid regular expression: ").rpartition(": ")[0]
-            message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
-            raise GroupError(Errors.INVALID_REGULAR_EXPRESSION, message) from error
-
-    def _resolve_regexes(self, now_ms: int) -> None:
-        """Find the topics of new expressions at once, and of all of them from time to time."""
-        wanted = {each.subscribed_topic_regex for each in self.members.values()} - {""}
-        is_due = now_ms - self._resolved_at_ms >= self._config.consumer_regex_refresh_interval_ms
-        if is_due or wanted - self._resolved.keys():
-            self._resolved = {each: self._matches(each) for each in wanted}
-            self._resolved_at_ms = now_ms
-
-    def _matches(self, regex: str) -> frozenset[str]:
-        """Return the topics whose whole names match; in time linear in their length (RE2)."""
-        names = pa.array(sorted(self._image.topic_names()), pa.string())
-        is_match = pc.match_substring_regex(names, rf"\A(?:{regex})\z")
-        return frozenset(names.filter(is_match).to_pylist())
 
     def _update_target(self) -> None:
         subscriptions = {
@@ -458,12 +440,7 @@ class ConsumerGroup:
             self._schedule_revocation(member)
             return
         wanted = _difference(target, kept)
-        free = {
-            topic_id: frozenset(
-                each for each in partitions if self._is_free(member, topic_id, each)
-            )
-            for topic_id, partitions in wanted.items()
-        }
+        free = _difference(wanted, self._owned_by_others(member, wanted))
         is_complete = free == wanted
         state = MemberState.STABLE if is_complete else MemberState.UNRELEASED_PARTITIONS
         member.move_to(state, self.assignment_epoch, _union(kept, free))
@@ -484,12 +461,16 @@ class ConsumerGroup:
         else:
             member.move_to(member.state, member.member_epoch, kept, member.pending_revocation)
 
-    def _is_free(self, member: ConsumerGroupMember, topic_id: uuid.UUID, partition: int) -> bool:
-        return not any(
-            other.owns(topic_id, partition)
-            for other in self.members.values()
-            if other is not member
-        )
+    def _owned_by_others(self, member: ConsumerGroupMember, wanted: Assignment) -> Assignment:
+        """Return the partitions that others own, of the topics in ``wanted``."""
+        owned: dict[uuid.UUID, set[int]] = {each: set() for each in wanted}
+        for other in self.members.values():
+            if other is member:
+                continue
+            for assignment in (other.assigned, other.pending_revocation):
+                for topic_id in assignment.keys() & owned.keys():
+                    owned[topic_id] |= assignment[topic_id]
+        return {topic_id: frozenset(partitions) for topic_id, partitions in owned.items()}
 
     def _schedule_revocation(self, member: ConsumerGroupMember) -> None:
         epoch = member.member_epoch

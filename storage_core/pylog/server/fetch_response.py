@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 from pylog.errors import SegmentVanishedError
 from pylog.files.byte_source import LocalFile
 from pylog.internal_topics.message_writer import FileRange
+from pylog.record.batch_header import OFFSET_LENGTH
 from pylog.server.protocol import Errors
 from pylog.server.segment_proof import NotProvedError
 
 if TYPE_CHECKING:
     from pylog.server.partition import Partition, ReadLog
+
+
+_SMALL_RANGE_BYTES = 1 << 13
+_COPIED_BYTES = 1 << 20
+_MOST_FILE_RANGES = 64
+"""Each holds a file open until its client has taken it: what is more comes with the next fetch."""
 
 
 class FetchResponse:
@@ -29,6 +36,8 @@ class FetchResponse:
         self._read_bytes = 0
         self._has_news = False  # an error, or an epoch that diverges: the client is told at once
         self._partitions = 0
+        self._copied_bytes = 0
+        self._file_ranges = 0
 
     @property
     def is_empty(self) -> bool:
@@ -65,6 +74,7 @@ class FetchResponse:
         diverging: dict[str, int] | None,
     ) -> dict[str, Any]:
         """Return the response for a partition that has been read."""
+        records = self._records(log)
         self._partitions += 1
         self._has_news = self._has_news or diverging is not None
         self._read_bytes += log.size_bytes
@@ -79,7 +89,7 @@ class FetchResponse:
             "highWatermark": offsets.high_watermark,
             "lastStableOffset": offsets.high_watermark if stable is None else stable,
             "logStartOffset": offsets.log_start_offset,
-            "records": _records(log),
+            "records": records,
         }
         if self.is_committed and log.aborted is not None:
             response["abortedTransactions"] = [
@@ -90,20 +100,29 @@ class FetchResponse:
             response["divergingEpoch"] = diverging
         return response
 
+    def _records(self, log: ReadLog) -> bytes | FileRange:
+        if log.source is None or not log.size_bytes:
+            return b""
+        if log.base_offset is None and isinstance(log.source, LocalFile):
+            if log.source.size() < log.position + log.size_bytes:
+                reason = "file has become shorter since the directory was looked at"
+                raise SegmentVanishedError(reason, log.source.path)
+            if log.size_bytes < _SMALL_RANGE_BYTES and self._copied_bytes < _COPIED_BYTES:
+                self._copied_bytes += log.size_bytes
+                return log.source.read_at(log.position, log.size_bytes)
+            self._file_ranges += 1
+            if self._file_ranges == _MOST_FILE_RANGES:
+                self.rest_bytes = 0
+            return FileRange(log.source, log.position, log.size_bytes)
+        data = log.source.read_at(log.position, log.size_bytes)
+        log.source.ensure_same()
+        if log.base_offset is None:
+            return data
+        return log.base_offset.to_bytes(OFFSET_LENGTH) + data[OFFSET_LENGTH:]
+
 
 def only_local(log: ReadLog) -> ReadLog:
     """Return what has been read if the event loop may send it: `NotProvedError` otherwise."""
     if log.source is not None and not isinstance(log.source, LocalFile):
         raise NotProvedError
     return log
-
-
-def _records(log: ReadLog) -> bytes | FileRange:
-    if log.source is None or not log.size_bytes:
-        return b""
-    if isinstance(log.source, LocalFile):
-        if log.source.size() < log.position + log.size_bytes:
-            reason = "file has become shorter since the directory was looked at"
-            raise SegmentVanishedError(reason, log.source.path)
-        return FileRange(log.source, log.position, log.size_bytes)
-    return log.source.read_at(log.position, log.size_bytes)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 INITIAL_REBALANCE_DELAY_MS = 100
+GROUP_MAX_SIZE = 1_000
 KEPT_BYTES = 100
 """What a name that a client sends takes in memory beside its characters, about."""
 
@@ -33,7 +34,7 @@ class GroupCoordinatorConfig:
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_new_member_join_timeout_ms: int = 300_000  # of one that waits for a rebalance
-    group_max_size: int = 1_000
+    group_max_size: int = GROUP_MAX_SIZE
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 1_000
     consumer_metadata_refresh_interval_ms: int = 1_000
@@ -43,7 +44,6 @@ class GroupCoordinatorConfig:
     max_group_id_length: int = 1_000  # in characters
     max_member_metadata_bytes: int = 32 << 20  # what all members subscribe to and are assigned
     max_offsets_bytes: int = 64 << 20  # what all groups have committed
-    max_coordinator_keys: int = 10_000  # of one request
 
 
 class GroupError(Exception):

@@ -16,11 +16,13 @@ Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager, OffsetMetadata
 from __future__ import annotations
 
 import asyncio
-import logging
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from pylog.files.partition_metadata import ZERO_UUID
 from pylog.internal_topics.group_state import CONSUMER, SHARE, StoredOffset
+from pylog.internal_topics.message_writer import EachOf
 from pylog.scheduling.scheduler import SystemClock
 from pylog.server.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup
 from pylog.server.consumer_group import (
@@ -31,10 +33,13 @@ from pylog.server.consumer_group import (
 from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
 from pylog.server.messages import APIS
 from pylog.server.offset_metadata_manager import CommitKey
-from pylog.server.protocol import Errors, RequestParseError, first_times
+from pylog.server.protocol import Errors, first_times
+from pylog.server.rate_limited_log import server_logger
+from pylog.server.request_limits import in_turns
+from pylog.server.topic_regexes import matching_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from pylog.admin.consumer_groups import GroupListing
     from pylog.scheduling.scheduler import Clock
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 
     Group = ClassicGroup | ConsumerGroup
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _NO_OFFSET = {"committedOffset": -1, "committedLeaderEpoch": -1, "metadata": ""}
 _GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY = 0, 1, 2
 _NO_NODE = {"nodeId": -1, "host": "", "port": -1}
@@ -55,6 +60,7 @@ _GROUP_OPERATIONS = sum(
 )
 _NOT_ASKED = -(2**31)
 _DEAD = "Dead"
+_MOST_REGEXES_AT_ONCE = 1
 _TWICE = Errors.INVALID_REQUEST
 
 # From which versions on requests are of another form.
@@ -63,7 +69,6 @@ _SYNC_WITH_PROTOCOL = 5
 _LEAVE_OF_SEVERAL = 3
 _FIND_SEVERAL = 4
 _FETCH_OF_SEVERAL = 8
-_FETCH_WITH_ERROR = 2
 _TOPIC_IDS = 10
 _COMMIT_OF_CONSUMER_GROUPS = 9
 _DESCRIBE_WITH_ERROR = 6
@@ -92,6 +97,7 @@ class GroupCoordinator:
         self._config = config or GroupCoordinatorConfig()
         self._clock = clock or SystemClock()
         self._groups: dict[str, Group] = {}
+        self._resolving = asyncio.Semaphore(_MOST_REGEXES_AT_ONCE)
 
     def handlers(self) -> dict[Api, Handler]:
         """Return what answers each API."""
@@ -177,18 +183,13 @@ class GroupCoordinator:
 
     def handle_find_coordinator(self, request: Request, context: RequestContext) -> Response:
         """Answer FindCoordinator: it is here."""
-        if len(request["coordinatorKeys"]) > self._config.max_coordinator_keys:
-            raise RequestParseError(
-                f"asked for the coordinators of {len(request['coordinatorKeys'])} groups, at most "
-                f"{self._config.max_coordinator_keys} are answered at once"
-            )
         if context.version < _FIND_SEVERAL:
             return self._found(request["key"], request["keyType"], context)
         return {
-            "coordinators": [
-                {"key": key, **self._found(key, request["keyType"], context)}
-                for key in request["coordinatorKeys"]
-            ]
+            "coordinators": EachOf(
+                lambda key: {"key": key, **self._found(key, request["keyType"], context)},
+                request["coordinatorKeys"],
+            )
         }
 
     def _found(self, key: str, key_type: int, context: RequestContext) -> Response:
@@ -313,7 +314,7 @@ class GroupCoordinator:
 
     # Members of consumer groups
 
-    def handle_consumer_group_heartbeat(
+    async def handle_consumer_group_heartbeat(
         self, request: Request, context: RequestContext
     ) -> Response:
         """Answer ConsumerGroupHeartbeat."""
@@ -322,12 +323,25 @@ class GroupCoordinator:
             if request["memberEpoch"] < JOIN_EPOCH:
                 return self._consumer_group(request["groupId"]).leave(request)
             self._ensure_room(_added_bytes(request, context))
+            matching = await self._matching_topics(request)
             group = self._heartbeat_group(request)
-            answer = group.heartbeat(request, context)
+            answer = group.heartbeat(request, context, matching)
             self._add(group)
         except GroupError as refusal:
             return {"errorCode": refusal.error, "errorMessage": refusal.message}
         return answer
+
+    async def _matching_topics(self, request: Request) -> frozenset[str] | None:
+        """Return the topics of a heartbeat's regular expression; None if they are known."""
+        group = self._groups.get(request["groupId"])
+        regex = request["subscribedTopicRegex"]
+        if isinstance(group, ConsumerGroup):
+            regex = group.unresolved_regex(request)
+        if not regex:
+            return None
+        names = list(self._image.topic_names())
+        async with self._resolving:
+            return await asyncio.to_thread(matching_topics, regex, names)
 
     def _heartbeat_group(self, request: Request) -> ConsumerGroup:
         """Return the group of a heartbeat; a new one for its first member."""
@@ -366,43 +380,45 @@ class GroupCoordinator:
 
     async def handle_offset_commit(self, request: Request, context: RequestContext) -> Response:
         """Answer OffsetCommit, when the offsets are stored."""
-        names = [self._topic_name(each, context) for each in request["topics"]]
-        answers = [
-            [self._commit_error(name, partition, context) for partition in topic["partitions"]]
-            for name, topic in zip(names, request["topics"], strict=True)
+        topics = request["topics"]
+        places = [
+            (self._topic_name(topic, context), partition)
+            for topic in topics
+            for partition in topic["partitions"]
         ]
+        errors = await in_turns(self._commit_error, places)
         accepted = [
-            (name, partition)
-            for name, topic, errors in zip(names, request["topics"], answers, strict=True)
-            for partition, error in zip(topic["partitions"], errors, strict=True)
-            if name is not None and error is Errors.NONE
+            place for place, error in zip(places, errors, strict=True) if error is Errors.NONE
         ]
+        stored = await in_turns(
+            partial(self._stored_offset, request["groupId"], self._clock.milliseconds()), accepted
+        )
+        offsets: dict[CommitKey, StoredOffset | None] = dict(stored)
+        knows_topic = (Errors.NONE, Errors.OFFSET_METADATA_TOO_LARGE)
         refusal = Errors.NONE
         try:
-            if accepted or any(Errors.OFFSET_METADATA_TOO_LARGE in errors for errors in answers):
+            if any(error in knows_topic for error in errors):
                 self._validate_offset_commit(request, context)
-            offsets = self._stored_offsets(request["groupId"], accepted)
             self._offsets.ensure_room(offsets, self._config.max_offsets_bytes)
             await self._offsets.commit(offsets)
         except GroupError as error:
             refusal = error.error
-        knows_topic = (Errors.NONE, Errors.OFFSET_METADATA_TOO_LARGE)
-        return {
-            "topics": [
-                {
-                    "name": topic["name"],
-                    "topicId": topic["topicId"],
-                    "partitions": [
-                        {
-                            "partitionIndex": partition["partitionIndex"],
-                            "errorCode": refusal if refusal and error in knows_topic else error,
-                        }
-                        for partition, error in zip(topic["partitions"], errors, strict=True)
-                    ],
-                }
-                for topic, errors in zip(request["topics"], answers, strict=True)
-            ]
-        }
+
+        def committed(at: int) -> Response:
+            code = refusal if refusal and errors[at] in knows_topic else errors[at]
+            return {"partitionIndex": places[at][1]["partitionIndex"], "errorCode": code}
+
+        def of_topic(asked: tuple[Request, int]) -> Response:
+            topic, end = asked
+            indexes = range(end - len(topic["partitions"]), end)
+            return {
+                "name": topic["name"],
+                "topicId": topic["topicId"],
+                "partitions": EachOf(committed, indexes),
+            }
+
+        ends = accumulate(len(each["partitions"]) for each in topics)
+        return {"topics": EachOf(of_topic, list(zip(topics, ends, strict=True)))}
 
     def _topic_name(self, topic: Request, context: RequestContext) -> str | None:
         """Return the name of a requested topic; None for an id of none that is served."""
@@ -411,9 +427,8 @@ class GroupCoordinator:
             return name
         return self._image.topic_name(topic["topicId"])
 
-    def _commit_error(
-        self, name: str | None, partition: Request, context: RequestContext
-    ) -> Errors:
+    def _commit_error(self, place: tuple[str | None, Request]) -> Errors:
+        name, partition = place
         if name is None:
             return Errors.UNKNOWN_TOPIC_ID
         if not 0 <= partition["partitionIndex"] < self._image.partition_count(name):
@@ -439,40 +454,31 @@ class GroupCoordinator:
         else:
             group.validate_offset_commit(request, context.version)
 
-    def _stored_offsets(
-        self, group_id: str, accepted: Iterable[tuple[str, Request]]
-    ) -> dict[CommitKey, StoredOffset | None]:
-        now_ms = self._clock.milliseconds()
-        offsets: dict[CommitKey, StoredOffset | None] = {}
-        for name, partition in accepted:
-            leader_epoch = partition["committedLeaderEpoch"]
-            offsets[CommitKey(group_id, name, partition["partitionIndex"])] = StoredOffset(
-                partition["committedOffset"],
-                None if leader_epoch < 0 else leader_epoch,
-                partition["committedMetadata"] or "",
-                now_ms,
-                self._image.topic_id(name),
-            )
-        return offsets
+    def _stored_offset(
+        self, group_id: str, now_ms: int, place: tuple[str, Request]
+    ) -> tuple[CommitKey, StoredOffset]:
+        name, partition = place
+        leader_epoch = partition["committedLeaderEpoch"]
+        return CommitKey(group_id, name, partition["partitionIndex"]), StoredOffset(
+            partition["committedOffset"],
+            None if leader_epoch < 0 else leader_epoch,
+            partition["committedMetadata"] or "",
+            now_ms,
+            self._image.topic_id(name),
+        )
 
     def handle_offset_fetch(self, request: Request, context: RequestContext) -> Response:
         """Answer OffsetFetch, for one group or, in later versions, several."""
         if context.version >= _FETCH_OF_SEVERAL:
-            return {
-                "groups": [
-                    self._fetched(each, context)
-                    if is_first
-                    else {"groupId": each["groupId"], "topics": [], "errorCode": _TWICE}
-                    for each, is_first in first_times(request["groups"], lambda it: it["groupId"])
-                ]
-            }
-        answer = self._fetched({**request, "memberId": None, "memberEpoch": -1}, context)
-        if context.version >= _FETCH_WITH_ERROR or not answer["errorCode"]:
-            return answer
-        for topic in answer["topics"]:
-            for partition in topic["partitions"]:
-                partition["errorCode"] = answer["errorCode"]
-        return answer
+            asked = first_times(request["groups"], lambda it: it["groupId"])
+            return {"groups": EachOf(partial(self._fetched_once, context), asked)}
+        return self._fetched({**request, "memberId": None, "memberEpoch": -1}, context)
+
+    def _fetched_once(self, context: RequestContext, asked: tuple[Request, bool]) -> Response:
+        request, is_first = asked
+        if not is_first:
+            return {"groupId": request["groupId"], "topics": [], "errorCode": _TWICE}
+        return self._fetched(request, context)
 
     def _fetched(self, request: Request, context: RequestContext) -> Response:
         group_id = request["groupId"]
@@ -490,7 +496,7 @@ class GroupCoordinator:
             topics = _each_once(topics)
         return {
             "groupId": group_id,
-            "topics": [self._fetched_topic(each, committed, context) for each in topics],
+            "topics": EachOf(lambda each: self._fetched_topic(each, committed, context), topics),
             "errorCode": Errors.NONE,
         }
 
@@ -517,8 +523,8 @@ class GroupCoordinator:
     ) -> Response:
         name = self._topic_name(topic, context)
         error = Errors.UNKNOWN_TOPIC_ID if name is None else Errors.NONE
-        partitions = []
-        for index in topic["partitionIndexes"]:
+
+        def fetched(index: int) -> Response:
             offset = None if name is None else committed.get((name, index))
             answer: Response = {"partitionIndex": index, "errorCode": error, **_NO_OFFSET}
             if offset is not None and self._is_of_topic(offset, str(name)):
@@ -528,9 +534,11 @@ class GroupCoordinator:
                     "committedLeaderEpoch": leader_epoch,
                     "metadata": offset.metadata,
                 }
-            partitions.append(answer)
+            return answer
+
         # Of versions of one group, topics have no ids.
         topic_id = topic.get("topicId", ZERO_UUID)
+        partitions = EachOf(fetched, topic["partitionIndexes"])
         return {"name": topic["name"], "topicId": topic_id, "partitions": partitions}
 
     def _is_of_topic(self, offset: StoredOffset, topic: str) -> bool:
@@ -542,15 +550,19 @@ class GroupCoordinator:
         """Answer OffsetDelete: the offsets are forgotten here, and stay in the directory."""
         group_id = request["groupId"]
         try:
-            group = self._group_to_change(group_id)
-            topics = [self._deleted_topic(each, group) for each in request["topics"]]
+            subscribed = self._group_to_change(group_id).subscribed_topics()
+            topics = await in_turns(
+                lambda topic: self._deleted_topic(topic, subscribed), request["topics"]
+            )
+            self._group_to_change(group_id)  # still, after others have had their turn
+            committed = self._offsets.of_group(group_id)
             await self._offsets.commit(
                 {
                     CommitKey(group_id, topic["name"], each["partitionIndex"]): None
                     for topic in topics
                     for each in topic["partitions"]
                     if not each["errorCode"]
-                    and (topic["name"], each["partitionIndex"]) in self._offsets.of_group(group_id)
+                    and (topic["name"], each["partitionIndex"]) in committed
                 }
             )
         except GroupError as refusal:
@@ -572,11 +584,11 @@ class GroupCoordinator:
             raise GroupError(Errors.NON_EMPTY_GROUP)
         return group
 
-    def _deleted_topic(self, topic: Request, group: Group) -> Response:
+    def _deleted_topic(self, topic: Request, subscribed: frozenset[str] | None) -> Response:
         name = topic["name"]
         count = self._image.partition_count(name)
         known = Errors.NONE
-        if group.is_subscribed_to(name):
+        if subscribed is None or name in subscribed:
             known = Errors.GROUP_SUBSCRIBED_TO_TOPIC
         indexes = [each["partitionIndex"] for each in topic["partitions"]]
         return {
@@ -596,37 +608,25 @@ class GroupCoordinator:
         """Answer ListGroups."""
         states = {each.strip().lower() for each in request["statesFilter"]}
         kinds = {each.strip().lower() for each in request["typesFilter"]}
-        return {
-            "errorCode": Errors.NONE,
-            "groups": [
-                {
-                    "groupId": group.group_id,
-                    "protocolType": group.protocol_type or "",
-                    "groupState": group.state_name,
-                    "groupType": group.kind,
-                }
-                for group in self._groups.values()
-                if (not states or group.state_name.lower() in states)
-                and (not kinds or group.kind in kinds)
-            ],
-        }
+        listed = [
+            group
+            for group in self._groups.values()
+            if (not states or group.state_name.lower() in states)
+            and (not kinds or group.kind in kinds)
+        ]
+        return {"errorCode": Errors.NONE, "groups": EachOf(_listed, listed)}
 
     def handle_describe_groups(self, request: Request, context: RequestContext) -> Response:
         """Answer DescribeGroups: groups of the classic protocol."""
-        operations = _operations(request)
-        return {
-            "groups": [
-                {
-                    **(
-                        self._described(group_id, context)
-                        if is_first
-                        else {**_dead(group_id), "errorCode": _TWICE}
-                    ),
-                    "authorizedOperations": operations,
-                }
-                for group_id, is_first in first_times(request["groups"])
-            ]
-        }
+        operations = {"authorizedOperations": _operations(request)}
+
+        def described(asked: tuple[str, bool]) -> Response:
+            group_id, is_first = asked
+            if not is_first:
+                return {**_dead(group_id), "errorCode": _TWICE, **operations}
+            return {**self._described(group_id, context), **operations}
+
+        return {"groups": EachOf(described, first_times(request["groups"]))}
 
     def _described(self, group_id: str, context: RequestContext) -> Response:
         group = self._groups.get(group_id)
@@ -641,37 +641,55 @@ class GroupCoordinator:
 
     def handle_consumer_group_describe(self, request: Request, context: RequestContext) -> Response:
         """Answer ConsumerGroupDescribe: groups of the consumer protocol."""
-        operations = _operations(request)
-        groups = []
-        for group_id, is_first in first_times(request["groupIds"]):
+        operations = {"authorizedOperations": _operations(request)}
+
+        def described(asked: tuple[str, bool]) -> Response:
+            group_id, is_first = asked
             try:
                 if not is_first:
                     raise GroupError(_TWICE, "The group was asked for before.")  # noqa: TRY301
-                described = self._consumer_group(group_id).described()
+                return {**self._consumer_group(group_id).described(), **operations}
             except GroupError as refusal:
-                described = {
-                    "groupId": group_id,
-                    "errorCode": refusal.error,
-                    "errorMessage": refusal.message,
-                }
-            groups.append({**described, "authorizedOperations": operations})
-        return {"groups": groups}
+                error = {"errorCode": refusal.error, "errorMessage": refusal.message}
+                return {"groupId": group_id, **error, **operations}
+
+        return {"groups": EachOf(described, first_times(request["groupIds"]))}
 
     async def handle_delete_groups(self, request: Request, context: RequestContext) -> Response:
         """Answer DeleteGroups: groups are forgotten here, and stay in the directory."""
-        results = []
+        results: dict[str, Errors] = {}
+        deleted: dict[CommitKey, StoredOffset | None] = {}
         for group_id in request["groupsNames"]:
-            result: Response = {"groupId": group_id, "errorCode": Errors.NONE}
             try:
-                group = self._empty_group(group_id)
-                places = self._offsets.of_group(group_id)
-                await self._offsets.commit({CommitKey(group_id, *each): None for each in places})
-                if group.is_empty:  # unless somebody has joined it meanwhile
-                    self._groups.pop(group_id, None)
+                self._empty_group(group_id)
             except GroupError as refusal:
-                result["errorCode"] = refusal.error
-            results.append(result)
-        return {"results": results}
+                results[group_id] = refusal.error
+                continue
+            results[group_id] = Errors.NONE
+            places = self._offsets.of_group(group_id)
+            deleted |= {CommitKey(group_id, *each): None for each in places}
+        try:
+            await self._offsets.commit(deleted)
+        except GroupError as failure:
+            results = {each: error or failure.error for each, error in results.items()}
+        for group_id, error in results.items():
+            group = self._groups.get(group_id)
+            if not error and group is not None and group.is_empty:  # nobody has joined meanwhile
+                del self._groups[group_id]
+        return {
+            "results": [
+                {"groupId": group_id, "errorCode": error} for group_id, error in results.items()
+            ]
+        }
+
+
+def _listed(group: Group) -> Response:
+    return {
+        "groupId": group.group_id,
+        "protocolType": group.protocol_type or "",
+        "groupState": group.state_name,
+        "groupType": group.kind,
+    }
 
 
 def _dead(group_id: str) -> Response:
@@ -708,7 +726,9 @@ def _each_once(topics: list[Request]) -> list[Request]:
             (each["name"], each.get("topicId")), {**each, "partitionIndexes": {}}
         )
         topic["partitionIndexes"] |= dict.fromkeys(each["partitionIndexes"])
-    return list(merged.values())
+    return [
+        {**each, "partitionIndexes": list(each["partitionIndexes"])} for each in merged.values()
+    ]
 
 
 async def _answer(start: Callable[[Callable[[Response], None]], None]) -> Response:
@@ -729,4 +749,4 @@ def _operations(request: Request) -> int:
 
 def _java_length(text: str) -> int:
     """Return the length of a string as Java counts it: in UTF-16 code units."""
-    return len(text) + sum(each > "\uffff" for each in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -25,6 +25,7 @@ from pylog.lazy_modules import LazyModule
 from pylog.server.group_config import CoordinatorTimer, GroupCoordinatorConfig
 from pylog.server.group_coordinator import GroupCoordinator
 from pylog.server.offset_metadata_manager import OffsetMetadataManager, OffsetsFile
+from pylog.server.rate_limited_log import server_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,14 +40,14 @@ else:
     # It brings Arrow along, which a server of other topics does without.
     consumer_groups = LazyModule("pylog.admin.consumer_groups")
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _COUNT_MS = 1_000
 _OFFSETS_DIRECTORY = "__consumer_offsets-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOptions:
-    """How groups are served."""
+    """Where commits are kept, as of when groups are served, and their limits."""
 
     offsets: str | os.PathLike[str] | None = None  # the file of what is committed; None: in memory
     at_ms: int | None = None  # groups are served as they were at this instant; None for now

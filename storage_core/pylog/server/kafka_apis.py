@@ -2,7 +2,7 @@
 
 What a broker closes the connection for is a `RequestParseError`: a frame that breaks the format, an
 API or a version that was not advertised. A handler that fails unexpectedly closes it, too, and the
-log has the traceback.
+log has the traceback. Large requests and answers are held apart: see `request_limits`.
 
 Source: KafkaApis, ApiVersionManager, RequestContext.parseRequest,
 SocketServer.processCompletedReceives (Kafka 4.4).
@@ -10,26 +10,40 @@ SocketServer.processCompletedReceives (Kafka 4.4).
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.internal_topics.message_reader import Readable
+from pylog.internal_topics.message_reader import Readable, TooManyElementsError
+from pylog.internal_topics.message_writer import Writable
 from pylog.server.messages import APIS
 from pylog.server.protocol import (
     Errors,
     RequestContext,
+    RequestParseError,
     read_header,
     read_request,
     response_pieces,
+    response_slices,
+)
+from pylog.server.request_limits import (
+    MOST_ANSWER_BYTES,
+    SMALL_BYTES,
+    SMALL_ELEMENTS,
+    Rooms,
+    most_elements,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pylog.internal_topics.message_writer import FileRange
-    from pylog.server.protocol import Api, Handler, Request, Response
+    from pylog.server.protocol import Api, Handler, Request, RequestHeader, Response
 
 _PRODUCE = 0
+_MOST_READ_AT_ONCE = 1
+_MOST_WRITTEN_AT_ONCE = 1
 
 
 class Client(NamedTuple):
@@ -55,20 +69,70 @@ class KafkaApis:
             APIS["ApiVersions"]: self._api_versions.handle_api_versions,
         }
         self._apis = {api.key: api for api in self._handlers}
+        self._rooms = Rooms()
+        self._reading = asyncio.Semaphore(_MOST_READ_AT_ONCE)
+        self._writing = asyncio.Semaphore(_MOST_WRITTEN_AT_ONCE)
 
     async def handle(self, frame: bytes, client: Client) -> list[bytearray | FileRange]:
         """Return the pieces of the response; at a `RequestParseError` the connection is closed."""
-        readable = Readable(frame)
+        readable = Readable(frame, SMALL_ELEMENTS)
         header, api = read_header(readable, self._apis)
         if api is APIS["ApiVersions"] and header.version not in api.versions:
             # A client that is newer than the server asks again with what it is told (KIP-511).
             response = self._api_versions.response(Errors.UNSUPPORTED_VERSION)
             return response_pieces(api, 0, header.correlation_id, response)
-        request = read_request(api, readable, header.version)
-        context = RequestContext(api, header.version, header.client_id, *client)
-        answer = self._handlers[api](request, context)
+        context = RequestContext(
+            api, header.version, header.client_id, *client, is_large=len(frame) > SMALL_BYTES
+        )
+        try:
+            request = read_request(api, readable, header.version)
+        except TooManyElementsError:
+            return await self._answer_large(frame, replace(context, is_large=True), header)
+        return await self._answer(request, context, header)
+
+    async def _answer_large(
+        self, frame: bytes, context: RequestContext, header: RequestHeader
+    ) -> list[bytearray | FileRange]:
+        most = most_elements(context.api)
+        async with self._rooms.of(context.api).hold(most) as held:
+            readable = Readable(frame, most)
+            async with self._reading:
+                request = await asyncio.to_thread(_read_large, readable, context.api)
+            held.shrink(readable.elements)
+            return await self._answer(request, context, header)
+
+    async def _answer(
+        self, request: Request, context: RequestContext, header: RequestHeader
+    ) -> list[bytearray | FileRange]:
+        answer = self._handlers[context.api](request, context)
         response = await answer if inspect.isawaitable(answer) else answer
-        return response_pieces(api, header.version, header.correlation_id, response)
+        writable = Writable()
+        slices = response_slices(
+            writable, context.api, header.version, header.correlation_id, response
+        )
+        if next(slices, _WRITTEN) is _WRITTEN:
+            return writable.finished()
+        async with self._writing:
+            for _ in slices:
+                if len(writable.buffer) > MOST_ANSWER_BYTES:
+                    raise RequestParseError(
+                        f"the answer to {context.api.name} has more than {MOST_ANSWER_BYTES} "
+                        "bytes: ask for less at once"
+                    )
+                await asyncio.sleep(0)
+        return writable.finished()
+
+
+_WRITTEN = object()
+
+
+def _read_large(readable: Readable, api: Api) -> Request:
+    header, _ = read_header(readable, {api.key: api})
+    try:
+        return read_request(api, readable, header.version)
+    except TooManyElementsError as error:
+        reason = f"{api.name} request has {error.reason}: send several smaller ones"
+        raise RequestParseError(reason) from error
 
 
 class ApiVersionManager:

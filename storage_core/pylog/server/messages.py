@@ -29,6 +29,7 @@ _KEYS = {
     "CreateTopics": 19,
     "DeleteTopics": 20,
     "DeleteRecords": 21,
+    "InitProducerId": 22,
     "OffsetForLeaderEpoch": 23,
     "DescribeAcls": 29,
     "DescribeConfigs": 32,
@@ -280,6 +281,20 @@ APIS = parse_apis(
           partitionIndex int32
           lowWatermark int64
           errorCode int16
+    InitProducerIdRequest 0-6 flexible=2
+      transactionalId string?
+      transactionTimeoutMs int32
+      producerId int64 3+ default=-1
+      producerEpoch int16 3+ default=-1
+      enable2Pc bool 6+
+      keepPreparedTxn bool 6+
+    InitProducerIdResponse 0-6 flexible=2
+      throttleTimeMs int32
+      errorCode int16
+      producerId int64 default=-1
+      producerEpoch int16
+      ongoingTxnProducerId int64 6+ default=-1
+      ongoingTxnProducerEpoch int16 6+ default=-1
     OffsetForLeaderEpochRequest 2-4 flexible=4
       replicaId int32 3+ default=-2
       topics []{OffsetForLeaderTopic}

@@ -15,19 +15,22 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError
 from pylog.files.file_names import META_PROPERTIES
 from pylog.files.meta_properties import read_meta_properties
+from pylog.internal_topics.message_writer import EachOf
 from pylog.locations import is_remote, join, printable_location
+from pylog.model import INTERNAL_TOPICS
 from pylog.reading.damage import Attempts
 from pylog.server.protocol import Errors, RequestParseError
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, KeysView
 
     from pylog.server.partition import Partition
     from pylog.server.protocol import Request, RequestContext, Response
@@ -85,9 +88,9 @@ class MetadataCache:
         """Return the one broker: the coordinator of all groups, too."""
         return self._broker(context)
 
-    def topic_names(self) -> list[str]:
+    def topic_names(self) -> KeysView[str]:
         """Return the names of all topics that clients may read."""
-        return list(self._replicas.topics)
+        return self._replicas.topics.keys()
 
     def topic_id(self, name: str) -> uuid.UUID | None:
         """Return a topic's id; None if there is no such topic."""
@@ -102,7 +105,7 @@ class MetadataCache:
     def partition_count(self, name: str) -> int:
         """Return the number after a topic's highest partition; 0 if there is no such topic."""
         topic = self._replicas.topics.get(name)
-        return 0 if topic is None else max(topic.partitions) + 1
+        return 0 if topic is None else topic.partition_count
 
     async def handle_metadata(self, request: Request, context: RequestContext) -> Response:
         """Answer Metadata."""
@@ -118,8 +121,9 @@ class MetadataCache:
             reason = f"topics are asked for by id in Metadata of version {context.version}"
             raise RequestParseError(reason)
         if asked is None or (context.version == 0 and not asked):
-            self._load_some(self._replicas.topics.values())
-            topics = [self._topic(each) for each in self._replicas.topics.values()]
+            all_topics = list(self._replicas.topics.values())
+            self._load_some(all_topics)
+            topics: EachOf = EachOf(partial(self._topic, operations=operations), all_topics)
         else:
             # Each once, as a broker does. An id beside a name says nothing.
             keys = dict.fromkeys(
@@ -127,18 +131,20 @@ class MetadataCache:
             )
             found = map(self._find, keys)
             self._load_some(each for each in found if each is not None)
-            topics = [self._asked_topic(each) for each in keys]
+            for name in INTERNAL_TOPICS & keys.keys():
+                self._replicas.is_unserved(name)  # which may look at the directory
+            topics = EachOf(partial(self._asked_topic, operations=operations), list(keys))
         cluster = request["includeClusterAuthorizedOperations"]
         return {
             "brokers": [self._broker(context)],
             "clusterId": self.identity.cluster_id,
             "controllerId": self.identity.node_id,
-            "topics": [{**each, "topicAuthorizedOperations": operations} for each in topics],
+            "topics": topics,
             "clusterAuthorizedOperations": _CLUSTER_OPERATIONS if cluster else _NOT_ASKED,
         }
 
     def _load_some(self, topics: Iterable[Topic]) -> None:
-        """Find the leader epochs of partitions; of a large directory those of the others later."""
+        """Load the leader epochs of so many partitions now; later requests load the rest."""
         partitions = (each for topic in topics for each in topic.partitions.values())
         for each in islice((each for each in partitions if not each.is_loaded), _MOST_LOADED):
             each.load()
@@ -148,22 +154,33 @@ class MetadataCache:
             return self._replicas.topics.get(key)
         return self._replicas.topics_by_id.get(key)
 
-    def _asked_topic(self, key: str | uuid.UUID) -> Response:
+    def _asked_topic(self, key: str | uuid.UUID, *, operations: int) -> Response:
         topic = self._find(key)
         if topic is not None:
-            return self._topic(topic)
+            return self._topic(topic, operations=operations)
         if isinstance(key, str):
-            return {"errorCode": _error_for(key), "name": key, "partitions": []}
-        error = Errors.UNKNOWN_TOPIC_ID
-        return {"errorCode": error, "name": None, "topicId": key, "partitions": []}
+            found = {"errorCode": self._error_for(key), "name": key}
+        else:
+            found = {"errorCode": Errors.UNKNOWN_TOPIC_ID, "name": None, "topicId": key}
+        return {**found, "partitions": [], "topicAuthorizedOperations": operations}
 
-    def _topic(self, topic: Topic) -> Response:
+    def _error_for(self, name: str) -> Errors:
+        """Return why a topic is not told about; may look at the directory."""
+        if self._replicas.is_unserved(name):
+            # Clients would ask again and again for one that is unknown.
+            return Errors.TOPIC_AUTHORIZATION_FAILED
+        if _LEGAL_NAME.fullmatch(name):
+            return Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return Errors.INVALID_TOPIC_EXCEPTION
+
+    def _topic(self, topic: Topic, *, operations: int = _TOPIC_OPERATIONS) -> Response:
         return {
             "errorCode": Errors.NONE,
             "name": topic.name,
             "topicId": topic.topic_id,
             "isInternal": topic.is_internal,
-            "partitions": [self._partition(topic, index) for index in _indexes(topic)],
+            "partitions": EachOf(partial(self._partition, topic), _indexes(topic)),
+            "topicAuthorizedOperations": operations,
         }
 
     def _partition(self, topic: Topic, index: int) -> Response:
@@ -208,7 +225,7 @@ class MetadataCache:
                 return {"topics": topics, "nextCursor": {"topicName": name, "partitionIndex": 0}}
             topic = self._replicas.topics.get(name)
             if topic is None:
-                topics.append({"errorCode": _error_for(name), "name": name, "partitions": []})
+                topics.append({"errorCode": self._error_for(name), "name": name, "partitions": []})
                 continue
             indexes = [index for index in _indexes(topic) if index >= first]
             first = 0
@@ -218,7 +235,6 @@ class MetadataCache:
                 {
                     **self._topic(topic),
                     "partitions": [self._partition(topic, index) for index in shown],
-                    "topicAuthorizedOperations": _TOPIC_OPERATIONS,
                 }
             )
             if len(shown) < len(indexes):
@@ -297,10 +313,4 @@ def _space(directory: str) -> dict[str, int]:
 
 
 def _indexes(topic: Topic) -> range:
-    return range(max(topic.partitions) + 1)
-
-
-def _error_for(name: str) -> Errors:
-    if _LEGAL_NAME.fullmatch(name):
-        return Errors.UNKNOWN_TOPIC_OR_PARTITION
-    return Errors.INVALID_TOPIC_EXCEPTION
+    return range(topic.partition_count)

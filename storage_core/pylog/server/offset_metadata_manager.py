@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import logging
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pylog.errors import (
@@ -56,6 +55,7 @@ from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.server.group_config import GroupError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 
 if TYPE_CHECKING:
     import os
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     Places = dict[tuple[str, int], StoredOffset]
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _KEY = CLASSIC_GROUP_MESSAGES["OffsetCommitKey"]
 _VALUE = CLASSIC_GROUP_MESSAGES["OffsetCommitValue"]
 _VALUE_VERSION = _VALUE.versions.stop - 1
@@ -81,7 +81,7 @@ _OFFSET_BYTES = 300
 
 
 class CommitKey(NamedTuple):
-    """What an offset is committed for."""
+    """The group and the partition that an offset is committed for."""
 
     group_id: str
     topic: str

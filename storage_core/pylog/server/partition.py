@@ -20,7 +20,6 @@ Source: UnifiedLog.read, LocalLog.read, Partition.lastOffsetForLeaderEpoch, Part
 
 from __future__ import annotations
 
-import logging
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -46,6 +45,7 @@ from pylog.reading.log_end import find_log_end
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.server.log_transactions import LogTransactions, NotWalkedError
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.server.log_transactions import SegmentTransactions
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _MOST_LOOKS = 64
-_KEPT_PROOFS = 400
-"""Segments whose files are held open at most."""
+_KEPT_PROOFS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +80,18 @@ class PartitionError(Exception):
 
 
 class ReadLog(NamedTuple):
-    """What a fetch gets (Kafka: LogReadInfo); ``next_offset`` is where proved batches end."""
+    """What a fetch gets (Kafka: LogReadInfo).
+
+    ``next_offset`` is where proved batches end, ``base_offset`` that of the one batch that is read
+    where it says another one.
+    """
 
     source: ByteSource | None
     position: int
     size_bytes: int
     aborted: tuple[AbortedTransaction, ...] | None = ()
     next_offset: int = -1
+    base_offset: int | None = None
 
 
 _NOTHING = ReadLog(None, 0, 0)
@@ -103,11 +107,14 @@ class SegmentKey(NamedTuple):
 
 
 class ProofCache:
-    """The proofs of the segments that were used last: each holds a file open."""
+    """The proofs of the segments that were used last; of fewer, the files are held open."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_files: int, *, each_time: bool = False) -> None:
+        self._each_time = each_time
         self._batches = BatchCache()
         self._kept: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
+        self._open: OrderedDict[SegmentKey, SegmentProof] = OrderedDict()
+        self._max_files = max_files
         self._lock = threading.Lock()
 
     def of(self, key: SegmentKey) -> SegmentProof:
@@ -115,12 +122,35 @@ class ProofCache:
         with self._lock:
             found = self._kept.get(key)
             if found is None:
-                found = self._kept[key] = SegmentProof(self._batches)
+                found = self._kept[key] = SegmentProof(
+                    self._batches, key.path, each_time=self._each_time
+                )
                 if len(self._kept) > _KEPT_PROOFS:
-                    self._kept.popitem(last=False)
+                    dropped, _ = self._kept.popitem(last=False)
+                    self._open.pop(dropped, None)
             else:
                 self._kept.move_to_end(key)
             return found
+
+    def forget(self, topic_partition: TopicPartition) -> None:
+        """Forget all segments of a partition."""
+        self.keep_only(lambda key: key.topic_partition != topic_partition)
+
+    def has_opened(self, key: SegmentKey) -> None:
+        """Give back the files that were used the longest ago, if too many are open."""
+        with self._lock:
+            proof = self._kept.get(key)
+            if proof is not None and proof.source is not None:
+                self._open[key] = proof
+                self._open.move_to_end(key)
+            while len(self._open) > self._max_files:
+                self._open.popitem(last=False)[1].release()
+
+    def release_all(self) -> None:
+        """Give back all files, since others are needed."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].release()
 
     def keep_only(self, is_current: Callable[[SegmentKey], bool]) -> None:
         """Forget the other segments: a deleted file takes its space on the disk while it is open.
@@ -130,6 +160,7 @@ class ProofCache:
         with self._lock:
             for key in [each for each in self._kept if not is_current(each)]:
                 del self._kept[key]
+                self._open.pop(key, None)
 
 
 class Partition:
@@ -165,9 +196,9 @@ class Partition:
         self.epochs: tuple[EpochEntry, ...] = ()
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
+        self._first_looks: dict[int, int] = {}  # by segment: see `SegmentProof.look`
         self._transactions: dict[int, SegmentTransactions] = {}
         self._walk_errors: dict[int | None, LogStorageError] = {}
-        self._same: set[int] = set()  # segments whose proved bytes are those of this view
 
     @cached_property
     def view(self) -> LogView:
@@ -294,11 +325,17 @@ class Partition:
         return self.epochs[at - 1].epoch if at else None
 
     def read(
-        self, offset: int, max_bytes: int, *, is_committed: bool, whole_batch: bool
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        is_committed: bool,
+        whole_batch: bool,
+        is_fresh: bool = False,
     ) -> ReadLog:
         """Return the bytes for a fetch, if they can be told without a look at files.
 
-        At `NotProvedError`, `prove` must be called, in a thread; then once more.
+        At `NotProvedError`, `prove` must be called, in a thread; then once more, ``is_fresh``.
         """
         offsets = self.known
         if not offsets.log_start_offset <= offset <= offsets.log_end_offset:
@@ -315,7 +352,13 @@ class Partition:
         index = max(0, bisect_right(self._base_offsets, offset) - 1)
         while index < len(self._base_offsets):
             found = self._read_segment(
-                index, offset, max_bytes, limit, is_committed=is_committed, whole_batch=whole_batch
+                index,
+                offset,
+                max_bytes,
+                limit,
+                is_committed=is_committed,
+                whole_batch=whole_batch,
+                is_fresh=is_fresh,
             )
             if found is not None:
                 return found
@@ -323,7 +366,7 @@ class Partition:
         self.view.next_offset  # noqa: B018 - for its error: what follows is damage
         return _NOTHING
 
-    def _read_segment(
+    def _read_segment(  # noqa: PLR0913 - what a fetch asks for
         self,
         index: int,
         offset: int,
@@ -332,17 +375,25 @@ class Partition:
         *,
         is_committed: bool,
         whole_batch: bool,
+        is_fresh: bool,
     ) -> ReadLog | None:
-        if index not in self._same:
-            raise NotProvedError
         proof = self._proof(index)
+        source = proof.source  # it may be released at any time
         if is_committed and proof.has_transactions:
             limit = min(limit, self._decided_limit(index, offset))
         found = proof.locate(
-            offset, max_bytes, limit, whole_batch=whole_batch, end=self._ends[index]
+            offset,
+            max_bytes,
+            limit,
+            whole_batch=whole_batch,
+            end=self._ends[index],
+            is_fresh=is_fresh,
         )
+        self._first_looks.setdefault(index, proof.look)
         if found is None:
             return None
+        if found.size_bytes and source is None:
+            raise NotProvedError
         if found.exceeds:
             return ReadLog(None, 0, 0, None)
         aborted: tuple[AbortedTransaction, ...] = ()
@@ -355,7 +406,10 @@ class Partition:
                 for each in known.aborted
                 if each.last_offset >= offset and each.first_offset < min(found.next_offset, limit)
             )
-        return ReadLog(proof.source, found.position, found.size_bytes, aborted, found.next_offset)
+        return ReadLog(
+            *(source, found.position, found.size_bytes, aborted),
+            *(found.next_offset, found.base_offset),
+        )
 
     def _decided_limit(self, index: int, offset: int) -> int:
         """Return up to where it is known which transactions were committed."""
@@ -374,25 +428,40 @@ class Partition:
         if is_committed:
             limit = self.find_last_stable_offset()
         index = max(0, bisect_right(self._base_offsets, offset) - 1)
+        is_fresh = False
         for _ in range(_MOST_LOOKS):
             if index >= len(self._base_offsets):
                 return
             proof = self._proof(index)
-            if index not in self._same:
-                proof.forget_what_has_changed()
-                self._same.add(index)
             if is_committed and proof.has_transactions and index not in self._transactions:
                 self._raise_for_walk(index, partial(self._find_transactions, index))
             try:
                 found = proof.locate(
-                    offset, max_bytes, limit, whole_batch=True, end=self._ends[index]
+                    offset,
+                    max_bytes,
+                    limit,
+                    whole_batch=True,
+                    end=self._ends[index],
+                    is_fresh=is_fresh,
                 )
             except NotProvedError:
-                proof.prove(self.view, index, offset, max_bytes, limit)
+                try:
+                    outdated = proof.prove(self.view, index, offset, max_bytes, limit)
+                except TooManyOpenFilesError:
+                    self._proofs.release_all()
+                    outdated = proof.prove(self.view, index, offset, max_bytes, limit)
+                self._proofs.has_opened(self._key(index))
+                since = self._first_looks.setdefault(index, proof.look)
+                if outdated is not None and outdated >= since:
+                    reason = "file holds other records since the directory was looked at"
+                    path = self.view.segments[index].file_path()
+                    raise SegmentVanishedError(reason, path) from None
+                is_fresh = True
                 continue
             if found is not None:
                 return
             index += 1
+            is_fresh = False
 
     def _proof(self, index: int) -> SegmentProof:
         return self._proofs.of(self._key(index))

@@ -14,8 +14,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pylog.errors import InvalidRecordError, LogStorageError
-from pylog.internal_topics.message_reader import Readable, read_message
-from pylog.internal_topics.message_writer import Writable, write_message_to
+from pylog.internal_topics.message_reader import Readable, TooManyElementsError, read_message
+from pylog.internal_topics.message_writer import Writable, write_message_in_slices
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
 
@@ -112,10 +112,11 @@ class RequestContext:
     host: str  # this and the next: the advertised listener, to which the client is to connect
     port: int
     connection: int = 0  # unique while the server runs
+    is_large: bool = False  # whether the request takes room that others wait for
 
 
 class RequestHeader(NamedTuple):
-    """What stands before a request."""
+    """The header that a request begins with."""
 
     version: int
     correlation_id: int
@@ -156,7 +157,10 @@ def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHea
 
 
 def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:
-    """Return the request with all fields of its schema; those it lacks have their defaults."""
+    """Return the request with all fields of its schema; those it lacks have their defaults.
+
+    `TooManyElementsError` is for the caller, who has set that limit.
+    """
     if version not in api.versions:
         raise RequestParseError(
             f"{api.name} has no version {version}, expected {api.versions.start} to "
@@ -168,6 +172,8 @@ def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:
         return read_message(
             api.request, readable, version, LATEST_KAFKA_VERSION, fills_defaults=True
         )
+    except TooManyElementsError:
+        raise
     except InvalidRecordError as error:
         reason = f"{api.name} request of version {version} cannot be read: {error.reason}"
         raise RequestParseError(reason) from error
@@ -180,27 +186,37 @@ def _read(message: Message, readable: Readable, version: int) -> dict[str, Any]:
 def response_pieces(
     api: Api, version: int, correlation_id: int, response: Mapping[str, Any]
 ) -> list[bytearray | FileRange]:
-    """Return a response with its header, without the size before it."""
+    """Return a small response with its header, without the size before it."""
     writable = Writable()
+    for _ in response_slices(writable, api, version, correlation_id, response):
+        pass
+    return writable.finished()
+
+
+def response_slices(
+    writable: Writable, api: Api, version: int, correlation_id: int, response: Mapping[str, Any]
+) -> Iterator[None]:
+    """Write a response; see `write_message_in_slices`."""
     writable.buffer += correlation_id.to_bytes(4, signed=True)
     if version in api.response.flexible_versions and api.key != _API_VERSIONS_KEY:
         writable.buffer.append(0)
-    write_message_to(writable, api.response, response, version)
-    return writable.finished()
+    return write_message_in_slices(writable, api.response, response, version)
 
 
 def first_times(
     asked: Iterable[_T], name_of: Callable[[_T], object] = lambda each: each
-) -> Iterator[tuple[_T, bool]]:
-    """Yield what is asked for, and whether it is for the first time.
+) -> list[tuple[_T, bool]]:
+    """Return what is asked for, and whether it is for the first time.
 
     A small request that names one large thing again and again would have a huge answer.
     """
     seen = set()
+    found = []
     for each in asked:
         name = name_of(each)
-        yield each, name not in seen
+        found.append((each, name not in seen))
         seen.add(name)
+    return found
 
 
 def each_partition(topics: list[Request]) -> Iterator[tuple[str, Request]]:

@@ -12,7 +12,6 @@ Source: ReplicaManager, DelayedFetch, Partition (Kafka 4.4).
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +44,8 @@ from pylog.server.fetch_response import FetchResponse, only_local
 from pylog.server.log_transactions import LogWalks, NotWalkedError
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import Errors
+from pylog.server.rate_limited_log import server_logger
+from pylog.server.request_limits import LARGE_WAIT_MS
 from pylog.server.segment_proof import NotProvedError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from pylog.server.protocol import Request, RequestContext, Response
 
 _Value = TypeVar("_Value")
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _THREADS = 4
 _MOST_LOOKS = 16
 _LOOK_SECONDS = 0.2
@@ -63,6 +64,8 @@ _FAILED_SECONDS = 5
 """After how long a partition that cannot be followed is looked at again where nothing changes."""
 _MOST_LOGGED = 10_000
 _MOST_PARTITIONS = 100_000
+_MOST_PROVED_AHEAD = 100
+"""Partitions of a response: its next ones are looked at when they are asked for."""
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
 _MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
 _LONGEST_WAIT_MS = 300_000
@@ -83,15 +86,21 @@ class ServedLogs:
     replica: str | int | os.PathLike[str] | None = None
     high_watermark: str = "log-end"
     follows: bool = False
+    checks_each_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that is served."""
+    """A topic that is served, with its partitions in their order."""
 
     name: str
     topic_id: uuid.UUID
     partitions: dict[int, Partition] = field(default_factory=dict)
+
+    @property
+    def partition_count(self) -> int:
+        """The number after its highest partition."""
+        return next(reversed(self.partitions)) + 1
 
     @property
     def is_internal(self) -> bool:
@@ -144,10 +153,10 @@ class _FollowedLogs(FollowedDirectory):
 class ReplicaManager:
     """Serves partitions. Its state is replaced as a whole, so that threads may look at it."""
 
-    def __init__(self, served: ServedLogs) -> None:
+    def __init__(self, served: ServedLogs, max_files: int = 64) -> None:
         self._served = served
         self._damage = DamageReport() if served.mode.skips_damage else None
-        self._proofs = ProofCache()
+        self._proofs = ProofCache(max_files, each_time=served.checks_each_time)
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
         self._walks = LogWalks()
         self._logged: set[tuple[object, object]] = set()
@@ -160,6 +169,7 @@ class ReplicaManager:
         self._followed: _FollowedLogs | None = None
         self._views: dict[TopicPartition, LogView] = {}  # as the last look has shown them
         self._told: dict[TopicPartition, tuple[str | None, int]] = {}  # topic id and leader epoch
+        self._unserved: frozenset[str] | None = None
         if served.replica is None and len(served.paths) > 1:
             _ensure_not_diverged(served)
         if served.follows:
@@ -335,6 +345,25 @@ class ReplicaManager:
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(partition)
 
+    def is_unserved(self, topic: str) -> bool:
+        """Whether an internal topic is there, and not served; the log says how it would be."""
+        if topic not in INTERNAL_TOPICS or topic in self.topics:
+            return False
+        if self._unserved is None:
+            found = discover_all(in_store(self._served.paths, None, None))
+            self._unserved = frozenset(each.topic_partition.topic for each in found)
+        if topic not in self._unserved:
+            return False
+        if (LogDirectoryError, topic) not in self._logged:
+            self._logged.add((LogDirectoryError, topic))
+            _LOGGER.warning(
+                "a client asks for %s, an internal topic that is served only if you name it: "
+                "--topic %s, and a --topic for each other one",
+                topic,
+                topic,
+            )
+        return True
+
     def partition(self, topic: str, partition: int, current_leader_epoch: int = -1) -> Partition:
         """Return a partition that is served, with its offsets; in a thread."""
         found = self.find(topic, partition)
@@ -351,11 +380,14 @@ class ReplicaManager:
         if request["sessionId"]:
             return {"errorCode": Errors.FETCH_SESSION_ID_NOT_FOUND, "responses": []}
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + min(max(request["maxWaitMs"], 0), _LONGEST_WAIT_MS) / 1000
+        longest = LARGE_WAIT_MS if context.is_large else _LONGEST_WAIT_MS
+        deadline = loop.time() + min(max(request["maxWaitMs"], 0), longest) / 1000
         while True:
             # Before the look, so that what comes after it is noticed.
             growth = self._growth_future()
             try:
+                if context.is_large:
+                    raise NotProvedError  # noqa: TRY301 - it would keep the event loop
                 response = self._fetch(request, context, may_look=False)
             except NotProvedError:
                 response = await self.in_thread(
@@ -452,15 +484,21 @@ class ReplicaManager:
     ) -> ReadLog:
         offset, is_committed = asked["fetchOffset"], reading.is_committed
         max_bytes = min(asked["partitionMaxBytes"], reading.rest_bytes)
+        is_fresh = False
         for _ in range(_MOST_LOOKS):
             try:
                 found = partition.read(
-                    offset, max_bytes, is_committed=is_committed, whole_batch=reading.is_empty
+                    offset,
+                    max_bytes,
+                    is_committed=is_committed,
+                    whole_batch=reading.is_empty,
+                    is_fresh=is_fresh,
                 )
             except NotProvedError:
                 if not may_look:
                     raise
                 partition.prove(offset, max_bytes, is_committed=is_committed)
+                is_fresh = True
                 continue
             # An object store is read, and copied.
             return found if may_look else only_local(found)
@@ -469,7 +507,9 @@ class ReplicaManager:
 
     def _prove_ahead(self, response: FetchResponse) -> None:
         """Have the bytes proved that a client will ask for next."""
-        for partition, offset, asked_bytes in response.next_reads:
+        if self._served.checks_each_time:
+            return
+        for partition, offset, asked_bytes in response.next_reads[:_MOST_PROVED_AHEAD]:
             max_bytes = min(asked_bytes, _MAX_FETCH_BYTES)
             key = partition.topic_partition, offset
             if key in self._proved_ahead:
@@ -506,7 +546,11 @@ class ReplicaManager:
         """Return the error code for an error, and log what is damaged, once."""
         if isinstance(error, OffsetOutOfRangeError):
             return Errors.OFFSET_OUT_OF_RANGE
-        if isinstance(error, SegmentVanishedError | TooManyOpenFilesError):
+        if isinstance(error, SegmentVanishedError):
+            self._log_once(error, "%s: %s", partition.topic_partition, error)
+            self._look_anew(partition)
+            return Errors.KAFKA_STORAGE_ERROR  # a client asks again
+        if isinstance(error, TooManyOpenFilesError):
             self._log_once(error, "%s: %s", partition.topic_partition, error)
             return Errors.KAFKA_STORAGE_ERROR
         self._log_once(
@@ -518,6 +562,19 @@ class ReplicaManager:
         )
         # Clients repeat what a disk could not do; of a record that is corrupt they tell the user.
         return Errors.CORRUPT_MESSAGE
+
+    def _look_anew(self, partition: Partition) -> None:
+        """Have the next request look at a partition whose files are not those of its view."""
+        topic = self.topics.get(partition.topic_partition.topic)
+        number = partition.topic_partition.partition
+        if topic is None or topic.partitions.get(number) is not partition:
+            return  # somebody else has had it done
+        self._proofs.forget(partition.topic_partition)
+        topic.partitions[number] = self._partition(
+            partition.directory,
+            partial(partition.view.refreshed, partition.view.damage),
+            least_epoch=partition.epochs[-1].epoch if partition.epochs else 0,
+        )
 
     def _log_once(self, error: LogStorageError, message: str, *arguments: object) -> None:
         key = type(error), str(error)

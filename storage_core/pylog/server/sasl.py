@@ -153,6 +153,7 @@ class _Scram:
         self._credential: ScramCredential | None = None
         self._nonce = ""
         self._begun = ""
+        self._header = ""  # what stands before the first message; the last one repeats it
 
     def respond(self, token: bytes) -> bytes:
         try:
@@ -171,6 +172,7 @@ class _Scram:
         if binding != "n" or is_other or not nonce or credential is None:
             raise AuthenticationFailedError
         self._credential = credential
+        self._header = base64.b64encode(f"{binding},{as_whom},".encode()).decode()
         self._nonce = nonce + secrets.token_urlsafe(18)
         salt = base64.b64encode(credential.salt).decode()
         answer = f"r={self._nonce},s={salt},i={_ITERATIONS}"
@@ -181,7 +183,7 @@ class _Scram:
         credential = self._credential
         without_proof, _, proof_text = text.rpartition(",p=")
         fields = _fields(without_proof)
-        if credential is None or fields.get("c") != "biws" or fields.get("r") != self._nonce:
+        if credential is None or fields.get("c") != self._header or fields.get("r") != self._nonce:
             raise AuthenticationFailedError
         try:
             proof = base64.b64decode(proof_text, validate=True)

@@ -3,8 +3,10 @@
 A client may not check checksums, and ``sendfile`` cannot. So every batch is checked before it is
 served for the first time: header, offsets, checksum, and what a control batch says. The walk is
 that of all readers (`pylog.reading.checked_windows`), window by window, from where a client begins
-to where it reads, in threads. What was proved is remembered for as long as the segment is: a second
-client costs no look at the bytes.
+to where it reads, in threads. What was proved is remembered for as long as the file is as it was: a
+second client costs one look at the file's size and times. Where these differ, each window is proved
+again before it is served. It may hold what it held, since the file has only grown; else the
+partition has to be looked at anew.
 
 Memory is bounded. A window of some megabytes is remembered by its two ends; where each of its
 batches begins is kept for the windows that were used last, and looked up again for others. Small
@@ -14,6 +16,7 @@ windows, as they come with a log that grows, are joined.
 from __future__ import annotations
 
 import threading
+import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
@@ -22,43 +25,53 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, LogStorageError
-from pylog.log_file.batch_walk import read_header
+from pylog.errors import CorruptRecordError, SegmentVanishedError
+from pylog.files.storage import change_mark, open_file
+from pylog.kernels.decode_headers import LAST_OFFSET, OFFSET, SIZE_BYTES
+from pylog.locations import is_remote
 from pylog.log_file.segment_windows import SegmentWindows, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
-from pylog.reading.log_end import holds_batch
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
+from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from pylog.files.byte_source import ByteSource
-    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
 
 _FIRST_WINDOW_BYTES = 1 << 20
 _NEAR_BYTES = 1 << 22
 """Up to so many bytes are proved on the way to an offset; beyond, the offset index is asked."""
-_JOINED_BYTES = 1 << 22
+_JOINED_BYTES = 1 << 19
 _ENTRY_BATCHES = 32
 """As much memory as so many batches is what a window takes by itself."""
 
 
 class ProvedWindow(NamedTuple):
-    """Intact batches one after the other; they answer for ``[lowest_offset, next_offset)``."""
+    """Intact batches one after the other; they answer for ``[lowest_offset, next_offset)``.
+
+    ``look`` tells when they were proved, see `SegmentProof.look`; ``checksum`` is of their headers.
+    """
 
     position: int
     end_position: int
     lowest_offset: int
     next_offset: int
     has_transactions: bool
+    look: int
+    checksum: int
 
-    def followed_by(self, other: ProvedWindow) -> ProvedWindow:
-        """Return both as one."""
+    def followed_by(self, other: ProvedWindow, checksum: int) -> ProvedWindow:
+        """Return both as one, which is as old as this one."""
         return self._replace(
             end_position=other.end_position,
             next_offset=other.next_offset,
             has_transactions=self.has_transactions or other.has_transactions,
+            checksum=checksum,
         )
 
 
@@ -108,7 +121,8 @@ def _cost(batches: Batches) -> int:
 class ReadRange(NamedTuple):
     """What a fetch gets of one segment: ``size_bytes`` bytes that are proved.
 
-    There are none if the first batch ``exceeds`` what is asked for.
+    There are none if the first batch ``exceeds`` what is asked for. A batch that has to be sent
+    with another base offset than it says comes alone.
     """
 
     position: int
@@ -116,6 +130,7 @@ class ReadRange(NamedTuple):
     next_offset: int
     has_transactions: bool
     exceeds: bool = False
+    base_offset: int | None = None
 
 
 class NotProvedError(Exception):
@@ -129,29 +144,49 @@ class SegmentProof:
     """What is proved of one segment's file.
 
     Any number of threads: proving takes the lock, and replaces `windows` as a whole.
+
+    Attributes
+    ----------
+    look
+        Counts how often the file was another one than at the look before.
     """
 
-    def __init__(self, cache: BatchCache) -> None:
+    def __init__(self, cache: BatchCache, path: str, *, each_time: bool = False) -> None:
         self.windows: tuple[ProvedWindow, ...] = ()
         self.source: ByteSource | None = None
+        self.look = 0
+        self.is_left_out = False  # it cannot be read, and damage is left out
         self.has_transactions = False  # whether a batch of a transaction has been met so far
-        self._last: PositionedHeader | None = None  # the last batch of the last window
+        self._path = path
+        self._each_time = each_time  # whether nothing is believed that was proved before
+        # What the file was at the last look, and where the segment ended in the view.
+        self._seen: tuple[object, int] = None, 0
         # Up to where the segment has been walked, to its end, and what that was: it may grow.
         self._walked: tuple[int, int] | None = None
         self._gaps: set[int] = set()  # where damage begins that is left out
+        # Where batches begin that have other offsets than they say: their first and last one.
+        self._moved: dict[int, tuple[int, int]] = {}
         self._defects: dict[int, CorruptRecordError] = {}
         self._cache = cache
         self._lock = threading.Lock()
 
     def locate(
-        self, offset: int, max_bytes: int, limit_offset: int, *, whole_batch: bool, end: int
+        self,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int,
+        *,
+        whole_batch: bool,
+        end: int,
+        is_fresh: bool = False,
     ) -> ReadRange | None:
         """Return the bytes for a fetch; None if the segment holds no batch from ``offset`` on.
 
         The bounds are a broker's (LogSegment.read, ReplicaManager.readFromLog): from the batch that
         holds ``offset``, at most ``max_bytes``, with ``whole_batch`` at least that batch, else
         nothing if it does not fit, and no batch that ends at or after ``limit_offset``. ``end`` is
-        where the segment ends. Only what is proved is given, however little that is.
+        where the segment ends. Only what is proved is given, however little that is. Right after
+        `prove` it ``is_fresh``: a file that grows without a pause has changed again by then.
 
         Raises
         ------
@@ -160,12 +195,17 @@ class SegmentProof:
         CorruptRecordError
             Damage is at ``offset``.
         """
-        windows = self.windows
+        windows, seen = self.windows, self._seen
+        mark = seen[0] if is_fresh else self._mark()
+        if (mark, end) != seen or (self.source is None and not self.is_left_out):
+            raise NotProvedError
         index = bisect_right(windows, offset, key=attrgetter("next_offset"))
         if index == len(windows) or windows[index].lowest_offset > offset:
             self._ensure_walked(windows, index, offset, end)
             return None
         window = windows[index]
+        if window.look != self.look:
+            raise NotProvedError
         batches = self._batches(window)
         place = bisect_left(batches.last_offsets, offset)
         if batches.last_offsets[place] >= limit_offset:
@@ -173,12 +213,17 @@ class SegmentProof:
         position = batches.positions[place]
         is_last = place + 1 == len(batches.positions)
         batch_end = window.end_position if is_last else batches.positions[place + 1]
-        if max_bytes >= batch_end - position:
+        fits = max_bytes >= batch_end - position
+        moved = self._moved.get(position)
+        if fits and moved is None:
             return self._extend(windows[index:], position, max_bytes, limit_offset, end)
         # A part of the first batch is of no use to anybody.
-        size_bytes = batch_end - position if whole_batch else 0
-        exceeds = max_bytes > 0 and not whole_batch
-        return ReadRange(position, size_bytes, window.next_offset, window.has_transactions, exceeds)
+        size_bytes = batch_end - position if whole_batch or fits else 0
+        exceeds = max_bytes > 0 and not size_bytes
+        found = ReadRange(
+            position, size_bytes, window.next_offset, window.has_transactions, exceeds
+        )
+        return found if moved is None else found._replace(base_offset=moved[0])
 
     def _extend(
         self,
@@ -204,6 +249,9 @@ class SegmentProof:
                 if stop < end and not self._is_end(stop, end):
                     raise NotProvedError
                 break
+            if following.look != window.look:
+                break
+        stop = min((stop, *(each for each in self._moved if each > position)))
         size_bytes = min(stop - position, wanted)
         return ReadRange(position, size_bytes, window.next_offset, has_transactions)
 
@@ -237,36 +285,111 @@ class SegmentProof:
         is_of_window = batches is not None and batches.last_offsets[-1] + 1 == window.next_offset
         return batches if is_of_window else None
 
-    def forget_what_has_changed(self) -> None:
-        """Forget what was proved if the file holds other bytes by now: of a log that is followed.
+    def _mark(self) -> object:
+        """Return what differs once the file has changed."""
+        if self._each_time:
+            return object()
+        if is_remote(self._path):
+            return None  # what is read there is copied, and asked for: `ByteSource.ensure_same`
+        return change_mark(self._path) or object()
 
-        A broker truncates a log in its files. Whatever it writes there, the last batch that was
-        proved is not at its place any more.
+    def release(self) -> None:
+        """Close the file, once nobody sends of it; `prove` opens it again."""
+        self.source = None
+
+    def _look(self, view: LogView, index: int) -> ByteSource | None:
+        """Have a look at the file; `SegmentVanishedError` if it is not that of the view."""
+        seen = self._mark(), view.segment_end(index)
+        source = self.source
+        if source is None:
+            source = self.source = open_slice(slice_of(view, index), view.damage)
+            self.is_left_out = source is None
+        elif seen[0] != self._seen[0]:
+            with open_file(self._path) as now:
+                if now.file_id() != source.file_id():
+                    raise _changed(self._path, "was replaced by another one")
+        if source is not None and source.size() < seen[1]:
+            raise _changed(self._path, "has become shorter")
+        if seen != self._seen:
+            self._defects, self._gaps, self._walked = {}, set(), None
+            self._seen = seen
+            self.look += 1
+        return source
+
+    def _prove_again(self, source: ByteSource, offset: int, max_bytes: int) -> int | None:
+        """Prove windows of an earlier look that hold up to some bytes from an offset on.
+
+        And the ones before and after, where walks begin and end. Where one holds other batches
+        nothing is proved any more, and its look is returned.
         """
-        with self._lock:
-            self._defects, self._walked = {}, None
-            with suppress(LogStorageError):
-                if self.source is None or self._last is None:
-                    pass  # nothing is proved
-                elif holds_batch(self.source, self._last, self.source.size()):
-                    return
-            self.windows, self.source, self._last, self._gaps = (), None, None, set()
+        first = bisect_right(self.windows, offset, key=attrgetter("next_offset"))
+        for index in range(max(0, first - 1), len(self.windows)):
+            window = self.windows[index]
+            if window.look != self.look:
+                if self._checksum_now(source, window) != window.checksum:
+                    self.windows, self._defects, self._gaps = (), {}, set()
+                    self._walked, self._moved = None, {}
+                    return window.look
+                again = window._replace(look=self.look)
+                self.windows = (*self.windows[:index], again, *self.windows[index + 1 :])
+            if max_bytes <= 0:
+                break
+            if index >= first:
+                max_bytes -= window.end_position - window.position
+        return None
+
+    def _checksum_now(self, source: ByteSource, window: ProvedWindow) -> int | None:
+        """Return the checksum of the headers of batches that are intact; None if one is not."""
+        windows = SegmentWindows(
+            source, window.position, window.end_position, make_memory=_memory()
+        )
+        checksum = 0
+        try:
+            for each in windows:
+                if find_bad_checksum(each) is not None:
+                    return None
+                checksum = _checksum(self._as_moved(each), checksum)
+        except (CorruptRecordError, SegmentVanishedError):
+            return None
+        return checksum
+
+    def _as_moved(self, window: Window) -> npt.NDArray[np.int64]:
+        """Return the headers of a window with the offsets that its batches are served with."""
+        columns = window.headers.columns
+        if self._moved:
+            columns = columns.copy()
+            for place, position in enumerate(window.headers.positions.tolist()):
+                moved = self._moved.get(window.file_position + position)
+                if moved is not None:
+                    columns[OFFSET, place], columns[LAST_OFFSET, place] = moved
+        return columns
 
     def prove(
         self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
-    ) -> None:
-        """Have a look at what `locate` needs; at least one window more is proved afterwards."""
+    ) -> int | None:
+        """Have a look at what `locate` needs; at least one window more is proved afterwards.
+
+        Returns
+        -------
+        The look at which other batches were proved than the file has by now; None if none were.
+
+        Raises
+        ------
+        SegmentVanishedError
+            The file is not that of the view, or ends before what the view has of it.
+        """
         with self._lock:
-            if self.source is None:
-                self.source = open_slice(slice_of(view, index), view.damage)
-            if self.source is None:  # it cannot be read, and damage is left out
+            source = self._look(view, index)
+            if source is None:
                 self._walked = 0, view.segment_end(index)
-                return
-            self._look_up_batches(self.source, offset, limit_offset)
+                return None
+            outdated = self._prove_again(source, offset, max_bytes)
+            self._look_up_batches(source, offset, limit_offset)
             end = view.segment_end(index)
-            start, lowest = self._start(view, index, self.source, offset)
+            start, lowest = self._start(view, index, source, offset)
             wanted = start + max(max_bytes, 1)
-            self._walk(view, index, self.source, (start, lowest, min(wanted, end)))
+            self._walk(view, index, source, (start, lowest, min(wanted, end)))
+            return outdated
 
     def _look_up_batches(self, source: ByteSource, *offsets: int) -> None:
         """Find the batches of the windows that hold some offsets again, if they are forgotten."""
@@ -290,6 +413,9 @@ class SegmentProof:
                 batches = _batches_of(each)
                 positions.extend(batches.positions)
                 last_offsets.extend(batches.last_offsets)
+            for place, position in enumerate(positions):
+                if position in self._moved:
+                    last_offsets[place] = self._moved[position][1]
             self._cache.put((id(self), window.position), Batches(positions, last_offsets))
 
     def _start(self, view: LogView, index: int, source: ByteSource, offset: int) -> tuple[int, int]:
@@ -342,7 +468,6 @@ class SegmentProof:
             lowest_offset=0 if self._begins_inside(start) else lowest_offset,
             damage=view.damage,
             checks_counts=True,
-            moves_batches=False,  # bytes are served as they are
             first_window_bytes=_FIRST_WINDOW_BYTES,
             memory=_memory(),
         )
@@ -352,7 +477,9 @@ class SegmentProof:
             for window in windows:
                 if window.file_position != expected:
                     self._gaps.add(expected)
-                self._add(source, window, lowest_offset)
+                if checked.moved:
+                    self._moved = self._moved | checked.moved  # others may be looking at it
+                self._add(window, lowest_offset)
                 lowest_offset = int(window.headers.last_offsets[-1]) + 1
                 expected = window.end_position
                 if expected >= wanted:
@@ -377,7 +504,7 @@ class SegmentProof:
                 position = each.end_position
         return position
 
-    def _add(self, source: ByteSource, window: Window, lowest_offset: int) -> None:
+    def _add(self, window: Window, lowest_offset: int) -> None:
         batches = _batches_of(window)
         proved = ProvedWindow(
             window.file_position,
@@ -385,15 +512,17 @@ class SegmentProof:
             lowest_offset,
             batches.last_offsets[-1] + 1,
             window.headers.traits.any_has(TRANSACTIONAL_FLAG_MASK),
+            self.look,
+            _checksum(window.headers.columns),
         )
         self.has_transactions = self.has_transactions or proved.has_transactions
         at = bisect_right(self.windows, proved.position, key=attrgetter("position"))
         before, after = list(self.windows[:at]), list(self.windows[at:])
-        if not after:
-            self._last = read_header(source, batches.positions[-1], proved.end_position)
         if before and _can_be_joined(before[-1], proved):
             known = self._cached(before[-1])
-            proved = before.pop().followed_by(proved)
+            proved = before[-1].followed_by(
+                proved, _checksum(window.headers.columns, before.pop().checksum)
+            )
             if known is not None:  # else `prove` looks all of them up again
                 self._cache.put((id(self), proved.position), known.followed_by(batches))
         else:
@@ -409,6 +538,15 @@ def _can_be_joined(one: ProvedWindow, following: ProvedWindow) -> bool:
         and one.next_offset == following.lowest_offset
         and following.end_position - one.position <= _JOINED_BYTES
     )
+
+
+def _checksum(headers: npt.NDArray[np.int64], before: int = 0) -> int:
+    """Return a checksum of the headers of batches that follow others."""
+    return zlib.crc32(headers[SIZE_BYTES:].T.tobytes(), before)
+
+
+def _changed(path: str, how: str) -> SegmentVanishedError:
+    return SegmentVanishedError(f"file {how} since the directory was looked at", path)
 
 
 def _memory() -> WindowMemory:

@@ -25,12 +25,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import os
 import socket
 import ssl
 import struct
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,22 +36,24 @@ from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.internal_topics.message_writer import FileRange, size_of
 from pylog.server.kafka_apis import Client
 from pylog.server.protocol import RequestParseError
+from pylog.server.rate_limited_log import server_logger
+from pylog.server.request_limits import SMALL_BYTES, Room
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from pylog.server.metrics import Metrics
 
     Session = Callable[[bytes, Client], Awaitable[list[bytearray | FileRange]]]
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = server_logger(__name__)
 _SIZE = struct.Struct(">i")
 _BACKLOG = 256
 _RECEIVED_BYTES = 1 << 16
 _COPIED_BYTES = 1 << 18
+_LAST_BYTES = 1 << 12
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HANDSHAKE_SECONDS = 10
-_SMALL_MESSAGE = 1 << 16
 _SHUTDOWN_SECONDS = 2
 
 
@@ -122,9 +122,18 @@ class _PlainChannel:
     async def _send_file(self, piece: FileRange) -> None:
         descriptor, position = piece.file.descriptor, piece.position
         end = position + piece.size_bytes
+        before = os.fstat(descriptor)
         while position < end:
+            rest = end - position
+            if rest <= _LAST_BYTES:  # without them a client can do nothing with all the others
+                _ensure_only_grown(piece, before, os.fstat(descriptor))
             try:
-                sent = os.sendfile(self._socket.fileno(), descriptor, position, end - position)
+                sent = os.sendfile(
+                    self._socket.fileno(),
+                    descriptor,
+                    position,
+                    max(rest - _LAST_BYTES, min(rest, _LAST_BYTES)),
+                )
             except BlockingIOError:
                 await self._writable(self._limits.idle_seconds)
                 continue
@@ -145,6 +154,12 @@ class _PlainChannel:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _ensure_only_grown(piece: FileRange, before: os.stat_result, now: os.stat_result) -> None:
+    is_same = (before.st_mtime_ns, before.st_ctime_ns) == (now.st_mtime_ns, now.st_ctime_ns)
+    if not is_same and now.st_size <= before.st_size:
+        raise LogStorageError(f"{piece.file.path}: the file has changed while it was sent")
 
 
 def _set(waiter: asyncio.Future[None]) -> None:
@@ -275,7 +290,7 @@ class SocketServer:
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptor: asyncio.Task[None] | None = None
-        self._queued = _QueuedBytes(limits.queued_bytes)
+        self._queued = Room(limits.queued_bytes)
         self._waiting_bytes = 0
         self._ids = itertools.count(1)
         self._advertised = advertised
@@ -369,7 +384,7 @@ class SocketServer:
             if not 0 <= size <= self._limits.max_request_bytes:
                 reason = f"a request has {size} bytes, at most {self._limits.max_request_bytes}"
                 raise RequestParseError(f"{reason} are allowed")
-            if size <= _SMALL_MESSAGE:
+            if size <= SMALL_BYTES:
                 pieces = await self._answer(channel, size, session, client)
             else:
                 async with self._queued.hold(size):
@@ -378,7 +393,7 @@ class SocketServer:
 
     async def _send(self, channel: _Channel, pieces: list[bytearray | FileRange]) -> None:
         in_memory = sum(len(each) for each in pieces if not isinstance(each, FileRange))
-        waiting = self._waiting_bytes if in_memory > _SMALL_MESSAGE else 0
+        waiting = self._waiting_bytes if in_memory > SMALL_BYTES else 0
         if waiting and waiting + in_memory > self._limits.waiting_bytes:
             reason = f"clients let {waiting} bytes of responses wait, and {in_memory} are one more"
             raise _TooManyWaitingError(reason)
@@ -397,28 +412,3 @@ class SocketServer:
             frame = await channel.read_exactly(size)
         self._metrics.requests += 1
         return await session(frame, client)
-
-
-class _QueuedBytes:
-    """Lets requests of so many bytes be held at once (Kafka: queued.max.request.bytes)."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._rest = max_bytes
-        self._freed = asyncio.Condition()
-
-    @asynccontextmanager
-    async def hold(self, size: int) -> AsyncIterator[None]:
-        """Have the bytes of one request count."""
-        if size > self._rest:
-            async with self._freed:
-                await self._freed.wait_for(lambda: size <= self._rest)
-                self._rest -= size
-        else:
-            self._rest -= size
-        try:
-            yield
-        finally:
-            self._rest += size
-            with suppress(RuntimeError):
-                async with self._freed:
-                    self._freed.notify_all()

@@ -4,10 +4,10 @@ Both do the same, from the same place: `pylog.writing.job_commit` has the table 
 each step leaves. The log directory is locked, and its logs are loaded, and recovered if its last
 owner did not close them.
 
-Which batches were appended before is found in the logs themselves (`applied_batches`), not in a
-note that could be older or newer than they are. A broker may have opened the directory in between:
-it passes over the manifest and appends where it finds the ends. What was not appended by then goes
-to the present end, under a manifest that is written anew and says so.
+Which batches were appended before is found in the logs themselves (`find_applied_batches`), not in
+a note that could be older or newer than they are. A broker may have opened the directory in
+between: it passes over the manifest and appends where it finds the ends. What was not appended by
+then goes to the present end, under a manifest that is written anew and says so.
 """
 
 from __future__ import annotations

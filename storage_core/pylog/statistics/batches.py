@@ -93,7 +93,7 @@ class TimeHistogram:
 
     @property
     def untimed(self) -> TimeCount:
-        """What has no timestamp."""
+        """The counts of batches without a timestamp."""
         return TimeCount(NO_TIMESTAMP, *self._untimed.tolist())
 
     def add(

@@ -66,7 +66,7 @@ class BatchRun(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes of the file."""
+        """The bytes from the first to the last batch of the run."""
         return self.end_position - self.position
 
 
@@ -144,7 +144,7 @@ class PartitionStatistics:
 
     @property
     def size_bytes(self) -> int:
-        """Of all ``.log`` files."""
+        """The bytes of all ``.log`` files of the partition."""
         return sum(each.size_bytes for each in self.segments)
 
 
@@ -339,7 +339,7 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What was found in one partition."""
+    """The statistics of one partition."""
 
     headers: PartitionStatistics  # from its headers
     is_compacted: bool | None = None  # none if that is not known, or was not asked for
@@ -349,7 +349,7 @@ class PartitionResult:
 
 @dataclass(frozen=True, slots=True)
 class PartitionWork:
-    """What is done with each partition."""
+    """The options of a walk, the same for each partition."""
 
     now_ms: int  # timestamps after this are in the future
     hash_key: HashKey  # what keys are hashed with

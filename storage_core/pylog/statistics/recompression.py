@@ -97,7 +97,7 @@ def share_bounds(
 
 
 def _rates(seen: float, observed: float) -> tuple[float, float]:
-    """Return between what a key's expected count lies that was seen so often among so many."""
+    """Return the lower and upper bound of a key's true count, from a sample."""
 
     def is_unlikely(rate: float) -> bool:
         exponent = rate - seen + (seen * math.log(seen / rate) if seen else 0.0)
@@ -141,7 +141,7 @@ class Variant(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """What a variant comes to."""
+    """The bytes of a sample as it is stored, and with a variant."""
 
     variant: Variant
     # Of the sample: as it is, and with the variant

@@ -185,7 +185,7 @@ class LogStatistics:
     tables
         By name: "topics", "partitions", "segments", "codecs", "batch_sizes", "times",
         "disk", "recompression", "hot_keys", "largest_records". The last three are empty where no
-        records have been read. `pylog.statistics.stats` describes the columns.
+        records have been read. `SCHEMAS` has their columns.
     paths
         What was looked at.
     read

@@ -191,7 +191,7 @@ class TopicStatistics:
 
     @property
     def size_bytes(self) -> int:
-        """Of all ``.log`` files."""
+        """The bytes of all ``.log`` files of the topic."""
         return sum(each.headers.size_bytes for each in self.partitions)
 
     def batches(self) -> BatchStatistics:

@@ -178,7 +178,7 @@ def _live_and_dead(
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """What the headers of a segment say."""
+    """A segment's offsets, size and times, from the headers of its batches."""
 
     base_offset: int
     next_offset: int

@@ -402,6 +402,9 @@ class _Findings:
             for each in examination.not_live
             if each.view.directory in self._choice
         ]
+        examination.look_at_groups(
+            each for each in examination.views if each.directory in self._choice
+        )
         rows = [
             (None, None, *finding.row())
             for check in examination.checks

@@ -108,7 +108,7 @@ class MetadataTable:
             )
 
     def with_options(self, options: Mapping[str, object]) -> MetadataTable:
-        """Return the table whose rows are made with those of some options that it has."""
+        """Return this table with those of ``options`` that it knows."""
         own = {name: value for name, value in options.items() if name in self.options}
         return replace(self, record_batches=partial(self.record_batches, **own)) if own else self
 

@@ -230,8 +230,8 @@ def walk_records(records: npt.NDArray[np.uint8], table: npt.NDArray[np.int64]) -
 
 # What a leader has to know of the records of many v2 batches, in one walk over all of them.
 #
-# Columns of what `pylog.validation.record_summary` says of one batch. A batch that keeps to no
-# usual form is not described here but left to that module, which says what is wrong with it.
+# Columns of what is said of one batch above. A batch that keeps to no usual form is not described
+# here but left to the functions above, which say what is wrong with it.
 
 
 _MOST_DECOMPRESSED_BYTES = 1 << 22

@@ -182,7 +182,7 @@ class CompactionSummary:
 
     @property
     def totals(self) -> CompactionTotals:
-        """Of all partitions."""
+        """The totals over all partitions."""
         return CompactionTotals.of(self.partitions)
 
     @property

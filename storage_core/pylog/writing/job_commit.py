@@ -30,7 +30,7 @@ step what is done                            a crash after it leaves what the ne
 
 Steps 5 to 7 are those of one partition. Those of different partitions of a large job are done by
 threads side by side, so that a crash may leave each of them at another step: what the next opener
-does, it decides for each partition alone. `pylog.writing.job_commit` says which files become
+does, it decides for each partition alone. `SegmentAdoption` says which files become
 segments.
 
 What others see:

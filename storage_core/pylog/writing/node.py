@@ -47,6 +47,7 @@ from pylog.internal_topics.metadata_image import (
     NO_LEADER,
     ConfigResource,
     ConfigResourceType,
+    MetadataImage,
 )
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join, parent_of
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from pylog.reading.internal_logs import CommittedMetadata
 
 STRAY_PARTITION = "stray_partition"
+_DEFAULTS = LogConfig()
 
 
 class Node:
@@ -193,6 +195,12 @@ class Node:
         image = self._topics_by_name.get(topic)
         return None if image is None else image.topic_id
 
+    @property
+    def newest_image(self) -> MetadataImage:
+        """What the newest metadata of the nodes that were given say; nothing if none are here."""
+        newest = max(self.cluster, key=lambda each: each._position)
+        return MetadataImage() if newest._metadata is None else newest._metadata.image
+
     # ---- log directories
 
     @property
@@ -277,17 +285,17 @@ class Node:
     def log_config(self, topic: str) -> LogConfig:
         """Return the configuration that a topic has by the metadata, as far as it is understood."""
         metadata = self._metadata
-        if metadata is None:
-            return LogConfig()
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        configs = {} if metadata is None else metadata.image.configs_of(resource)
+        if not configs:
+            return _DEFAULTS
         known = LogConfig.kinds()
-        configs = metadata.image.configs_of(resource)
         try:
             return LogConfig.from_properties(
                 {name: value for name, value in configs.items() if name in known}
             )
         except ValueError:  # of a version that is newer
-            return LogConfig()
+            return _DEFAULTS
 
     def is_compacted(self, topic: str) -> bool | None:
         """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
@@ -352,8 +360,8 @@ class Node:
             stray = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
             if stray is not None:
                 yield NodeProblem(STRAY_PARTITION, directory, *stray)
-            else:
-                yield from self._problems_of_place(topic_partition, directory)
+            # One that is set aside is made anew.
+            yield from self.problems_of_place(topic_partition, directory)
 
     def _stray_reason(self, topic_partition: TopicPartition, path: str) -> tuple[str, bool] | None:
         """Return why a partition is set aside, and whether that is certain; None if it is not."""
@@ -392,7 +400,7 @@ class Node:
             return f"{reason}. {_UNDECIDED}", False
         return reason, True
 
-    def _problems_of_place(
+    def problems_of_place(
         self, topic_partition: TopicPartition, directory: str
     ) -> Iterator[NodeProblem]:
         """Yield why nobody leads a partition, if it is assigned to a directory that is gone."""

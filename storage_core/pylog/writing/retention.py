@@ -131,7 +131,7 @@ class RetentionSummary:
 
     @property
     def totals(self) -> RetentionTotals:
-        """Of all partitions."""
+        """The totals over all partitions."""
         return RetentionTotals.of(self.partitions)
 
     @property

@@ -176,7 +176,7 @@ def cluster_topic_configs(
     """Return the configurations that the metadata certainly have of the topics in a directory.
 
     Topics whose configuration is stored beside their logs are left out. What cannot be read is a
-    warning here; commands that remove records use `pylog.writing.topic_configs`, which refuses.
+    warning here; commands that remove records use `known_topic_configs`, which refuses.
     """
     log_directory = without_overlay(log_directory)
     try:

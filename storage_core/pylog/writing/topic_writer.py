@@ -74,6 +74,12 @@ class TopicWriter:
         self._assignment = PartitionAssignment(topic, logs, partitioner)
         self._encoder = encoder_for(config, compression, level, batch_size_bytes)
 
+    def assign(
+        self, batch: pa.RecordBatch, partitions: npt.NDArray[np.integer[Any]] | None
+    ) -> npt.NDArray[np.int64]:
+        """Return the partition that each row is appended to."""
+        return self._assignment.assign(batch, partitions)
+
     def append(
         self,
         batch: pa.RecordBatch,
@@ -84,7 +90,7 @@ class TopicWriter:
         """Append all rows."""
         if batch.num_rows == 0:
             return
-        assigned = self._assignment.assign(batch, partitions)
+        assigned = self.assign(batch, partitions)
         for partition, rows in rows_by_partition(assigned):
             part = batch if rows is None else batch.take(pa.array(rows))
             self._append_to(partition, part, timestamp_ms)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pylog.errors import KafkaStorageError, UnknownTopicOrPartitionError
+from pylog.files import disk
 from pylog.files.file_names import (
     PARTITION_METADATA,
     colliding_topic,
@@ -120,7 +121,7 @@ def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
     """Return the id that a topic's logs have; None if they are from before there were any."""
     for log in logs.values():
         path = os.path.join(log.directory, PARTITION_METADATA)  # noqa: PTH118 - kept as text
-        if os.path.exists(path):  # noqa: PTH110 - kept as text
+        if disk.exists(path):
             return read_partition_metadata(path).topic_id
     return None
 

@@ -131,7 +131,7 @@ class JobDescription:
 
     @property
     def key(self) -> JobKey:
-        """What names the job in the ledger."""
+        """The job's key in the ledger: its id and batch id."""
         return JobKey(self.job_id, self.batch_id)
 
 

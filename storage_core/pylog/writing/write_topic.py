@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
-from pylog.files import disk
-from pylog.files.owned_directories import local_location, partition_directories
 from pylog.log.log_manager import ensure_open
 from pylog.log.log_segment import LogContext
 from pylog.record.compression import parse_compression
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Rows of a table that are sorted into partitions at a time."""
+ROWS_REHEARSED = 4_096
+"""Rows of which it is known that no log refuses them before the directory is opened."""
 
 
 @runtime_checkable
@@ -139,8 +139,9 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
 
     Notes
     -----
-    What has been appended before an error is kept. The options, the types of the columns and the
-    first rows are checked before a new topic is created.
+    What has been appended before an error is kept. The options, the types of the columns, the
+    partitions of the first rows, and the first 4,096 of these rows in full, are checked before the
+    directory is opened: what they are refused for changes no file.
 
     Examples
     --------
@@ -160,29 +161,38 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
     ensure_known_partitioner(partitioner)
-    batches = _with_first_made(_batches(records, names))
-    numbers = _numbers_of(local_location(directory), topic)
-    if partitions is not None and numbers:  # before the directory is owned
-        _missing(topic, numbers, partitions, may_grow=add_partitions)
-    with owner as manager:
-        # Whatever is wrong with the options shows before a topic is made.
-        make_writer = partial(
-            TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
-        )
+    batches = _batches(records, names)
+    first = [each for each in islice(batches, 1) if each[0].num_rows]
+    # Whatever is wrong with the options shows before a topic is made.
+    make_writer = partial(
+        TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
+    )
+
+    make_partitioner = cache(partial(partitioner_for, partitioner))  # it may count the rows
+
+    def begin(manager: LogManager) -> tuple[dict[int, UnifiedLog], TopicWriter]:
+        """Return the logs of the topic, which is made if it is not there, and what writes to it."""
         make_writer({}, _config_to_be(manager, topic, config))
-        if (
-            partitions is None
-            and server_properties is not None
-            and not logs_of_topic(manager, topic)
-        ):
-            partitions = server_properties.num_partitions
-        logs = _open_topic(manager, topic, partitions, config, topic_id, may_grow=add_partitions)
-        writer = make_writer(
-            logs,
-            manager.config_of(topic),
-            partitioner=partitioner_for(partitioner, len(logs)),
-        )
-        for batch, chosen in batches:
+        count = partitions
+        if count is None and server_properties is not None and not logs_of_topic(manager, topic):
+            count = server_properties.num_partitions
+        logs = _open_topic(manager, topic, count, config, topic_id, may_grow=add_partitions)
+        chosen_by = make_partitioner(len(logs))
+        return logs, make_writer(logs, manager.config_of(topic), partitioner=chosen_by)
+
+    # What refuses the first rows refuses them before the directory is owned.
+    with owner.rehearsal(lambda each: each.topic == topic) as rehearsed:
+        _, rehearsing = begin(rehearsed)
+        placed = [(batch, rehearsing.assign(batch, chosen)) for batch, chosen in first]
+        for batch, places in placed:
+            rehearsing.append(
+                batch[:ROWS_REHEARSED],
+                timestamp_ms=context.clock.milliseconds(),
+                partitions=places[:ROWS_REHEARSED],
+            )
+    with owner as manager:
+        logs, writer = begin(manager)
+        for batch, chosen in chain(placed, batches):
             writer.append(batch, timestamp_ms=context.clock.milliseconds(), partitions=chosen)
         written = writer.summaries.values()
         return WriteSummary(
@@ -192,17 +202,6 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             sum(each.size_bytes for each in written),
             {number: log.log_end_offset for number, log in logs.items()},
         )
-
-
-def _numbers_of(log_directory: str, topic: str) -> set[int]:
-    """Return the partitions that a topic has; none where there is no log directory yet."""
-    if not disk.exists(log_directory):
-        return set()
-    return {
-        name.topic_partition.partition
-        for _, name in partition_directories(log_directory)
-        if name.topic_partition.topic == topic and not name.state
-    }
 
 
 def _config_to_be(
@@ -272,16 +271,10 @@ def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:
     return {name: text for name, text in config.properties().items() if defaults[name] != text}
 
 
-_Batches = Iterator[tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]]
+_Batch = tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]
 
 
-def _with_first_made(batches: _Batches) -> _Batches:
-    """Return the same batches; the first is made now, so that what is wrong with it shows now."""
-    first = list(islice(batches, 1))
-    return chain(first, batches)
-
-
-def _batches(records: object, names: ColumnNames) -> _Batches:
+def _batches(records: object, names: ColumnNames) -> Iterator[_Batch]:
     if isinstance(records, pa.RecordBatch):
         records = pa.Table.from_batches([records])
     if isinstance(records, _ArrowStream):
@@ -304,7 +297,7 @@ def _batches(records: object, names: ColumnNames) -> _Batches:
 
 def _batches_of_stream(
     reader: pa.RecordBatchReader, columns: Mapping[str, str], partition: str | None
-) -> _Batches:
+) -> Iterator[_Batch]:
     for batch in _evenly(reader):
         parts = {part: batch.column(name) for part, name in columns.items() if part != "partition"}
         parts.setdefault("key", pa.nulls(batch.num_rows))

@@ -169,3 +169,22 @@ def test_the_copy_of_a_controller_has_its_meta_properties(tmp_path: Path) -> Non
     ).read_bytes()
     assert (tmp_path / "copy" / METADATA).is_dir()
     assert summary.copy.refusals == []
+
+
+@pytest.mark.parametrize("state", ["", f".{1:032x}-stray", f".{1:032x}-delete"])
+def test_a_directory_without_a_log_ends_a_broker_that_cannot_load_it(
+    logs: Path, state: str
+) -> None:
+    place = logs / f"orders-0{state}"
+    place.mkdir()
+    assert pylog.doctor(logs).verdict.would_start
+    (place / "copy.swap").write_bytes(b"")
+    [refusal] = pylog.doctor(logs).refusals
+    assert refusal.path == str(place / "copy.swap")
+
+
+def test_a_future_directory_without_a_log_is_a_stray(logs: Path) -> None:
+    give_metadata(logs)
+    (logs / f"orders-1.{1:032x}-future").mkdir()
+    strays = pylog.doctor(logs).verdict.stray_partitions
+    assert [each.name for each in strays] == [f"orders-1.{1:032x}-future"]

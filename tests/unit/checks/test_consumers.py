@@ -14,10 +14,13 @@ from pylog.checks.consumers import (
     GroupOutlook,
     LogRange,
     MissingPartitions,
+    Placement,
     group_outlook,
 )
+from pylog.checks.findings import Severity
 from pylog.errors import UnknownTopicOrPartitionError
 from pylog.reading.coordinators import cluster_image
+from pylog.reading.group_records import last_group_records, stored_groups
 from pylog.reading.log_directory import open_directory
 from tests.support import group_records
 from tests.support.batches import batch_v2, plain_records
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 HERE, ELSEWHERE = uuid.UUID(int=2**90 + 1), uuid.UUID(int=2**90 + 2)
 HERE_TEXT = "AAAAAAQAAAAAAAAAAAAAAQ"
 NOW = 10**12
+WEEK = 7 * 24 * 3_600_000
 
 
 def partition_record(topic_id: bytes, number: int, directory: uuid.UUID) -> bytes:
@@ -57,15 +61,15 @@ def node(root: Path, assigned: dict[str, list[uuid.UUID]]) -> Path:
     return root
 
 
-def write_commits(root: Path, number: int, *records: tuple[bytes, bytes | None]) -> None:
-    batch = batch_v2(group_records.stored(list(records)))
-    write_partition(root, {0: [batch]}, name=f"__consumer_offsets-{number}")
-
-
 def outlook_of(root: Path, ranges: dict[TopicPartition, LogRange] | None = None) -> GroupOutlook:
     directory = open_directory(root)
-    found = ranges or {}
-    return group_outlook(directory, cluster_image(directory, []), found.get, NOW)
+    image = cluster_image(directory, [])
+    found = {
+        view.partition: last_group_records(view) for view in directory.topics["__consumer_offsets"]
+    }
+    stored = stored_groups(found, image, None)
+    range_of = (ranges or {}).get
+    return group_outlook(found, stored, Placement(directory, image), range_of, NOW, WEEK)
 
 
 def test_positions_outside_their_logs_and_of_partitions_that_are_gone_reset(
@@ -87,16 +91,16 @@ def test_positions_outside_their_logs_and_of_partitions_that_are_gone_reset(
         group_records.commit(group, topic, number, offset=offset, at=NOW)
         for (group, topic, number), offset in places.items()
     ]
-    write_commits(root, 0, *commits)
+    group_records.write_commits(root, 0, *commits)
     found = outlook_of(root, {pylog.TopicPartition("orders", 0): LogRange(5, 9)})
-    assert [(each.group_id, each.reason) for each in found.resetting] == [
+    assert [(each.group_id, each.reason) for each in found.resetting.values()] == [
         ("below", "the log starts at 5: offsets 4 to 4 are gone"),
         ("beyond", "the log ends at 9"),
         ("deleted", "the cluster has no such partition"),
         ("gone", "its log is gone from the disk that the cluster's metadata name"),
         ("more", "the cluster has no such partition"),
     ]
-    assert found.expiring == []
+    assert found.expiring == {}
 
 
 def test_groups_have_the_same_resets_as_the_outlook(tmp_path: Path) -> None:
@@ -106,7 +110,7 @@ def test_groups_have_the_same_resets_as_the_outlook(tmp_path: Path) -> None:
         group_records.commit("g", "orders", number, offset=offset, at=NOW)
         for number, offset in ((0, 7), (1, 7))
     ]
-    write_commits(root, 0, *commits)
+    group_records.write_commits(root, 0, *commits)
     [group] = pylog.groups(root, now_ms=NOW).groups
     assert [(each.will_reset, each.reset_reason) for each in group.offsets] == [
         (True, "the log ends at 5"),
@@ -119,9 +123,8 @@ def test_groups_have_the_same_resets_as_the_outlook(tmp_path: Path) -> None:
 def test_offsets_that_are_too_old_expire_unless_a_transaction_replaces_them(
     tmp_path: Path,
 ) -> None:
-    week = 7 * 24 * 3_600_000
-    old = [group_records.commit("g", "orders", number, at=NOW - week) for number in (0, 1)]
-    young = group_records.commit("g", "orders", 2, at=NOW - week + 1)
+    old = [group_records.commit("g", "orders", number, at=NOW - WEEK) for number in (0, 1)]
+    young = group_records.commit("g", "orders", 2, at=NOW - WEEK + 1)
     replacing = batch_v2(
         group_records.stored([old[1]], base_offset=3),
         is_transactional=True,
@@ -132,7 +135,8 @@ def test_offsets_that_are_too_old_expire_unless_a_transaction_replaces_them(
     plain = batch_v2(group_records.stored([*old, young]))
     write_partition(tmp_path, {0: [plain, replacing]}, name="__consumer_offsets-0")
     reason = "a broker deletes it for its age, unless it is committed anew before"
-    assert outlook_of(tmp_path).expiring == [CommitAtRisk("g", "orders", 0, 0, reason)]
+    [expiring] = outlook_of(tmp_path).expiring.values()
+    assert expiring == CommitAtRisk("g", "orders", 0, 0, reason, Severity.INFO)
     [group] = pylog.groups(tmp_path, now_ms=NOW).groups
     assert [each.will_expire for each in group.offsets] == [True, False, False]
 
@@ -141,7 +145,7 @@ def test_missing_partitions_are_told_from_those_that_are_gone(tmp_path: Path) ->
     root = node(tmp_path, {"__consumer_offsets": [HERE, HERE, ELSEWHERE, HERE]})
     with pytest.raises(UnknownTopicOrPartitionError, match="of 4 that the cluster's metadata name"):
         pylog.groups(root)
-    write_commits(root, 1, group_records.commit("e", at=NOW))
+    group_records.write_commits(root, 1, group_records.commit("e", at=NOW))
     missing = MissingPartitions((0, 2, 3), (0, 3), 4)
     assert pylog.groups(root).missing == missing
     assert outlook_of(root).missing == missing
@@ -153,7 +157,7 @@ def test_missing_partitions_are_told_from_those_that_are_gone(tmp_path: Path) ->
 
 
 def test_a_partition_with_a_group_of_two_kinds_is_refused(tmp_path: Path) -> None:
-    write_commits(
+    group_records.write_commits(
         tmp_path,
         0,
         group_records.classic("g", "orders", has_member=True),

@@ -146,7 +146,7 @@ def test_batches_show_that_compaction_made_a_gap(tmp_path: Path, sign: Built) ->
 
 
 def test_a_topic_that_kafka_compacts_needs_no_sign(tmp_path: Path) -> None:
-    write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]}, name="__consumer_offsets-3")
+    write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]}, name="__consumer_offsets-0")
     assert codes(pylog.doctor(tmp_path)) == [("info", "compacted_offsets")]
 
 

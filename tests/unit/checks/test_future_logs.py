@@ -45,8 +45,9 @@ def disks(tmp_path: Path) -> list[Path]:
     return found
 
 
-def assign(disks: list[Path], directory_id: bytes) -> None:
-    records = [topic_record("orders"), partition_record(0, 1, (1,), (directory_id,))]
+def assign(disks: list[Path], *directory_ids: bytes) -> None:
+    records = [topic_record("orders")]
+    records += [partition_record(at, 1, (1,), (each,)) for at, each in enumerate(directory_ids)]
     write_metadata_log(disks[0], records)
 
 
@@ -189,3 +190,38 @@ def test_repaired_copies_of_both_disks_have_it_once(disks: list[Path], tmp_path:
     assert orders.path == str(tmp_path / "copy" / "d2" / "orders-0")
     assert not (tmp_path / "copy" / "d1" / "orders-0").exists()
     assert summary.copy.refusals == []
+
+
+def test_what_consumers_get_of_one_that_becomes_the_partition_is_said(disks: list[Path]) -> None:
+    assign(disks, SECOND)
+    place = write_log(disks[1], NAME, 20)
+    write_log(disks[0], "orders-0", 10)
+    log = place / f"{0:020d}.log"
+    log.write_bytes(log.read_bytes() + bytes(12))
+    verdict = pylog.doctor(*disks).verdict
+    assert [(each.name, each.from_offset) for each in verdict.consumers] == [(NAME, 20)]
+
+
+def test_what_the_start_of_one_that_becomes_the_partition_cuts_off_is_lost(
+    disks: list[Path],
+) -> None:
+    assign(disks, SECOND, SECOND)
+    write_log(disks[1], "orders-1", 20)
+    place = write_log(disks[1], NAME, 20)
+    (disks[1] / ".kafka_cleanshutdown").unlink()
+    log = place / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[len(content) // 4 + 70] ^= 1  # of the second batch of four
+    log.write_bytes(content)
+    [lost] = pylog.doctor(*disks).verdict.loses_records
+    assert (lost.name, lost.from_offset, lost.to_offset) == (NAME, 5, None)
+
+
+def test_one_of_a_topic_that_is_not_known_is_a_stray(disks: list[Path]) -> None:
+    assign(disks, SECOND, SECOND)
+    write_log(disks[0], "orders-0", 20)
+    write_log(disks[1], "orders-1", 20)
+    place = write_log(disks[1], NAME, 20)
+    (place / "partition.metadata").unlink()
+    verdict = pylog.doctor(*disks).verdict
+    assert [each.name for each in verdict.stray_partitions] == [NAME]

@@ -85,6 +85,17 @@ def test_what_a_wrong_offset_after_the_newest_snapshot_costs_is_not_known(
     assert pylog.doctor(write_node(tmp_path, [FIRST.data, wrong])).verdict.would_start is None
 
 
+@pytest.mark.parametrize("snapshot", [None, 3])
+def test_a_last_batch_below_its_segment_ends_a_broker_that_was_stopped_in_order(
+    tmp_path: Path, snapshot: int | None
+) -> None:
+    # 4.4.0: "Split operation is only permitted for segments with overflow"
+    wrong = at_offset(data_batch(1, TOPIC).data, -100)
+    verdict = pylog.doctor(write_node(tmp_path, [FIRST.data, wrong], snapshot=snapshot)).verdict
+    assert verdict.would_start is False
+    assert "batch ends at offset -99, below the segment's 0" in verdict.reasons[0]
+
+
 def test_a_snapshot_suffices_without_a_log(tmp_path: Path) -> None:
     logs = write_node(tmp_path, [FIRST.data], snapshot=3)
     (logs / METADATA / f"{0:020d}.log").rename(logs / METADATA / f"{0:020d}.index")

@@ -408,6 +408,26 @@ class TestSnapshots:
         with pytest.raises(CorruptRecordError, match="footer"):
             pylog.topics(logs)
 
+    def test_one_whose_last_batch_is_cut_short_is_a_part_of_the_topics_too(
+        self, logs: Path, metadata: Path
+    ) -> None:
+        shutil.rmtree(metadata)
+        metadata = write_metadata_log(logs, [], base=10)
+        path = write_snapshot(metadata, 10, TOPIC)
+        content = path.read_bytes()
+        path.write_bytes(content[:-1])  # of the footer
+        assert found(logs) == [("cut_metadata_snapshot", f"{METADATA}/{path.name}")]
+        assert pylog.doctor(logs).verdict.would_start
+        first = 12 + int.from_bytes(content[8:12], "big")
+        path.write_bytes(content[: first + 20])  # of the topics
+        assert set(found(logs)) == {
+            ("cut_metadata_snapshot", f"{METADATA}/{path.name}"),
+            ("stray_partition", "logs/orders-0"),
+            ("stray_partition", "logs/orders-1"),
+        }
+        path.write_bytes(content[: first - 1])
+        assert found(logs) == [("unusable_metadata", f"{METADATA}/{path.name}")]
+
     def test_one_of_a_later_leader_takes_the_place_of_the_log(
         self, logs: Path, metadata: Path
     ) -> None:

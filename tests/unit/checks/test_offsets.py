@@ -8,7 +8,12 @@ import pytest
 
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records, wrapper
-from tests.support.log_files import segment_path, write_high_watermarks, write_partition
+from tests.support.log_files import (
+    segment_path,
+    write_high_watermarks,
+    write_log_start_offsets,
+    write_partition,
+)
 from tests.support.metadata_log import (
     BROKER,
     TOPIC,
@@ -169,3 +174,47 @@ def test_a_compaction_that_has_not_finished_shows_that_a_topic_is_compacted(
     # What it was to replace lies in the gap, and goes: nothing shows that it was compacted.
     (partition / f"{5:020d}.log.deleted").write_bytes(b"")
     assert "missing_segment" in wrong(tmp_path)
+
+
+def test_a_swap_file_explains_no_gap_where_the_metadata_say_that_records_are_kept(
+    tmp_path: Path,
+) -> None:
+    partition = write_gap(tmp_path)
+    for suffix in (".log", ".index", ".timeindex"):
+        path = segment_path(partition, 20, suffix)
+        path.rename(f"{path}.swap")
+    assert wrong(tmp_path) == []
+    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
+    assert wrong(tmp_path) == ["missing_segment"]
+
+
+# ---- the first segment
+
+
+@pytest.mark.parametrize("epochs", ["0\n1\n0 0\n", "0\n1\n0 5\n", None])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_its_indexes_show_that_it_was_here(
+    tmp_path: Path, epochs: str | None, *, is_clean: bool
+) -> None:
+    batches = {base: [batch_v2(plain_records(base, 5))] for base in (0, 5)}
+    partition = write_partition(tmp_path, batches)
+    if epochs is not None:
+        (partition / "leader-epoch-checkpoint").write_text(epochs)
+    if is_clean:
+        (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")
+    segment_path(partition, 0).unlink()
+    [lost] = pylog.doctor(tmp_path).verdict.lost_already
+    assert (lost.from_offset, lost.to_offset) == (0, 5)
+
+
+def test_the_first_segment_that_a_broker_was_deleting_is_not_missed(tmp_path: Path) -> None:
+    batches = {base: [batch_v2(plain_records(base, 5))] for base in (0, 5)}
+    partition = write_partition(tmp_path, batches)
+    segment_path(partition, 0).rename(segment_path(partition, 0, ".log.deleted"))
+    assert "missing_segment" not in wrong(tmp_path)
+    (partition / f"{0:020d}.log.deleted").unlink()
+    assert "missing_segment" in wrong(tmp_path)
+    write_log_start_offsets(tmp_path, {("orders", 0): 5})
+    assert "missing_segment" not in wrong(tmp_path)

@@ -9,6 +9,12 @@ import pytest
 import pylog
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import segment_path, write_partition
+from tests.support.metadata_log import (
+    TOPIC_ID_TEXT,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,3 +166,32 @@ class TestDeleted:
         put(logs, 10, content, ".deleted")
         assert lost(logs) == []
         assert "leftover_file" in {each.code for each in pylog.doctor(logs).findings}
+
+
+def test_segments_after_it_are_not_lost_by_what_the_replaced_file_said(logs: Path) -> None:
+    put(logs, 0, joined(BATCHES[:2]))
+    segment_path(logs / "orders-0", 0).write_bytes(joined(BATCHES[4:]))  # another segment's
+    (logs / "orders-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID_TEXT}")
+    (logs / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    write_metadata_log(logs, [topic_record("orders"), partition_record(0, 1, (1,))])
+    assert lost(logs) == []
+
+
+@pytest.mark.parametrize("name", ["-1.log.swap", "0.log.swap.swap"])
+def test_one_that_no_offset_of_the_log_names_is_not_read(logs: Path, name: str) -> None:
+    (logs / "orders-0" / name).write_bytes(joined(BATCHES[:4]))
+    assert lost(logs) == []
+
+
+def test_one_of_another_name_puts_an_empty_segment_in_place(logs: Path) -> None:
+    (logs / "orders-0" / f"{10:020d}.copy.log.swap").write_bytes(joined(BATCHES[2:4]))
+    [finding] = lost(logs)
+    assert f"cuts {10:020d}.log off at byte 0" in finding.message
+
+
+def test_what_only_a_replaced_file_of_another_segment_has_is_lost(logs: Path) -> None:
+    put(logs, 0, b"")
+    segment_path(logs / "orders-0", 0).write_bytes(joined(BATCHES[2:4]))
+    segment_path(logs / "orders-0", 10).write_bytes(joined(BATCHES[:2]))
+    [finding] = lost(logs)
+    assert (finding.next_offset, finding.end_offset) == (10, 20)

@@ -322,7 +322,7 @@ def test_directory_that_does_not_exist_yet_has_no_snapshots(tmp_path: Path) -> N
     assert ProducerSnapshots(str(tmp_path / "later"), DurableIO()).offsets == []
     (tmp_path / "file").touch()
     with pytest.raises(KafkaStorageError, match="listing the directory") as caught:
-        ProducerSnapshots(str(tmp_path / "file"), DurableIO())
+        _ = ProducerSnapshots(str(tmp_path / "file"), DurableIO()).offsets
     assert caught.value.errno == errno.ENOTDIR
 
 

@@ -10,7 +10,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.reading.checked_windows import Misplaced, find_misplaced
-from tests.support.batches import batch_v2, plain_records, with_bad_crc
+from tests.support.batches import batch_v2, message, plain_records, with_bad_crc
 from tests.support.damage import positions, visible_offsets, with_base_offset
 from tests.support.log_files import write_partition
 from tests.support.reading import read_skipping_damage
@@ -90,6 +90,31 @@ def test_in_a_contiguous_log_a_batch_with_a_wrong_offset_is_given_with_the_right
     assert (damaged.position, damaged.end_position) == (at[which], at[which + 1])
     assert damaged.is_kept
     assert (damaged.next_offset, damaged.end_offset) == (5 * which, 5 * which + 5)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("change", [-7, 7, 1 << 62])
+def test_a_message_of_an_old_format_is_given_with_the_right_offset_too(
+    tmp_path: Path, which: int, change: int, magic: int
+) -> None:
+    batches = [message(record, magic=magic) for record in plain_records(0, 6)]
+    batches[which] = with_base_offset(batches[which], which + change)
+    segments = {0: batches, 6: [batch_v2(plain_records(6, 2))]}
+    directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+    found, (damaged,) = read_skipping_damage(directory)
+    assert (found, damaged.is_kept) == (list(range(8)), True)
+
+
+def test_a_repaired_copy_has_a_message_of_an_old_format_under_the_right_offset(
+    tmp_path: Path,
+) -> None:
+    batches = [message(record, magic=1) for record in plain_records(0, 6)]
+    batches[2] = with_base_offset(batches[2], 40)
+    write_partition(tmp_path / "logs", {0: batches}, with_index=False, with_time_index=False)
+    pylog.repair_copy(tmp_path / "logs", tmp_path / "copy")
+    offsets = pylog.scan(tmp_path / "copy").to_table().column("offset").to_pylist()
+    assert offsets == list(range(6))
 
 
 @pytest.mark.parametrize("window_bytes", [17, 400, 1 << 22])

@@ -61,7 +61,7 @@ def fetched(
 def content(answer: Any) -> bytes:  # noqa: ANN401
     """Return the records of a response."""
     records = answer["records"]
-    if not records:
-        return b""
+    if isinstance(records, bytes):
+        return records
     data: bytes = records.file.read_at(records.position, records.size_bytes)
     return data

@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from pylog.internal_topics.message_writer import EachOf
 from pylog.server.group_config import CoordinatorTimer
 from pylog.server.messages import APIS
 from pylog.server.metadata_cache import MetadataCache
 from pylog.server.protocol import RequestContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, KeysView
 
     from pylog.internal_topics.schema import Field
 
@@ -59,9 +60,9 @@ class Topics(MetadataCache):
     def __init__(self, counts: dict[str, int]) -> None:
         self.counts = counts
 
-    def topic_names(self) -> list[str]:
+    def topic_names(self) -> KeysView[str]:
         """Return all names."""
-        return list(self.counts)
+        return self.counts.keys()
 
     def topic_id(self, name: str) -> uuid.UUID | None:
         """Return an id that follows from the name."""
@@ -97,3 +98,12 @@ def context(name: str, version: int | None = None, client_id: str = "tester") ->
     return RequestContext(
         api, newest if version is None else version, client_id, "127.0.0.1", "localhost", 9092
     )
+
+
+def expanded(value: Any) -> Any:  # noqa: ANN401 - a value of a message
+    """Return a response with lists in place of arrays that are made while they are written."""
+    if isinstance(value, dict):
+        return {name: expanded(each) for name, each in value.items()}
+    if isinstance(value, list | EachOf):
+        return [expanded(each) for each in value]
+    return value

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pylog.server.consumer_group import ConsumerGroup
 from pylog.server.group_config import GroupCoordinatorConfig, GroupError
 from pylog.server.protocol import Errors
+from pylog.server.topic_regexes import matching_topics
 from tests.unit.server.group_fakes import ManualTimer, Topics, context, request
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class Group:
             "topicPartitions": member.owned_topics(),
             **fields,
         }
-        answer = self.group.heartbeat(request(name, **beat), context(name))
+        asked = request(name, **beat)
+        regex = self.group.unresolved_regex(asked)
+        matching = matching_topics(regex, self.topics.topic_names()) if regex else None
+        answer = self.group.heartbeat(asked, context(name), matching)
         member.epoch = answer["memberEpoch"]
         if answer.get("assignment") is not None:
             member.assigned = {

@@ -209,7 +209,7 @@ def test_batches_in_front_of_damage_are_served_whatever_was_asked_before(tmp_pat
     partition = replicas.partition("orders", 0)
     for max_bytes in (size, 1 << 20):
         partition.prove(0, max_bytes, is_committed=False)
-    found = partition.read(0, 1 << 20, is_committed=False, whole_batch=True)
+    found = partition.read(0, 1 << 20, is_committed=False, whole_batch=True, is_fresh=True)
     assert found.size_bytes == 3 * size
     replicas.close()
 
@@ -300,7 +300,8 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
     (view,) = pylog.open_directory(tmp_path)
     size = len(data[0].data)
     ends = {each: (each + 1) * size for each in range(5)}
-    proof = SegmentProof(BatchCache())
+    path = view.segments[0].file_path()
+    proof = SegmentProof(BatchCache(), path)
     proof.prove(view, 0, 0, 5 * size, 5)
     (whole,) = proof.windows
 
@@ -319,9 +320,11 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
             at = window_of.lowest_offset
             return Batches(array("q", [at * size]), array("q", [at]))
 
-    proof = Meanwhile(BatchCache())
-    proof.windows = (window(2), window(3))
-    found = proof.locate(2, 2 * size, 4, whole_batch=True, end=5 * size)
+    seen = proof._seen
+    proof = Meanwhile(BatchCache(), path)
+    proof.windows, proof._seen, proof.look = (window(2), window(3)), seen, whole.look
+    proof.source = view.segments[0].open_log()
+    found = proof.locate(2, 2 * size, 4, whole_batch=True, end=5 * size, is_fresh=True)
     assert found is not None
     assert (found.position, found.size_bytes) == (2 * size, 2 * size)
 

@@ -20,8 +20,8 @@ from tests.support.log_files import (
 )
 from tests.support.raw_client import RawClient
 from tests.unit.server.followed import content, fetched, followed
-from tests.unit.server.test_followed_logs import COMMITTED, KAFKA_STORAGE_ERROR, batches
-from tests.unit.server.test_replica_manager import fetch
+from tests.unit.server.test_followed_logs import COMMITTED, batches
+from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,10 +180,12 @@ def test_a_walk_that_fails_is_told_for_its_partition_only(tmp_path: Path) -> Non
         write_partition(tmp_path, {0: data[:2], 2: data[2:]}, name=name)
     with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
         assert fetch(client, 0, "large")["errorCode"] == 0
-        segment_path(tmp_path / "large-0", 2).unlink()
+        last = segment_path(tmp_path / "large-0", 2)
+        last.unlink()
+        last.mkdir()
         partition = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1 << 20}
         topics = [{"topic": each, "partitions": [partition]} for each in ("large", "orders")]
         request = {"maxWaitMs": 0, "minBytes": 1, "maxBytes": 1 << 20, "topics": topics}
         large, orders = client.ask("Fetch", 12, {**request, **COMMITTED})["responses"]
-    assert large["partitions"][0]["errorCode"] == KAFKA_STORAGE_ERROR
+    assert large["partitions"][0]["errorCode"] == CORRUPT_MESSAGE
     assert orders["partitions"][0]["records"] == joined(data[:2])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.reading.damage import ReadMode
 from pylog.server.segment_proof import BatchCache, Batches, SegmentProof
 from tests.support.batches import joined
 from tests.support.log_files import segment_path, write_partition
@@ -61,6 +62,28 @@ def test_damage_after_a_window_that_was_joined_is_found_where_it_is(tmp_path: Pa
         assert content(fetched(replicas, 0)) == joined(data[:2])
         assert fetched(replicas, 2)["errorCode"] == CORRUPT_MESSAGE
         assert content(fetched(replicas, 3)) == data[3].data
+
+
+@pytest.mark.parametrize("wrong", [0, 40])
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_batch_is_served_under_the_offsets_that_its_neighbours_prove(
+    tmp_path: Path, *, forgets: bool, wrong: int
+) -> None:
+    data = batches(*range(6))
+    moved = wrong.to_bytes(8) + data[2].data[8:]
+    log = segment_path(write_partition(tmp_path, {0: data}), 0)
+    log.write_bytes(joined(data[:2]) + moved + joined(data[3:]))
+    with followed(tmp_path, mode=ReadMode.DROPMALFORMED) as replicas:
+        for _ in range(2):
+            assert content(fetched(replicas, 0)) == joined(data[:2])
+            assert content(fetched(replicas, 2)) == data[2].data
+            assert content(fetched(replicas, 2, max_bytes=10)) == data[2].data
+            assert content(fetched(replicas, 3)) == joined(data[3:])
+            if forgets:
+                replicas._proofs._batches._kept.clear()
+    with followed(tmp_path) as replicas:
+        assert content(fetched(replicas, 0)) == joined(data[:2])
+        assert fetched(replicas, 2)["errorCode"] == CORRUPT_MESSAGE
 
 
 def test_windows_of_single_batches_count_as_what_they_take(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,11 +26,12 @@ from tests.support.metadata_log import (
 from tests.support.node_harms import change_properties
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from pylog.results import DoctorReport
 
 IDS = tuple(bytes(15) + bytes([number]) for number in (200, 201))
+STRANGER = 4_000_000
 NEW_ID = "AAAAAAAAAAAAAAAAAAAB7Q"
 ALL_IS_WELL = ["A broker starts on this, and loses no record that can be read"]
 
@@ -47,6 +50,17 @@ def disks(tmp_path: Path) -> list[Path]:
         (disk / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     write_records(found[0])
     return found
+
+
+@pytest.fixture
+def everybodys(disks: list[Path]) -> Iterator[list[Path]]:
+    """Give copies of them that anybody can look into and change."""
+    with tempfile.TemporaryDirectory(prefix="pylog-disks-") as name:
+        Path(name).chmod(0o755)
+        copies = [Path(shutil.copytree(each, Path(name) / each.name)) for each in disks]
+        for path in Path(name).rglob("*"):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        yield copies
 
 
 def write_records(
@@ -85,6 +99,14 @@ def test_nobody_leads_the_partitions_of_a_directory_with_another_id(
     assert errors(report) == [("unserved_partition", "d2/orders-1")]
     assert report.verdict.would_start
     assert [each.name for each in report.verdict.unserved] == ["orders-1"]
+
+
+def test_nobody_leads_one_that_is_set_aside_and_made_anew_either(disks: list[Path]) -> None:
+    change_properties(disks[1], directory_id=NEW_ID)
+    (disks[1] / "orders-1" / "partition.metadata").unlink()
+    verdict = pylog.doctor(*disks).verdict
+    assert [each.name for each in verdict.stray_partitions] == ["orders-1"]
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
 
 
 def test_another_replica_that_is_in_sync_leads_them(disks: list[Path]) -> None:
@@ -127,6 +149,63 @@ def test_a_directory_whose_owner_cannot_be_read_goes_offline(
     assert pylog.doctor(*disks).verdict.would_start is False
 
 
+def test_nothing_in_a_directory_that_goes_offline_ends_the_broker(disks: list[Path]) -> None:
+    epochs = disks[1] / "orders-1" / "leader-epoch-checkpoint"
+    epochs.write_text("0\n1\nx 0\n")  # what ends a broker that loads it
+    assert pylog.doctor(*disks).verdict.would_start is False
+    change_properties(disks[1], version="7")
+    report = pylog.doctor(*disks)
+    assert report.verdict.would_start
+    assert [each.name for each in report.verdict.unserved] == ["orders-1"]
+    assert [each.path for each in report.refusals] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("", 0o755),
+        (".lock", 0o644),
+        ("meta.properties", 0o600),
+        ("orders-1", 0o755),
+        ("orders-1", 0o733),
+        (f"orders-1/{0:020d}.log", 0o600),
+        (f"orders-1/{0:020d}.log", 0o644),
+    ],
+)
+def test_what_is_forbidden_on_another_disk_than_that_of_the_metadata_takes_it_offline(
+    everybodys: list[Path], name: str, mode: int
+) -> None:
+    path = everybodys[1] / name
+    path.touch()
+    path.chmod(mode)
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+    assert "user uid 4000000 may not" in verdict.unserved[0].reason
+    path.chmod(0o777)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.unserved == []
+
+
+@pytest.mark.parametrize("state", ["stray", "delete"])
+def test_a_forbidden_directory_that_is_not_live_takes_its_disk_offline(
+    everybodys: list[Path], state: str
+) -> None:
+    aside = everybodys[1] / f"orders-1.{1:032x}-{state}"
+    shutil.copytree(everybodys[1] / "orders-1", aside)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.unserved == []
+    aside.chmod(0o700)
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+
+
+def test_what_is_forbidden_on_the_disk_of_the_metadata_ends_the_broker(
+    everybodys: list[Path],
+) -> None:
+    next(everybodys[0].glob("orders-0/*.log")).chmod(0o600)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.would_start is False
+
+
 def test_the_metadata_lie_in_the_first_log_directory(disks: list[Path]) -> None:
     report = pylog.doctor(*reversed(disks))
     assert errors(report) == [("misplaced_metadata_log", f"d1/{METADATA}")]
@@ -167,6 +246,7 @@ def test_the_partitions_of_a_disk_that_was_replaced_are_gone(disks: list[Path]) 
     change_properties(disks[1], directory_id=NEW_ID)
     report = pylog.doctor(*disks)
     assert [each.name for each in report.verdict.lost_already] == ["orders-1"]
+    assert [each.name for each in report.verdict.unserved] == ["orders-1"]
     write_records(disks[0], replicas=(1, 2))
     report = pylog.doctor(*disks)
     assert report.verdict.lost_already == []
@@ -247,3 +327,17 @@ def test_what_most_controllers_have_counts(
     assert report.verdict.would_start is would_start
     assert len(report.verdict.stray_partitions) == (2 if is_agreed else 0)
     assert all("agreed" in each.message for each in strays) == (not is_agreed)
+
+
+def test_what_goes_offline_where_partitions_are_assigned_elsewhere_is_not_known(
+    disks: list[Path],
+) -> None:
+    (disks[1] / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
+    verdict = pylog.doctor(*disks).verdict
+    assert verdict.would_start
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+    (disks[1] / "orders-1" / "leader-epoch-checkpoint").unlink()
+    (disks[1] / "orders-1").rename(disks[0] / "orders-1")
+    (disks[0] / "orders-0").rename(disks[1] / "orders-0")
+    (disks[1] / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
+    assert pylog.doctor(*disks).verdict.would_start is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,6 +96,33 @@ REFUSED: dict[str, Callable[[Path], object]] = {
     "write with an unknown partitioner": lambda d: pylog.write_topic(
         d, "plain", [row(1)], partitioner="none"
     ),
+    "write a record that is too large": lambda d: pylog.write_topic(
+        d, "plain", [row(1), {"value": bytes(2_000_000)}]
+    ),
+    "write a record without a key to a compacted topic": lambda d: pylog.write_topic(
+        d, "compacted", [row(1), row(2, None)]
+    ),
+    "write to a partition that is not there": lambda d: pylog.write_topic(
+        d, "plain", [{"value": b"v", "partition": 9}], partition="partition"
+    ),
+    "write keys that are no integers": lambda d: pylog.write_topic(
+        d, "plain", [row(1)], partitioner="integer_key"
+    ),
+    "write rows that come to an end": lambda d: pylog.write_topic(d, "plain", iter([1])),
+    "write with another id": lambda d: pylog.write_topic(
+        d, "plain", [row(1)], topic_id=uuid.uuid4()
+    ),
+    "write with another configuration": lambda d: pylog.write_topic(
+        d, "plain", [row(1)], config={"retention.ms": "5"}
+    ),
+    "write to a new topic a record that is too large": lambda d: pylog.write_topic(
+        d, "new", [{"value": bytes(2_000_000)}]
+    ),
+    "write to a new topic of a similar name": lambda d: pylog.write_topic(
+        d, "plain.a", [row(1)], config={"segment.bytes": "1"}
+    ),
+    "delete an unknown topic": lambda d: pylog.delete_topic(d, "plan"),
+    "alter to fewer partitions": lambda d: pylog.alter_topic(d, "plain", partitions=1),
     "write to an unknown codec": lambda d: pylog.write_topic(
         d, "plain", [row(1)], compression="rar"
     ),

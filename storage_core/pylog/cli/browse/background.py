@@ -61,7 +61,7 @@ class BackgroundWork:
     """A function that works in another process, and what it has to say."""
 
     def __init__(self, work: Callable[..., None], *arguments: object) -> None:
-        # As `multiprocessing` does it, which wants standard streams that are files: the screen has
+        # As multiprocessing does it, which wants standard streams that are files: the screen has
         # taken their place.
         code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, with our own module

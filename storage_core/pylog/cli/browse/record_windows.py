@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
     @property
     def is_record(self) -> bool:
-        """Whether there is a record."""
+        """Whether the row is a record, and not a note about damage or a gap."""
         return not self.note
 
 

@@ -65,7 +65,10 @@ if TYPE_CHECKING:
     metavar="VERSION",
     help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
 )
-@options.server_properties_for("for the order of its log.dirs. Default: that of the PATHs.")
+@options.server_properties_for(
+    "for the order of its log.dirs, by default that of the PATHs; and for "
+    "offsets.retention.minutes, by default 7 days."
+)
 @click.option(
     "--as-user",
     metavar="USER",
@@ -129,6 +132,8 @@ def doctor(
     least = Severity(severity)
     if server_properties is not None:
         paths = tuple(server_properties.in_order(paths))
+        if repair_to is None:
+            of_library["server_properties"] = server_properties
     if html is not None:
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None
@@ -452,12 +457,14 @@ _NAMES = {
     "is_clean": "cleanShutdown",
     "is_of_a_controller": None,
     "lacks_metadata": None,
+    "positions": None,
     "files": None,
     "cuts_intact": None,
     "broken_swap": None,
     "recovered": None,
     "first_undecided_offset": None,
     "losses": None,
+    "is_read_on_loading": None,
     "start": "brokerStart",
     "own_effect": None,
     "own_action": None,

@@ -80,6 +80,11 @@ _STATUS_SECONDS = 1.0
     "says.",
 )
 @options.flag("--follow", help="Serve what a broker appends meanwhile, too.")
+@options.flag(
+    "--check-each-time",
+    help="Check every batch each time it is sent, not only after its file has changed: for a disk "
+    "that returns other bytes than were written.",
+)
 @options.server_properties
 @click.option(
     "--offsets",

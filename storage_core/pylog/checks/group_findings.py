@@ -1,0 +1,196 @@
+"""Findings about consumer groups and transactional ids, of each cluster whose own topics are read.
+
+What becomes of groups stands in `pylog.checks.consumers`; here it is put into findings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.consumers import (
+    CommitAtRisk,
+    GroupOutlook,
+    LogRange,
+    Placement,
+    group_outlook,
+)
+from pylog.checks.findings import Effect, Finding, Severity, info, warning
+from pylog.config.server_properties import ServerProperties
+from pylog.errors import LogDirectoryError
+from pylog.internal_topics.group_state import group_states
+from pylog.internal_topics.versions import KafkaVersion
+from pylog.locations import join
+from pylog.model import TopicPartition
+from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC, last_group_records, stored_groups
+from pylog.reading.log_directory import LogDirectory
+from pylog.reading.replicas import one_of_each
+from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC, transactional_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pylog.reading.group_records import LastRecords, StoredGroups
+    from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
+
+
+class GroupPosition(NamedTuple):
+    """A group, and the offset that it has committed for a partition; -1 where its own records are.
+
+    Nobody has read past what is of them there.
+    """
+
+    offset: int
+    group_id: str
+
+
+class GroupsOfCluster(NamedTuple):
+    """What is found of the groups of a cluster."""
+
+    log_directory: str  # one in which they are
+    positions: dict[TopicPartition, list[GroupPosition]]
+    findings: list[tuple[str, Finding]]  # with the log directory that each is about
+
+
+def groups_of_clusters(
+    chosen: Iterable[LogView],
+    views: Iterable[LogView],
+    nodes: Mapping[str, Node],
+    range_of: Callable[[LogView], LogRange | None],
+    now_ms: int,
+    settings: ServerProperties | None,
+) -> Iterator[GroupsOfCluster]:
+    """Yield what is found of the groups in the views that are chosen, by cluster.
+
+    ``views`` are all that there are, ``range_of`` tells where the log of one starts and ends once a
+    broker has started. Nothing is read unless topics of coordinators are chosen.
+    """
+    settings = settings or ServerProperties()
+    by_cluster: dict[int, list[LogView]] = {}
+    for view in chosen:
+        if view.topic in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
+            cluster = nodes[view.directory.log_directory].cluster
+            by_cluster.setdefault(id(cluster), []).append(view)
+    for of_coordinators in by_cluster.values():
+        cluster = nodes[of_coordinators[0].directory.log_directory].cluster
+        there = [each for each in views if nodes[each.directory.log_directory] in cluster]
+        yield _Cluster(of_coordinators, there, cluster, range_of).look(now_ms, settings)
+
+
+class _Cluster:
+    def __init__(
+        self,
+        of_coordinators: Sequence[LogView],
+        views: Sequence[LogView],
+        nodes: Sequence[Node],
+        range_of: Callable[[LogView], LogRange | None],
+    ) -> None:
+        self._of_coordinators = _one_of_each(of_coordinators)
+        self._place = self._of_coordinators[0].directory.log_directory
+        self._views: dict[TopicPartition, list[LogView]] = {}
+        for each in views:
+            self._views.setdefault(each.topic_partition, []).append(each)
+        directory = LogDirectory(
+            [each.directory for each in views],
+            views={each.topic_partition: each for each in views},
+        )
+        self._image = nodes[0].newest_image
+        self._kafka_version = nodes[0].kafka_version
+        of_nodes = {path: node for node in nodes for path in node.disks.metas}
+        self._placement = Placement(directory, self._image, of_nodes)
+        self._range_of_view = range_of
+        self._ranges: dict[TopicPartition, LogRange | None] = {}
+
+    def look(self, now_ms: int, settings: ServerProperties) -> GroupsOfCluster:
+        """Read the coordinators' topics, and return what is found."""
+        found = {
+            view.partition: last_group_records(view) for view in self._of(CONSUMER_OFFSETS_TOPIC)
+        }
+        stored = stored_groups(found, self._image, settings.offsets_topic_partitions)
+        outlook = group_outlook(
+            *(found, stored, self._placement, self._range_of),
+            *(now_ms, settings.offsets_retention_ms),
+        )
+        findings = list(self._findings(outlook)) if found else []
+        shared = transactional_ids(
+            self._of(TRANSACTION_STATE_TOPIC),
+            self._image,
+            settings.transaction_topic_partitions,
+            [],  # damage is found by itself
+        ).shared
+        for each in shared:
+            path = join(self._place, TRANSACTION_STATE_TOPIC)
+            findings.append((self._place, warning("shared_producer_id", path, str(each))))
+        return GroupsOfCluster(self._place, _positions(found, stored), findings)
+
+    def _of(self, topic: str) -> list[LogView]:
+        return [each for each in self._of_coordinators if each.topic == topic]
+
+    def _range_of(self, where: TopicPartition) -> LogRange | None:
+        """Return what the replicas have of a partition, whichever leads."""
+        if where not in self._ranges:
+            ranges = [self._range_of_view(each) for each in self._views.get(where, ())]
+            known = [each for each in ranges if each is not None]
+            self._ranges[where] = (
+                LogRange(min(each.start for each in known), max(each.end for each in known))
+                if known
+                else None
+            )
+        return self._ranges[where]
+
+    def _findings(self, outlook: GroupOutlook) -> Iterator[tuple[str, Finding]]:
+        for risk in outlook.resetting.values():
+            yield self._about("group_resets", risk, Effect.RESETS)
+        for risk in outlook.expiring.values():
+            yield self._about("group_expires", risk, Effect.EXPIRES if risk.is_certain else None)
+        paths = {each.partition: each.directory for each in self._of(CONSUMER_OFFSETS_TOPIC)}
+        for refused in outlook.refused:
+            directory = paths[refused.partition]
+            finding = Finding(Severity.ERROR, "refused_groups", directory.path, str(refused))
+            if self._kafka_version < KafkaVersion.V4_0:  # which knows classic groups alone
+                finding = finding._replace(severity=Severity.WARNING)
+            yield directory.log_directory, finding
+        if outlook.missing is not None:
+            yield self._place, info("missing_groups", self._place, str(outlook.missing))
+
+    def _about(self, code: str, risk: CommitAtRisk, effect: Effect | None) -> tuple[str, Finding]:
+        where = TopicPartition(risk.topic, risk.partition)
+        views = self._views.get(where)
+        log_directory = views[0].directory.log_directory if views else self._place
+        path = views[0].directory.path if views else join(log_directory, str(where))
+        message = f"group {risk.group_id} is at {risk.offset}: {risk.reason}"
+        finding = Finding(risk.severity, code, path, message)
+        return log_directory, finding._replace(
+            next_offset=risk.offset,
+            end_offset=risk.offset,
+            own_effect=effect,
+            groups=(risk.group_id,),
+        )
+
+
+def _one_of_each(views: Sequence[LogView]) -> list[LogView]:
+    """Return one replica of each partition, that which readers take."""
+    by_path = {each.directory.path: each for each in views}
+    try:
+        chosen = one_of_each([each.directory for each in views], tells=False)
+    except LogDirectoryError:  # a partition lies twice, which is a finding: one of both
+        chosen = list({each.topic_partition: each.directory for each in views}.values())
+    return [by_path[each.path] for each in chosen]
+
+
+def _positions(
+    found: Mapping[int, LastRecords], stored: StoredGroups
+) -> dict[TopicPartition, list[GroupPosition]]:
+    """Return who has positions in partitions, and who is in those of ``__consumer_offsets``."""
+    positions = {
+        TopicPartition(CONSUMER_OFFSETS_TOPIC, number): [
+            GroupPosition(-1, each) for each in group_states(records.records)
+        ]
+        for number, records in found.items()
+    }
+    for group_id, state in sorted(stored.states.items()):
+        for place, each in state.offsets.items():
+            if each.offset >= 0:
+                known = positions.setdefault(TopicPartition(*place), [])
+                known.append(GroupPosition(each.offset, group_id))
+    return positions

@@ -1,0 +1,274 @@
+"""In what a start was not as doctor has foretold it, or reading its disks gives no one answer.
+
+Compared are the start, strays, leaders, offsets, and what consumers of both isolation levels get at
+once and when the timers have run; then what a scan of the disks that the broker has left gives, and
+what consumers get of ``pylog serve`` on them. What is said not to be known is not compared with
+what the broker did; readers are compared all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pylog
+from pylog.errors import LogStorageError
+from pylog.files.file_names import FUTURE_DIR_SUFFIX
+from tests.broker.consumption import ENDED, ISOLATIONS, STUCK, Consumed, at_each_level
+from tests.broker.start_states import PARTITIONS
+from tests.support.metadata_log import METADATA
+from tests.support.node_harms import TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from pylog.results import AffectedOffsets, DoctorReport, Verdict
+    from tests.broker.consumption import Partition
+    from tests.broker.start_states import Node, Started
+
+Rows = dict[int, str]
+
+
+def unserved(report: DoctorReport) -> set[int]:
+    """Return the partitions that are said to have no leader."""
+    return _names(report.verdict.unserved)
+
+
+def complaints(
+    node: Node, report: DoctorReport, started: Started, disks: Sequence[Path | None]
+) -> list[str]:
+    """Return in what it was not as it was foretold; none if it was."""
+    verdict = report.verdict
+    if started.is_up and verdict.would_start is False:
+        return [f"it starts, and was said not to: {verdict.reasons}"]
+    if not started.is_up:
+        is_said = verdict.would_start is not True or (started.has_ended and _when_read(verdict))
+        return [] if is_said else [f"it does not start: {verdict.reasons}"]
+    paths = [each for each in disks if each is not None and not each.is_symlink()]
+    known = set(range(PARTITIONS)) - _not_known(report, paths) - node.on_absent_nodes(disks)
+    found = list(_about_strays(verdict, started, known))
+    for at in sorted(known):
+        found += _about_partition(node, report, started, at)
+    first, later = started.looks
+    found += [
+        f"{TOPIC}-{at} {isolation}: other rows after ten minutes"
+        for isolation in ISOLATIONS
+        for (_, at), consumed in first[isolation].items()
+        if at not in unserved(report) | _when_read(verdict)
+        and consumed.trouble is None
+        and later[isolation][TOPIC, at].values != consumed.values
+        # Unless the broker has ended meanwhile, since somebody has read somewhere else.
+        and all(each.from_offset is not None for each in Costs.of(verdict, at).of_consumers)
+    ]
+    found += _about_readers(node, verdict, started, paths)
+    return found
+
+
+def _not_known(report: DoctorReport, disks: Sequence[Path]) -> set[int]:
+    """Return the partitions of which it is said that something is not known.
+
+    What is said of a log directory, or of a file in it, is about all that lies in it; what is said
+    of the metadata, or of their log directory, is about all partitions.
+    """
+    found = _names(report.verdict.not_known)
+    for each in report.verdict.not_known:
+        if each.topic == TOPIC and each.partition is not None:
+            continue
+        inside = {
+            partition.topic_partition.partition
+            for partition in report.partitions
+            for disk in disks[1:]
+            if each.topic is None
+            if f"{each.path}/".startswith(f"{disk}/") and partition.path.startswith(f"{disk}/")
+        }
+        found |= inside or set(range(PARTITIONS))
+    return found
+
+
+def _names(affected: Iterable[AffectedOffsets]) -> set[int]:
+    return {
+        each.partition for each in affected if each.topic == TOPIC and each.partition is not None
+    }
+
+
+def _when_read(verdict: Verdict) -> set[int]:
+    """Return partitions that go, it is said, when somebody reads something in their disk."""
+    return _names(each for each in verdict.consumers if each.from_offset is None)
+
+
+def _about_strays(verdict: Verdict, started: Started, known: set[int]) -> Iterator[str]:
+    aside, said = started.aside & known, _names(verdict.stray_partitions) & known
+    if aside - said:
+        yield f"set aside and not said: {sorted(aside - said)}"
+    if said - aside:
+        yield f"said to be set aside: {sorted(said - aside)}"
+
+
+def _about_partition(node: Node, report: DoctorReport, started: Started, at: int) -> Iterator[str]:
+    verdict = report.verdict
+    is_unserved = at in _names(verdict.unserved)
+    leaders = [each[at] for each in started.leaders]
+    leaders = leaders[:1] if at in _when_read(verdict) else leaders
+    is_wrong = leaders[-1] >= 0 if is_unserved else min(leaders) < 0
+    strays = [each for each in verdict.stray_partitions if FUTURE_DIR_SUFFIX not in each.path]
+    # Whether one that is set aside is made anew is not said; without the metadata no topic is.
+    is_aside = at in _names(strays)
+    is_unknown = any(each.name == METADATA for each in verdict.lost_already)
+    if is_wrong and not (
+        is_aside or is_unknown or (leaders[-1] >= 0 and started.was_assigned_in_time)
+    ):
+        yield f"{TOPIC}-{at}: leaders {leaders}, said to be unserved: {is_unserved}"
+    if at not in started.offsets or is_aside:
+        return
+    torn = min(
+        (
+            each.next_offset
+            for partition in report.partitions
+            if partition.topic_partition == (TOPIC, at)
+            for each in partition.findings
+            if each.code == "torn_tail" and each.next_offset is not None
+        ),
+        default=None,
+    )
+    for isolation in ISOLATIONS:
+        consumed = started.looks[0][isolation][TOPIC, at]
+        truth = node.truth[(TOPIC, at), isolation]
+        yield from _about_rows(truth, torn, consumed, Costs.of(verdict, at), at, isolation)
+    starts = [
+        each.start
+        for each in report.partitions
+        if each.topic_partition == (TOPIC, at) and each.path.endswith(f"/{TOPIC}-{at}")
+    ]
+    said = [(each.log_start_offset, each.log_end_offset) for each in starts if each is not None]
+    # One that takes the place of the live one has no simulated start; its rows are compared.
+    is_moved = any(
+        f"/{TOPIC}-{at}." in each.path and FUTURE_DIR_SUFFIX in each.path
+        for directory in report.directories
+        for each in directory.findings
+    )
+    is_lost = at in _names(verdict.loses_records) or is_moved
+    if said and started.offsets[at] not in said and not is_lost:
+        yield f"{TOPIC}-{at}: offsets {started.offsets[at]}, said {said}"
+
+
+def _about_rows(
+    truth: Rows, torn: int | None, consumed: Consumed, costs: Costs, at: int, isolation: str
+) -> Iterator[str]:
+    what = f"{TOPIC}-{at} {isolation}"
+    lacking = {offset for offset, value in truth.items() if consumed.values.get(offset) != value}
+    unsaid = [each for each in lacking if not costs.explain(each, consumed.trouble)]
+    if torn is not None:  # its records were never whole on the disk, and it is said
+        unsaid = [each for each in unsaid if each < torn]
+    if unsaid:
+        yield f"{what}: {len(unsaid)} records from {min(unsaid)} on are not served; said: {costs}"
+    wrong = consumed.values.keys() - truth.keys()
+    if wrong and not costs.of_consumers:
+        yield f"{what}: {len(wrong)} from {min(wrong)} on should not be served; said: {costs}"
+    # Where all that comes is lost, the consumer stands before it, and gets no error.
+    is_at_end = not lacking or (consumed.trouble == STUCK and not unsaid)
+    stands_before_gap = is_at_end and bool(costs.lost)
+    if consumed.trouble is not None and not (costs.of_consumers or stands_before_gap):
+        yield f"{what}: {consumed.trouble}, and it is not said; said: {costs}"
+    if isolation == "read_uncommitted":
+        for each in costs.lost:
+            meant = [offset for offset in truth if _has(each, offset)]
+            if meant and lacking.isdisjoint(meant):
+                yield f"{what}: all records are served; said: {each}"
+
+
+class Costs(NamedTuple):
+    """What was announced of a partition."""
+
+    lost: list[AffectedOffsets]  # by the start, or already
+    of_consumers: list[AffectedOffsets]
+
+    @classmethod
+    def of(cls, verdict: Verdict, at: int) -> Costs:
+        """Return it of the partition with a number."""
+        lost = [*verdict.loses_records, *verdict.lost_already]
+        return cls(
+            [each for each in lost if (each.topic, each.partition) == (TOPIC, at)],
+            [each for each in verdict.consumers if (each.topic, each.partition) == (TOPIC, at)],
+        )
+
+    def explain(self, offset: int, trouble: str | None) -> bool:
+        """Whether a record is announced to be missing; a consumer that stops gets none after it."""
+        stops = trouble is not None and any(
+            (each.from_offset or 0) <= offset or trouble == ENDED for each in self.of_consumers
+        )
+        return stops or any(_has(each, offset) for each in (*self.lost, *self.of_consumers))
+
+    def __str__(self) -> str:
+        return "; ".join(f"{each.text}: {each.reason}" for each in (*self.lost, *self.of_consumers))
+
+
+def _has(affected: AffectedOffsets, offset: int) -> bool:
+    start = affected.from_offset or 0
+    return offset >= start and (affected.to_offset is None or offset < affected.to_offset)
+
+
+def _about_readers(
+    node: Node, verdict: Verdict, started: Started, disks: Sequence[Path]
+) -> Iterator[str]:
+    """Yield in what a scan of the disks that the broker has left is not what consumers got.
+
+    Where they were announced to get something wrong, it gives an error, or what was written. What
+    consumers get of ``pylog serve`` is what a scan gives, and an error where that fails.
+    """
+    begins = {(TOPIC, at): first for at, (first, _) in started.offsets.items()}
+    try:
+        with pylog.serve(*disks, topics=[TOPIC]) as server:
+            served = at_each_level(server.address, begins)
+    except LogStorageError as refusal:
+        yield f"the disks cannot be served: {refusal}"
+        return
+    for isolation in ISOLATIONS:
+        for place in begins:
+            what = f"{TOPIC}-{place[1]} {isolation}"
+            rows, error = _scanned(disks, place, isolation)
+            consumed = started.looks[1][isolation][place]
+            yield from _about_served(what, rows, error, served[isolation][place], consumed)
+            if place[1] in _names(verdict.unserved) | _when_read(verdict):
+                continue
+            costs = Costs.of(verdict, place[1])
+            is_wrong = bool(costs.of_consumers)
+            if error is not None:
+                if not (is_wrong or costs.lost) and consumed.trouble is None:
+                    yield f"{what}: consumers get all, and a scan fails: {error}"
+            elif rows != consumed.values:
+                truth = node.truth[place, isolation]
+                differ = sorted(rows.items() ^ consumed.values.items())
+                if not is_wrong and consumed.trouble is None:
+                    yield f"{what}: a scan differs from consumers, first {differ[:1]}"
+                elif not rows.items() <= truth.items():
+                    yield f"{what}: a scan gives what was not written: {differ[:1]}"
+
+
+def _scanned(
+    disks: Sequence[Path], place: Partition, isolation: str
+) -> tuple[Rows, LogStorageError | None]:
+    """Return the rows up to the first damage, and that."""
+    rows: Rows = {}
+    try:
+        found = pylog.scan(
+            disks, assign={place[0]: [place[1]]}, isolation=isolation, columns=["offset", "value"]
+        )
+        for batch in found.to_batches():
+            values = (each.decode(errors="replace") for each in batch.column("value").to_pylist())
+            rows |= zip(batch.column("offset").to_pylist(), values, strict=True)
+    except LogStorageError as error:
+        return rows, error
+    return rows, None
+
+
+def _about_served(
+    what: str, rows: Rows, error: LogStorageError | None, served: Consumed, consumed: Consumed
+) -> Iterator[str]:
+    # A log may end above its last record: consumers of a broker wait there, too.
+    is_as_broker = served.trouble == consumed.trouble
+    if (error is None) != (served.trouble is None) and not is_as_broker:
+        yield f"{what}: served {served.trouble or 'to the end'}, a scan: {error or 'to the end'}"
+    one, other = rows.items(), served.values.items()
+    # Up to damage one of them may come further: a scan reads ahead for what was aborted.
+    if one != other and (error is None or not (one <= other or other <= one)):
+        yield f"{what}: served or scanned alone: {sorted(one ^ other)[0]}; {error}"
