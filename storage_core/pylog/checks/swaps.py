@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pylog.reading.segments import LogSegmentView
     from pylog.record.record import Record
 
-_MOST_DECODED = 1000
-"""Of how many batches that compaction may have rewritten the records are compared."""
-
 
 class BrokenSwap(NamedTuple):
     """``.log.swap`` files that are not what was made from the segments that they replace."""
@@ -146,7 +143,6 @@ def _uncovered(
 
 def _first_foreign(swap: str, originals: Sequence[str], last: int) -> int | None:
     """Return the first offset at which a file has a record that the originals do not have."""
-    decoded = 0
     theirs = _Originals(originals)
     with open_file(swap) as source, suppress(CorruptRecordError, InvalidRecordError):
         for batch in walk_headers(source, 0, source.size()):
@@ -160,9 +156,8 @@ def _first_foreign(swap: str, originals: Sequence[str], last: int) -> int | None
                 (each.header.offset, each.header.crc) == (header.offset, header.crc)
                 for each, _ in others
             )
-            if is_same or decoded >= _MOST_DECODED:
+            if is_same:
                 continue
-            decoded += 1
             known = {
                 one.offset: _content(one)
                 for each, file in others
