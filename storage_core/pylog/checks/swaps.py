@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pylog.reading.segments import LogSegmentView
     from pylog.record.record import Record
 
-_MOST_DECODED = 1000
-"""Of how many batches that compaction may have rewritten the records are compared."""
-
 
 class BrokenSwap(NamedTuple):
     """``.log.swap`` files that are not what was made from the segments that they replace."""
@@ -70,12 +67,12 @@ def broken_swap(
     if not originals:
         return None
     paths = [join(directory, name) for name in originals]
-    ranges = list(map(_range_of, paths))
+    ranges = list(map(offsets_in_batches, paths))
     last = max(end for _, end in ranges)
     held = [
         (start, min(limit, end.offset) if each.state else limit)
         for each, end in segments
-        for start, limit in [_range_of(each.file_path())]
+        for start, limit in [offsets_in_batches(each.file_path())]
     ]
     rest = _uncovered(ranges, held)
     bases = [each.base_offset for each, _ in segments]
@@ -116,10 +113,10 @@ def _deleted(
 
 def end_of_batches(path: str) -> int:
     """Return the offset after all batches of a ``.log`` file that can be found."""
-    return _range_of(path)[1]
+    return offsets_in_batches(path)[1]
 
 
-def _range_of(path: str) -> tuple[int, int]:
+def offsets_in_batches(path: str) -> tuple[int, int]:
     """Return the offsets ``[start, end)`` between which all batches that can be found lie."""
     start = end = 0
     with open_file(path) as source, suppress(CorruptRecordError):
@@ -146,7 +143,6 @@ def _uncovered(
 
 def _first_foreign(swap: str, originals: Sequence[str], last: int) -> int | None:
     """Return the first offset at which a file has a record that the originals do not have."""
-    decoded = 0
     theirs = _Originals(originals)
     with open_file(swap) as source, suppress(CorruptRecordError, InvalidRecordError):
         for batch in walk_headers(source, 0, source.size()):
@@ -160,9 +156,8 @@ def _first_foreign(swap: str, originals: Sequence[str], last: int) -> int | None
                 (each.header.offset, each.header.crc) == (header.offset, header.crc)
                 for each, _ in others
             )
-            if is_same or decoded >= _MOST_DECODED:
+            if is_same:
                 continue
-            decoded += 1
             known = {
                 one.offset: _content(one)
                 for each, file in others

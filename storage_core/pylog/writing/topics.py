@@ -216,17 +216,22 @@ def create_topic(
                         f"mended, pylog alter-topic --partitions {partitions} adds the others"
                     )
                 raise
-        _warn_unless_of_cluster(log.log_directory, topic, topic_id)
+        _warn_unless_of_cluster(
+            log.log_directory, topic, topic_id, manager.context.io.warning_level
+        )
         return topic_id
 
 
-def _warn_unless_of_cluster(log_directory: str, topic: str, topic_id: uuid.UUID) -> None:
+def _warn_unless_of_cluster(
+    log_directory: str, topic: str, topic_id: uuid.UUID, level: int
+) -> None:
     """Log a warning if brokers will not serve a topic, since their cluster does not have it."""
     node = node_rules.nodes_of([log_directory])[log_directory]
     if not (node.is_kraft or node.has_metadata_log) or node.topic_id(topic) == topic_id:
         return
     has_it = "do not have" if node.has_metadata_log else "are not here, and have to have"
-    _LOGGER.warning(
+    _LOGGER.log(
+        level,
         "%s belongs to a KRaft cluster, whose metadata %s topic %s with the id %s: a broker sets a "
         "topic that they lack aside as -stray when it starts, and does not serve it; create it in "
         "the cluster first, and here under the id that it has there (--topic-id)",

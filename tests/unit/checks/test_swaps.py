@@ -99,6 +99,21 @@ def test_several_files_are_each_looked_at(logs: Path) -> None:
     assert copied_offsets(logs) == list(range(30))
 
 
+def test_another_record_is_found_behind_any_number_of_batches_that_compaction_rewrote(
+    tmp_path: Path,
+) -> None:
+    count = 1_200  # each of two records, of which the file has the second
+    batches = [plain_records(2 * place, 2) for place in range(count)]
+    write_partition(tmp_path, {0: list(map(batch_v2, batches))}, name="orders-0")
+    kept = [batch_v2(each[1:], base_offset=each[0].offset) for each in batches]
+    put(tmp_path, 0, joined(kept))
+    assert lost(tmp_path) == []
+    other = batches[-1][1]._replace(value=b"another")
+    put(tmp_path, 0, joined([*kept[:-1], batch_v2([other], base_offset=2 * count - 2)]))
+    [finding] = lost(tmp_path)
+    assert (finding.next_offset, finding.end_offset) == (2 * count - 1, 2 * count)
+
+
 def test_what_is_to_be_deleted_tells_of_another_file_too(logs: Path) -> None:
     path = segment_path(logs / "orders-0", 10)
     put(logs, 10, joined(OTHERS[2:4]))

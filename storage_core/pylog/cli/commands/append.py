@@ -6,6 +6,7 @@ import os
 import select
 import stat
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -18,7 +19,7 @@ from pylog.cli.progress import Interruption
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pylog.jobs import LineAppender
     from pylog.results import PartitionSummary
@@ -135,46 +136,82 @@ def append(
         raise click.UsageError("--format text needs --topic")
     if values is not None and line_format == "text":
         raise click.UsageError("--values is for --format jsonl; text has always text")
+
+    def make_appender(manager: pylog.logs.LogManager) -> LineAppender:
+        return pylog.jobs.LineAppender(
+            manager,
+            source="standard input" if file == STANDARD_INPUT else file,
+            line_format=line_format,
+            values=values or "base64",
+            topic=topic,
+            partitions=1 if server_properties is None else server_properties.num_partitions,
+            **of_library,
+        )
+
     appender: LineAppender | None = None
-    is_interrupted = False
+    is_begun = is_interrupted = False
     try:
-        with (
-            Interruption() as interruption,
-            LineSource(file, interruption) as lines,
-            pylog.logs.own_log_directory(
+        with Interruption() as interruption, LineSource(file, interruption) as source:
+            owner = pylog.logs.own_log_directory(
                 directory,
                 server_properties=server_properties,
                 recover_as_broker=recover_as_broker,
                 works_on=lambda each: topic is None or each.topic == topic,
-            ) as manager,
-        ):
-            announce_compilation()
-            appender = pylog.jobs.LineAppender(
-                manager,
-                source="standard input" if file == STANDARD_INPUT else file,
-                line_format=line_format,
-                values=values or "base64",
-                topic=topic,
-                partitions=1 if server_properties is None else server_properties.num_partitions,
-                **of_library,
             )
-            is_interrupted = not _append_all(appender, lines)
+            announce_compilation()
+            # What refuses the first lines refuses them before the directory is owned.
+            with owner.rehearsal(lambda each: topic is None or each.topic == topic) as rehearsed:
+                rehearsing = make_appender(rehearsed)
+                is_begun = True
+                lines = iter(source)
+                first = _first_of(lines)
+                _rehearse(rehearsing, first or [])
+            if first is None:
+                is_interrupted = True
+            else:
+                is_begun = False
+                with owner as manager:
+                    is_begun = True
+                    appender = make_appender(manager)
+                    is_interrupted = not _append_all(appender, chain([first], lines), source)
     finally:
-        if appender is not None:
-            appended, created = appender.partitions(), appender.created_topics()
-            document = append_document(appender.line_count, appended, created)
+        if is_begun:
+            appended = [] if appender is None else appender.partitions()
+            created = {} if appender is None else appender.created_topics()
+            count = 0 if appender is None else appender.line_count
+            document = append_document(count, appended, created)
             document["isInterrupted"] = is_interrupted
             line = append_line(appended, created, is_interrupted=is_interrupted)
             write_summary(document, [line], as_json=as_json)
     return exit_status.INTERRUPTED if is_interrupted else exit_status.SOUND
 
 
-def _append_all(appender: LineAppender, source: LineSource) -> bool:
+_LINES_REHEARSED = 1_000
+
+
+def _first_of(lines: Iterator[list[bytes]]) -> list[bytes] | None:
+    """Return the first lines, none if there is none; None if Ctrl-C came before."""
+    try:
+        return next(lines, [])
+    except KeyboardInterrupt:
+        return None
+
+
+def _rehearse(appender: LineAppender, lines: list[bytes]) -> None:
+    """Raise what refuses the first lines, if none before them can be appended."""
+    try:
+        appender.append(lines[:_LINES_REHEARSED])
+    except pylog.LogStorageError:
+        if not appender.partitions():
+            raise
+
+
+def _append_all(appender: LineAppender, parts: Iterable[list[bytes]], source: LineSource) -> bool:
     """Append all lines, with a progress bar; return False if Ctrl-C came before their end."""
     has_bar = progress.is_seen()
     with progress.ProgressBar("appending", source.total_bytes) as bar:
         try:
-            for lines in source:
+            for lines in parts:
                 appender.append(lines)
                 if has_bar:
                     bar.show(source.read_bytes)

@@ -418,6 +418,37 @@ def test_what_fails_before_a_record_is_appended_leaves_no_new_topic(
     assert (logs / "pylog-topic-configs.json").read_bytes() == configs
 
 
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ['{"value"'],
+        [{"value": None}],  # a record of a compacted topic needs a key
+        [{"key": "aw==", "value": None, "partition": 9}],
+        [{"key": "aw==", "value": "a" * 2_000_000}],
+    ],
+)
+@pytest.mark.parametrize("names_topic", [True, False])
+def test_what_refuses_the_first_line_changes_no_file(
+    refused: list[object],
+    tmp_path: Path,
+    lines: Callable[..., Path],
+    pylog_run: Callable[..., Outcome],
+    *,
+    names_topic: bool,
+) -> None:
+    logs = tmp_path / "logs"
+    pylog_run("create-topic", logs, "--topic", "t", "--config", "cleanup.policy=compact")
+    found = {each: each.stat().st_mtime_ns for each in (logs, *logs.rglob("*"))}
+    topic = ("--topic", "t") if names_topic else ()
+    if not names_topic:
+        refused = [each | {"topic": "t"} if isinstance(each, dict) else each for each in refused]
+    done = pylog_run("append", logs, lines(*refused), *topic)
+    assert done.status in (1, 2)
+    assert done.output == b"appended 0 records\n"
+    assert "overlay" not in done.error
+    assert {each: each.stat().st_mtime_ns for each in (logs, *logs.rglob("*"))} == found
+
+
 def test_a_missing_file_is_reported(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("append", tmp_path / "logs", tmp_path / "none", "--topic", "t")
     assert done.status == 2
