@@ -223,26 +223,63 @@ def _about_readers(
     except LogStorageError as refusal:
         yield f"the disks cannot be served: {refusal}"
         return
+    uncompared = _names(verdict.unserved) | _when_read(verdict)
     for isolation in ISOLATIONS:
         for place in begins:
-            what = f"{TOPIC}-{place[1]} {isolation}"
             rows, error = _scanned(disks, place, isolation)
             consumed = started.looks[1][isolation][place]
-            yield from _about_served(what, rows, error, served[isolation][place], consumed)
-            if place[1] in _names(verdict.unserved) | _when_read(verdict):
-                continue
             costs = Costs.of(verdict, place[1])
-            is_wrong = bool(costs.of_consumers)
-            if error is not None:
-                if not (is_wrong or costs.lost) and consumed.trouble is None:
-                    yield f"{what}: consumers get all, and a scan fails: {error}"
-            elif rows != consumed.values:
-                truth = node.truth[place, isolation]
-                differ = sorted(rows.items() ^ consumed.values.items())
-                if not is_wrong and consumed.trouble is None:
-                    yield f"{what}: a scan differs from consumers, first {differ[:1]}"
-                elif not rows.items() <= truth.items():
-                    yield f"{what}: a scan gives what was not written: {differ[:1]}"
+            truth = node.truth[place, isolation]
+            answers = Answers(rows, error, served[isolation][place], consumed, truth, costs)
+            found = list(answers.of_server())
+            if place[1] not in uncompared:
+                found += answers.of_scan()
+            yield from (f"{TOPIC}-{place[1]} {isolation}: {each}" for each in found)
+
+
+class Answers(NamedTuple):
+    """What is read of a partition that a broker has left."""
+
+    rows: Rows  # of a scan, up to the first damage
+    error: LogStorageError | None  # which that is
+    served: Consumed
+    consumed: Consumed
+    truth: Rows
+    costs: Costs
+
+    def of_scan(self) -> Iterator[str]:
+        """Yield in what a scan and consumers of the broker differ without a word."""
+        is_wrong = bool(self.costs.of_consumers)
+        if self.error is not None:
+            if not (is_wrong or self.costs.lost) and self.consumed.trouble is None:
+                yield f"consumers get all, and a scan fails: {self.error}"
+        elif self.rows != self.consumed.values:
+            differ = sorted(self.rows.items() ^ self.consumed.values.items())
+            if not is_wrong and self.consumed.trouble is None:
+                yield f"a scan differs from consumers, first {differ[:1]}"
+            elif not self.rows.items() <= self.truth.items():
+                yield f"a scan gives what was not written: {differ[:1]}"
+
+    def of_server(self) -> Iterator[str]:
+        """Yield in what consumers of ``pylog serve`` get another answer than a scan gives.
+
+        A log may end above its last record: consumers wait there. Where consumers are announced to
+        get something wrong, by a look-up or a transaction index, they may get that, or all that
+        was written.
+        """
+        served = self.served
+        if (served.values, served.trouble) == (self.consumed.values, self.consumed.trouble):
+            return
+        is_wrong = bool(self.costs.of_consumers)
+        if is_wrong and served.trouble is None and served.values == self.truth:
+            return
+        if (self.error is None) != (served.trouble is None):
+            one, other = served.trouble or "to the end", self.error or "to the end"
+            yield f"served {one}, a scan: {other}"
+        rows, got = self.rows.items(), served.values.items()
+        # Up to damage one of them may come further: a scan reads ahead for what was aborted.
+        if rows != got and (self.error is None or not (rows <= got or got <= rows)):
+            yield f"served or scanned alone: {sorted(rows ^ got)[0]}; {self.error}"
 
 
 def _scanned(
@@ -260,18 +297,3 @@ def _scanned(
     except LogStorageError as error:
         return rows, error
     return rows, None
-
-
-def _about_served(
-    what: str, rows: Rows, error: LogStorageError | None, served: Consumed, consumed: Consumed
-) -> Iterator[str]:
-    # A log may end above its last record: consumers wait there. A look-up may lead them over
-    # records, or a transaction index to aborted ones.
-    if (served.values, served.trouble) == (consumed.values, consumed.trouble):
-        return
-    if (error is None) != (served.trouble is None):
-        yield f"{what}: served {served.trouble or 'to the end'}, a scan: {error or 'to the end'}"
-    one, other = rows.items(), served.values.items()
-    # Up to damage one of them may come further: a scan reads ahead for what was aborted.
-    if one != other and (error is None or not (one <= other or other <= one)):
-        yield f"{what}: served or scanned alone: {sorted(one ^ other)[0]}; {error}"

@@ -158,6 +158,8 @@ class Examination:
         if view.directory.log_directory in self._unloaded:
             own, around = list(map(_not_loaded, own)), list(map(_not_loaded, around))
             check = check._replace(start=None)
+        elif any(each.effect is Effect.OFFLINE for each in own):  # before it can be set aside
+            around = [_not_loaded(each) if each.effect is Effect.STRAY else each for each in around]
         self._starts[view.directory.path] = check.start
         return check._replace(findings=[*around, *own])
 

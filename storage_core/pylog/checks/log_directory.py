@@ -119,11 +119,9 @@ def check_log_directories(
     for path in log_directories_of(directory):
         here = [each for each in known if each.log_directory == path]
         check = check_log_directory(path, nodes[path], here, held, users.of(path))
-        denied = users.directory_finding(path)
-        findings = [*([denied] if denied else []), *check.findings]
-        is_loaded = not nodes[path].disks.is_offline(path)
-        if denied is not None and is_before_loading(denied):
-            is_loaded = False
+        denied = users.directory_findings(path)
+        findings = [*denied[:1], *check.findings]
+        is_loaded = not (nodes[path].disks.is_offline(path) or any(map(is_before_loading, denied)))
         checks.append(check._replace(findings=with_own_limits(findings), is_loaded=is_loaded))
     return checks
 

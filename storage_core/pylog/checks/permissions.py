@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.checks.findings import Effect, Finding, Severity
@@ -36,7 +37,7 @@ from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 FORBIDDEN = "forbidden"
 UNREADABLE = "unreadable"
@@ -72,12 +73,13 @@ class BrokerUsers:
             self._known[log_directory] = None if user is None or user.is_root else user
         return self._known[log_directory]
 
-    def directory_finding(self, log_directory: str) -> Finding | None:
-        """Return what is denied right in a log directory, or whose verdict it is; else None."""
+    def directory_findings(self, log_directory: str) -> list[Finding]:
+        """Return what is denied right in a log directory; else whose verdict it is, if in doubt."""
         user = self.of(log_directory)
         if user is not None:
-            return _directory_denial(log_directory, user)
-        return None if self._as_user is not None else _doubtful_user(log_directory)
+            return list(_directory_denials(log_directory, user))
+        doubt = None if self._as_user is not None else _doubtful_user(log_directory)
+        return [] if doubt is None else [doubt]
 
 
 def _owner_of(log_directory: str) -> FileUser | None:
@@ -128,34 +130,49 @@ def denial(path: str, error: BaseException) -> Finding | None:
     return Finding(Severity.ERROR, UNREADABLE, path, f"this process may not read it: {cause}")
 
 
-def _directory_denial(log_directory: str, user: FileUser) -> Finding | None:
-    """Return what the broker's user may not do right in a log directory; None if he may do it."""
+def _directory_denials(log_directory: str, user: FileUser) -> Iterator[Finding]:
+    """Yield what the broker's user may not do right in a log directory, in a broker's order."""
     with Overlay(is_quiet=True, user=user) as overlay:
         root = overlay.path(log_directory)
-        path = root
-        try:
-            with disk.scandir(root) as entries:
-                names = {each.name for each in entries}
-            path = join(root, LOCK_FILE)
-            overlay.open(path, create=True).close()
-            for name in (META_PROPERTIES, *_CHECKPOINTS):
-                path = join(root, name)
-                if name in names:
-                    open_file(path).close()
-            path = join(root, CLEAN_SHUTDOWN)
-            overlay.remove(path, missing_ok=True)
-            for name in _CHECKPOINTS:
-                path = join(root, name)
-                overlay.write_atomically(path, b"")
-        except (LogStorageError, PermissionError) as error:
-            found = denial(join(log_directory, path[len(root) + 1 :]).rstrip("/"), error)
-            return found if found is not None and found.code == FORBIDDEN else None
-    return None
+        for path, attempt in _attempts(root, overlay):
+            try:
+                attempt()
+            except (LogStorageError, PermissionError) as error:
+                found = denial(join(log_directory, path[len(root) + 1 :]).rstrip("/"), error)
+                if found is not None and found.code == FORBIDDEN:
+                    yield found
+
+
+def _attempts(root: str, overlay: Overlay) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield root, partial(_list, root)
+    path = join(root, LOCK_FILE)
+    yield path, lambda: overlay.open(path, create=True).close()
+    for each in (META_PROPERTIES, *_CHECKPOINTS):
+        yield join(root, each), partial(_open, join(root, each))
+    yield (
+        join(root, CLEAN_SHUTDOWN),
+        partial(overlay.remove, join(root, CLEAN_SHUTDOWN), missing_ok=True),
+    )
+    for each in _CHECKPOINTS:
+        yield join(root, each), partial(overlay.write_atomically, join(root, each), b"")
+
+
+def _list(path: str) -> None:
+    with disk.scandir(path):
+        pass
+
+
+def _open(path: str) -> None:
+    open_file(path).close()
 
 
 def is_before_loading(denied: Finding) -> bool:
-    """Whether a broker that is denied this, right in a log directory, loads no partition there."""
-    return denied.effect is Effect.OFFLINE and name_of(denied.path) not in _CHECKPOINTS
+    """Whether a broker that is denied this, right in a log directory, loads no partition there.
+
+    It takes the directory offline later where it may not lock it, or change its checkpoints.
+    """
+    is_later = name_of(denied.path) in (LOCK_FILE, *_CHECKPOINTS)
+    return denied.effect is Effect.OFFLINE and not is_later
 
 
 def _doubtful_user(log_directory: str) -> Finding | None:
@@ -168,7 +185,7 @@ def _doubtful_user(log_directory: str) -> Finding | None:
     owner = _owner_of(log_directory)
     if asking.is_root or owner is None or not owner.is_root:
         return None
-    found = _directory_denial(log_directory, asking)
+    found = next(_directory_denials(log_directory, asking), None)
     if found is None:
         return None
     message = (

@@ -199,6 +199,30 @@ def test_a_forbidden_directory_that_is_not_live_takes_its_disk_offline(
     assert [each.name for each in verdict.unserved] == ["orders-1"]
 
 
+@pytest.mark.parametrize(
+    ("name", "mode", "is_loaded"),
+    [("", 0o755, False), ("meta.properties", 0o600, False), (".lock", 0o644, True)],
+)
+def test_what_lies_in_a_directory_that_cannot_be_locked_is_loaded_before_it_goes_offline(
+    everybodys: list[Path], name: str, mode: int, *, is_loaded: bool
+) -> None:
+    (everybodys[1] / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\nx 0\n")
+    path = everybodys[1] / name
+    path.touch()
+    path.chmod(mode)
+    assert pylog.doctor(*everybodys, as_user=STRANGER).verdict.would_start is not is_loaded
+
+
+def test_what_cannot_be_loaded_is_not_set_aside(everybodys: list[Path]) -> None:
+    (everybodys[1] / "orders-1" / "partition.metadata").unlink()
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert [each.name for each in verdict.stray_partitions] == ["orders-1"]
+    next(everybodys[1].glob("orders-1/*.log")).chmod(0o600)
+    verdict = pylog.doctor(*everybodys, as_user=STRANGER).verdict
+    assert verdict.stray_partitions == []
+    assert [each.name for each in verdict.unserved] == ["orders-1"]
+
+
 def test_what_is_forbidden_on_the_disk_of_the_metadata_ends_the_broker(
     everybodys: list[Path],
 ) -> None:
