@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.checks.doctor import doctor  # alone: the table has no such options
+from pylog.checks.findings import Finding, Severity
+from pylog.checks.group_findings import GroupPosition
+from pylog.checks.partition_report import LogDirectoryReport
+from pylog.checks.verdict import verdict_on
 from pylog.config.server_properties import ServerProperties
+from pylog.model import TopicPartition
 from pylog.reading.group_records import last_group_records
 from tests.support import group_records
 from tests.support.batches import batch_v2, plain_records
@@ -124,6 +129,25 @@ def test_of_lost_offsets_those_groups_are_named_that_have_not_read_past(tmp_path
     [lost] = verdict_of(tmp_path).lost_already
     assert (lost.from_offset, lost.to_offset, lost.groups) == (3, 8, ("before", "within"))
     assert lost.text.endswith("groups before, within)")
+
+
+def test_ranges_that_meet_have_the_groups_of_both() -> None:
+    lost = [
+        Finding(Severity.ERROR, "missing_segment", "/l/orders-0", "gone", None, None, start, end)
+        for start, end in ((0, 3), (3, 6))
+    ]
+    positions = {TopicPartition("orders", 0): [GroupPosition(1, "a"), GroupPosition(5, "b")]}
+    directory = LogDirectoryReport(
+        "/l",
+        is_clean=True,
+        is_of_a_controller=False,
+        lacks_metadata=False,
+        findings=lost,
+        positions=positions,
+    )
+    verdict = verdict_on([directory], [])
+    assert [each.groups for each in verdict.lost_already] == [("a",), ("a", "b")]
+    assert "orders-0 offsets 0 to 6 (groups a, b): gone" in verdict.reasons[0]
 
 
 def test_offsets_that_go_for_their_age_are_in_the_headline(tmp_path: Path) -> None:
