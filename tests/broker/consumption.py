@@ -173,7 +173,8 @@ def _consume(servers: str, starts: list[tuple[str, str, int, int]]) -> None:
             offset, error = int(message.offset() or 0), message.error()
             if error is None:
                 latest = time.monotonic()
-                _say(*place, "record", offset, (message.value() or b"").decode())
+                value = (message.value() or b"").decode(errors="replace")  # as written, or not
+                _say(*place, "record", offset, value)
             elif error.code() == KafkaError._PARTITION_EOF:
                 unfinished.discard(place)
                 _say(*place, "end", offset, None)

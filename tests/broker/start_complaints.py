@@ -213,7 +213,8 @@ def _about_readers(
     """Yield in what a scan of the disks that the broker has left is not what consumers got.
 
     Where they were announced to get something wrong, it gives an error, or what was written. What
-    consumers get of ``pylog serve`` is what a scan gives, and an error where that fails.
+    consumers get of ``pylog serve`` is what a scan gives, and an error where that fails; or it is
+    what they get of the broker.
     """
     begins = {(TOPIC, at): first for at, (first, _) in started.offsets.items()}
     try:
@@ -264,9 +265,11 @@ def _scanned(
 def _about_served(
     what: str, rows: Rows, error: LogStorageError | None, served: Consumed, consumed: Consumed
 ) -> Iterator[str]:
-    # A log may end above its last record: consumers of a broker wait there, too.
-    is_as_broker = served.trouble == consumed.trouble
-    if (error is None) != (served.trouble is None) and not is_as_broker:
+    # A log may end above its last record: consumers wait there. A look-up may lead them over
+    # records, or a transaction index to aborted ones.
+    if (served.values, served.trouble) == (consumed.values, consumed.trouble):
+        return
+    if (error is None) != (served.trouble is None):
         yield f"{what}: served {served.trouble or 'to the end'}, a scan: {error or 'to the end'}"
     one, other = rows.items(), served.values.items()
     # Up to damage one of them may come further: a scan reads ahead for what was aborted.

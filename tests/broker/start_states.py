@@ -74,8 +74,8 @@ class Kind(NamedTuple):
 
     name: str
     harms: Sequence[DisksHarm]
-    singles: int  # states of one harm: each, after a clean stop and mostly an unclean one
-    pairs: int
+    singles: int  # states of one harm: each after a clean stop, of most after a crash, too
+    pairs: int  # states of two harms, of one, or of partitions alone
     disks: int = 2
     user: int | None = None  # whom the broker runs as; else as who runs the tests
     nodes: int = 1
@@ -164,6 +164,8 @@ def state(version: str, number: int, kind: Kind = TWO_DISKS) -> State:
 def _pair(kind: Kind, chance: random.Random) -> Iterable[DisksHarm]:
     if kind is TWO_DISKS:
         return chance.sample(NODE_HARMS, chance.choice((0, 2)))
+    if kind is THREE_DISKS:  # two of them end most nodes
+        return chance.sample(NODE_HARMS, chance.choice((0, 1, 1, 2)))
     if kind is OWNERS and chance.random() < 0.5:
         return [chance.choice(NODE_HARMS), chance.choice(OWNER_HARMS)]
     if kind is THREE_NODES:  # nodes that do not start are the last to be chosen

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LOADED = ("", FUTURE_DIR_SUFFIX)
 """States of which a partition may have one directory each."""
+Held = tuple["Node", "TopicPartition"]
+"""A node, and a partition that one of its log directories has."""
 _LISTED = 5
 PAUSE_SECONDS = 0.2
 RECORDED = (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)

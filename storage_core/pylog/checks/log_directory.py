@@ -10,6 +10,7 @@ from pylog.checks.absent_partitions import (
     LOADED,
     PAUSE_SECONDS,
     RECORDED,
+    Held,
     absent_partitions,
     gone,
     never_seen,
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from pylog.files.file_user import FileUser
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.storage import DirectoryEntry
-    from pylog.model import TopicPartition
     from pylog.reading.log_directory import LogDirectory
     from pylog.writing.node import Node
     from pylog.writing.node_metadata import NodeProblem
@@ -76,8 +76,6 @@ _SEVERITIES = {
 }
 """Of what a node does at its start without a loss: of no other controller's records."""
 _NO_LOG = "the directory holds no log"
-Held = tuple["Node", "TopicPartition"]
-"""A node, and a partition that one of its log directories has."""
 
 
 class LogDirectoryCheck(NamedTuple):

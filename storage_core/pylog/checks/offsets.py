@@ -26,6 +26,7 @@ import numpy as np
 from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.namesakes import may_hold
 from pylog.checks.partition_report import OffsetTotals
+from pylog.checks.swaps import offsets_in_batches
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.clean_shutdown import has_clean_shutdown
@@ -216,7 +217,11 @@ class OffsetAccount:
             yield Finding(Severity.INFO, "compacted_offsets", self._path, message)
 
     def _gaps_without(self, damaged: Sequence[DamagedRange]) -> list[OffsetGap]:
-        return [gap for gap in self._gaps if not any(_meet(gap, each) for each in damaged)]
+        return [
+            gap
+            for gap in self._gaps
+            if not any(_meet(gap, each) or _fills(each, gap) for each in damaged)
+        ]
 
     def _is_explained(self, gap: OffsetGap) -> bool:
         """Whether compaction may have made the gap."""
@@ -254,6 +259,14 @@ def _meet(gap: OffsetGap, damaged: DamagedRange) -> bool:
     return damaged.next_offset < gap.end and (
         damaged.end_offset is None or damaged.end_offset > gap.start
     )
+
+
+def _fills(damaged: DamagedRange, gap: OffsetGap) -> bool:
+    """Whether the segment after a gap has its offsets, under a wrong name: consumers get them."""
+    if not gap.is_between_segments or damaged.path != gap.path or damaged.position:
+        return False
+    start, end = offsets_in_batches(gap.path)
+    return start <= gap.start and gap.end <= end
 
 
 def _covered(damaged: Sequence[DamagedRange], end_offset: int) -> int:

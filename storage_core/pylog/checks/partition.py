@@ -67,9 +67,9 @@ from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.checks.absent_partitions import Held
     from pylog.checks.batches import SegmentWalk
     from pylog.checks.broker_start import BrokerStart
-    from pylog.checks.log_directory import Held
     from pylog.checks.permissions import BrokerUsers
     from pylog.files.file_user import FileUser
     from pylog.reading.discovery import PartitionDirectory, PendingCommit

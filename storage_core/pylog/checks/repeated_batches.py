@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def first_repeated(damaged: DamagedRange) -> int | None:
     """Return the first offset that comes again in a range; None if anything else is wrong there."""
     limit = damaged.end_offset
-    # Where there is room for others, a lower base offset may be what is wrong.
-    if limit is None or not (damaged.is_kept or limit <= damaged.next_offset):
+    # Where there is room for others, a lower base offset may be what is wrong, and at the start of
+    # a file its name.
+    has_room = limit is not None and not damaged.is_kept and limit > damaged.next_offset
+    if limit is None or has_room or not damaged.position:
         return None
     first, end = damaged.next_offset, damaged.position
     try:

@@ -67,12 +67,12 @@ def broken_swap(
     if not originals:
         return None
     paths = [join(directory, name) for name in originals]
-    ranges = list(map(_range_of, paths))
+    ranges = list(map(offsets_in_batches, paths))
     last = max(end for _, end in ranges)
     held = [
         (start, min(limit, end.offset) if each.state else limit)
         for each, end in segments
-        for start, limit in [_range_of(each.file_path())]
+        for start, limit in [offsets_in_batches(each.file_path())]
     ]
     rest = _uncovered(ranges, held)
     bases = [each.base_offset for each, _ in segments]
@@ -113,10 +113,10 @@ def _deleted(
 
 def end_of_batches(path: str) -> int:
     """Return the offset after all batches of a ``.log`` file that can be found."""
-    return _range_of(path)[1]
+    return offsets_in_batches(path)[1]
 
 
-def _range_of(path: str) -> tuple[int, int]:
+def offsets_in_batches(path: str) -> tuple[int, int]:
     """Return the offsets ``[start, end)`` between which all batches that can be found lie."""
     start = end = 0
     with open_file(path) as source, suppress(CorruptRecordError):

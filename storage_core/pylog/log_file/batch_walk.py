@@ -114,17 +114,38 @@ def _parse(data: bytes, at: int, path: str, position: int, end: int) -> Position
     return PositionedHeader(position, parse_batch_header(data, at, path=path, position=position))
 
 
+def _parse_as_broker(
+    data: bytes, at: int, path: str, position: int, end: int
+) -> PositionedHeader | None:
+    """Parse a header as Kafka does, which looks at the size before it looks at the format.
+
+    It takes any later format for v2. Source: FileLogInputStream.nextBatch (Kafka 4.4).
+    """
+    if len(data) - at <= HEADER_SIZE_UP_TO_MAGIC:
+        return None
+    _, size, magic = _OFFSET_SIZE_MAGIC.unpack_from(data, at)
+    if size >= RECORD_OVERHEAD_V0 and position + LOG_OVERHEAD + size > end:
+        return None
+    if magic > MAGIC_VALUE_V2:
+        head = bytearray(data[at : at + RECORD_BATCH_OVERHEAD])
+        head[MAGIC_OFFSET] = MAGIC_VALUE_V2
+        data, at = bytes(head), 0
+    return _parse(data, at, path, position, end)
+
+
 def walk_headers(
     source: ByteSource, position: int, end: int, *, lowest_offset: int | None = 0
 ) -> Iterator[PositionedHeader]:
     """Yield the header of every whole batch in ``[position, end)``.
 
-    Offsets have to go up, from ``lowest_offset`` on; with None they may be any.
+    Offsets have to go up, from ``lowest_offset`` on. With None it is a broker's walk: offsets and
+    formats may be any.
     """
+    parse = _parse if lowest_offset is not None else _parse_as_broker
     chunks = _Chunks(source, end)
     while position < end:
         data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)
-        batch = _parse(data, at, source.path, position, end)
+        batch = parse(data, at, source.path, position, end)
         if batch is None:
             return
         if lowest_offset is not None:

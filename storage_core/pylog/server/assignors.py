@@ -111,7 +111,10 @@ def _balance(kept: dict[str, list[_Place]], subscribers: dict[uuid.UUID, list[st
     has_moved = True
     while has_moved:
         has_moved = False
+        least = min(map(len, kept.values()), default=0)
         for member_id in sorted(kept, key=lambda each: -len(kept[each])):
+            if len(kept[member_id]) < least + 2:
+                break  # nobody has two fewer, nor than any who follow
             for place in list(kept[member_id]):
                 other = _least_loaded(kept, subscribers[place.topic_id])
                 if len(kept[other]) + 1 < len(kept[member_id]):

@@ -76,6 +76,7 @@ class ClassicGroupMember:
     is_new: bool = True
 
     protocol_names: frozenset[str] = frozenset()
+    _sent_bytes: int = 0
 
     def __post_init__(self) -> None:
         self.set_protocols(self.protocols)
@@ -84,16 +85,15 @@ class ClassicGroupMember:
         """Replace the protocols."""
         self.protocols = protocols
         self.protocol_names = frozenset(name for name, _ in protocols)
+        names = (self.member_id, self.group_instance_id, self.client_id, self.protocol_type)
+        self._sent_bytes = sum(len(each) for each in names if each is not None) + sum(
+            KEPT_BYTES + len(name) + len(data) for name, data in protocols
+        )
 
     @property
     def metadata_bytes(self) -> int:
         """How much of what the member and its leader have sent is kept, about."""
-        names = (self.member_id, self.group_instance_id, self.client_id, self.protocol_type)
-        return (
-            sum(len(each) for each in names if each is not None)
-            + len(self.assignment)
-            + sum(KEPT_BYTES + len(name) + len(data) for name, data in self.protocols)
-        )
+        return self._sent_bytes + len(self.assignment)
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return what the member gives the leader of a protocol."""

@@ -24,7 +24,7 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
 from pylog.server.group_config import KEPT_BYTES, GroupError
@@ -32,9 +32,9 @@ from pylog.server.protocol import Errors
 from pylog.server.rate_limited_log import server_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, KeysView, Mapping
 
-    from pylog.server.assignors import Assignment
+    from pylog.server.assignors import Assignment, Assignor
     from pylog.server.group_config import (
         CoordinatorTimer,
         GroupCoordinatorConfig,
@@ -52,6 +52,8 @@ _CONSUMER_MEMBER = 1
 """A member's type: of the consumer protocol."""
 _FIRST_VERSION_WITH_CLIENT_MEMBER_ID = 1
 _FIRST_OFFSET_COMMIT_VERSION = 9
+_ASSIGNED_AT_ONCE = 5_000
+"""Members times partitions: more are assigned in a thread, and told with the next heartbeat."""
 
 
 class MemberState(Enum):
@@ -76,6 +78,7 @@ class ConsumerGroupMember:
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str = ""
     matching_topics: frozenset[str] = frozenset()
+    metadata_bytes: int = 0  # how much of what it has sent is kept, about
     resolved_at_ms: int = 0
     member_epoch: int = 0
     previous_member_epoch: int = 0
@@ -88,9 +91,8 @@ class ConsumerGroupMember:
         """The subscription and the assignor that the member asks for."""
         return self.subscribed_topic_names, self.subscribed_topic_regex, self.server_assignor
 
-    @property
-    def metadata_bytes(self) -> int:
-        """How much of what the member has sent is kept, about."""
+    def count_bytes(self) -> None:
+        """Have what the member has sent count, after it has changed."""
         names = (
             self.member_id,
             self.instance_id,
@@ -99,7 +101,7 @@ class ConsumerGroupMember:
             self.subscribed_topic_regex,
             *self.subscribed_topic_names,
         )
-        return sum(KEPT_BYTES + len(each) for each in names if each is not None)
+        self.metadata_bytes = sum(KEPT_BYTES + len(each) for each in names if each is not None)
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has all that an epoch gives it."""
@@ -137,6 +139,9 @@ class ConsumerGroup:
         image: MetadataCache,
         *,
         epoch: int = _FIRST_EPOCH,
+        assign_later: Callable[[ConsumerGroup], None] = lambda group: (
+            group.wanted_assignment().make()
+        ),
     ) -> None:
         self.group_id = group_id
         self.epoch = epoch
@@ -145,6 +150,7 @@ class ConsumerGroup:
         self._config = config
         self._timer = timer
         self._image = image
+        self._assign_later = assign_later
         self._static_members: dict[str, str] = {}
         self._target: dict[str, Assignment] = {}
         self._partition_counts: dict[uuid.UUID, int] = {}
@@ -177,7 +183,7 @@ class ConsumerGroup:
 
     @property
     def metadata_bytes(self) -> int:
-        """See `ConsumerGroupMember.metadata_bytes`."""
+        """How much of what members have sent is kept, about."""
         return sum(member.metadata_bytes for member in self.members.values())
 
     def described(self) -> Response:
@@ -279,7 +285,10 @@ class ConsumerGroup:
             member.resolved_at_ms = self._timer.milliseconds()
         self._maybe_refresh(has_changed=has_changed)
         if self.epoch > self.assignment_epoch:
-            self._update_target()
+            if len(self.members) * sum(self._partition_counts.values()) > _ASSIGNED_AT_ONCE:
+                self._assign_later(self)
+            else:
+                self.wanted_assignment().make()
         self._reconcile(member, request["topicPartitions"], has_changed=has_changed)
         self._timer.schedule(
             self._key("session", member.member_id),
@@ -368,7 +377,10 @@ class ConsumerGroup:
             # Differs from Kafka: a client id that changes later would take memory uncounted.
             member.client_id = context.client_id or ""
         member.client_host = f"/{context.client_host}"
-        return before != member.wishes
+        has_changed = before != member.wishes
+        if has_changed or request["memberEpoch"] == JOIN_EPOCH:
+            member.count_bytes()
+        return has_changed
 
     def _maybe_refresh(self, *, has_changed: bool) -> None:
         """Begin a new epoch if there are other members, subscriptions or partitions."""
@@ -393,22 +405,29 @@ class ConsumerGroup:
 
     def _topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """Return the topics that a member reads, of those that there are."""
-        return member.matching_topics | (self._image.topic_names() & member.subscribed_topic_names)
+        known = self._image.topic_names()
+        return member.matching_topics | _those_known(member.subscribed_topic_names, known)
 
     def _topic_ids_of(self, member: ConsumerGroupMember) -> frozenset[uuid.UUID]:
         ids = map(self._image.topic_id, self._topics_of(member))
         return frozenset(each for each in ids if each is not None)
 
-    def _update_target(self) -> None:
-        subscriptions = {
-            each.member_id: MemberSubscription(
-                self._topic_ids_of(each), self._target.get(each.member_id, {}), each.instance_id
-            )
-            for each in self.members.values()
-        }
-        self._target = ASSIGNORS[self.assignor_name](subscriptions, self._partition_counts)
-        self.assignment_epoch = self.epoch
-        _LOGGER.info("group %s, epoch %d: %d members", self.group_id, self.epoch, len(self.members))
+    def wanted_assignment(self) -> WantedAssignment:
+        """Return what the target assignment of this epoch is made of."""
+        members = [
+            (each, each.subscribed_topic_names, each.matching_topics, self._target.get(name, {}))
+            for name, each in self.members.items()
+        ]
+        ids = {self._image.topic_name(each): each for each in self._partition_counts}
+        return WantedAssignment(
+            self, self.epoch, ASSIGNORS[self.assignor_name], members, ids, self._partition_counts
+        )
+
+    def set_target(self, epoch: int, target: dict[str, Assignment]) -> None:
+        """Have members go to a target assignment, unless there is a later one."""
+        if epoch > self.assignment_epoch:
+            self._target, self.assignment_epoch = target, epoch
+            _LOGGER.info("group %s, epoch %d: %d members", self.group_id, epoch, len(self.members))
 
     # A member's way to its target
 
@@ -553,6 +572,37 @@ class ConsumerGroup:
         return self.members[current]
 
 
+class WantedAssignment(NamedTuple):
+    """What a target assignment is made of, in any thread."""
+
+    group: ConsumerGroup
+    epoch: int
+    assignor: Assignor
+    members: list[tuple[ConsumerGroupMember, frozenset[str], frozenset[str], Assignment]]
+    topic_ids: dict[str | None, uuid.UUID]
+    partition_counts: dict[uuid.UUID, int]
+
+    def find(self) -> dict[str, Assignment]:
+        """Return it; takes long for many members that want different topics."""
+        known = self.topic_ids.keys()
+        subscriptions = {
+            member.member_id: MemberSubscription(
+                frozenset(
+                    self.topic_ids[each]
+                    for each in _those_known(names, known) | _those_known(matching, known)
+                ),
+                target,
+                member.instance_id,
+            )
+            for member, names, matching, target in self.members
+        }
+        return self.assignor(subscriptions, self.partition_counts)
+
+    def make(self) -> None:
+        """Find it, and give it to the group."""
+        self.group.set_target(self.epoch, self.find())
+
+
 def ensure_valid_heartbeat(request: Response, version: int) -> None:
     """Raise `GroupError` for a heartbeat that breaks the protocol's rules, whatever the group."""
     epoch = request["memberEpoch"]
@@ -628,6 +678,13 @@ def _ensure_epoch(member: ConsumerGroupMember, epoch: int) -> None:
             f"{member.member_epoch}."
         )
         raise GroupError(Errors.STALE_MEMBER_EPOCH, message)
+
+
+def _those_known(names: frozenset[str], known: KeysView[str | None]) -> frozenset[str]:
+    """Return what is in both, in time that grows with the smaller."""
+    if len(names) < len(known):
+        return frozenset(each for each in names if each in known)
+    return names.intersection(known)
 
 
 def _owned(topics: list[Response]) -> Assignment:

@@ -60,7 +60,7 @@ _GROUP_OPERATIONS = sum(
 )
 _NOT_ASKED = -(2**31)
 _DEAD = "Dead"
-_MOST_REGEXES_AT_ONCE = 1
+_MOST_THREADS = 1  # for regular expressions and assignments
 _TWICE = Errors.INVALID_REQUEST
 
 # From which versions on requests are of another form.
@@ -97,7 +97,8 @@ class GroupCoordinator:
         self._config = config or GroupCoordinatorConfig()
         self._clock = clock or SystemClock()
         self._groups: dict[str, Group] = {}
-        self._resolving = asyncio.Semaphore(_MOST_REGEXES_AT_ONCE)
+        self._in_thread = asyncio.Semaphore(_MOST_THREADS)
+        self._assigning: dict[ConsumerGroup, asyncio.Task[None]] = {}
 
     def handlers(self) -> dict[Api, Handler]:
         """Return what answers each API."""
@@ -138,6 +139,8 @@ class GroupCoordinator:
 
     async def close(self) -> None:
         """Answer whoever waits, and store what is to be stored."""
+        for task in self._assigning.values():
+            task.cancel()
         for group in self._groups.values():
             group.close()
         await self._offsets.close()
@@ -154,9 +157,28 @@ class GroupCoordinator:
         )
 
     def _new_consumer_group(self, group_id: str, epoch: int | None = None) -> ConsumerGroup:
-        if epoch is None:
-            return ConsumerGroup(group_id, self._config, self._timer, self._image)
-        return ConsumerGroup(group_id, self._config, self._timer, self._image, epoch=epoch)
+        known = {} if epoch is None else {"epoch": epoch}
+        return ConsumerGroup(
+            group_id,
+            self._config,
+            self._timer,
+            self._image,
+            assign_later=self._assign_later,
+            **known,
+        )
+
+    def _assign_later(self, group: ConsumerGroup) -> None:
+        """Find the target assignment of a large group in a thread."""
+        if group not in self._assigning:
+            self._assigning[group] = asyncio.get_running_loop().create_task(self._assign(group))
+
+    async def _assign(self, group: ConsumerGroup) -> None:
+        try:
+            async with self._in_thread:
+                wanted = group.wanted_assignment()
+                group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
+        finally:
+            del self._assigning[group]
 
     def _add(self, group: Group) -> None:
         """Keep a new group; `GroupError` if there are too many, or for an id that is too long."""
@@ -340,7 +362,7 @@ class GroupCoordinator:
         if not regex:
             return None
         names = list(self._image.topic_names())
-        async with self._resolving:
+        async with self._in_thread:
             return await asyncio.to_thread(matching_topics, regex, names)
 
     def _heartbeat_group(self, request: Request) -> ConsumerGroup:

@@ -624,6 +624,30 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
     assert f": a broker puts {swap.name} in the place of " in report.verdict.reasons[0]
 
 
+def test_a_format_that_does_not_exist_ends_no_broker(directory: Path) -> None:
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    path = segment_path(directory, 20)
+    content = bytearray(path.read_bytes())
+    content[16] = 7
+    path.write_bytes(content)
+    verdict = pylog.doctor(directory.parent).verdict
+    assert verdict.would_start
+    assert verdict.loses_records == []
+    assert [each.from_offset for each in verdict.consumers] == [20]
+
+
+def test_an_index_that_leads_to_no_batch_hides_the_last_segment(directory: Path) -> None:
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    path = segment_path(directory, 20)
+    path.write_bytes(b"." * 50 + path.read_bytes())
+    report = pylog.doctor(directory.parent)
+    # The size of what is there leads behind the end of the file, whatever its format.
+    assert report.verdict.would_start
+    start = report.partitions[0].start
+    assert start is not None
+    assert start.log_end_offset == 20
+
+
 def test_a_compaction_that_a_crash_ended_loses_nothing(directory: Path) -> None:
     (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
     swap = segment_path(directory, 0, ".log.swap")

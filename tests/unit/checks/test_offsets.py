@@ -190,6 +190,16 @@ def test_a_swap_file_explains_no_gap_where_the_metadata_say_that_records_are_kep
     assert wrong(tmp_path) == ["missing_segment"]
 
 
+def test_a_segment_under_another_name_has_what_is_missing_before_it(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(base, 5)) for base in range(0, 30, 5)]
+    partition = write_partition(tmp_path, {0: batches[:2], 10: batches[2:4], 20: batches[4:]})
+    content = segment_path(partition, 0).read_bytes()
+    segment_path(partition, 0).write_bytes(b"")
+    assert "missing_segment" in wrong(tmp_path)
+    segment_path(partition, 10).write_bytes(content)
+    assert "missing_segment" not in wrong(tmp_path)
+
+
 # ---- the first segment
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pylog.results import BrokerServer
 
 _STATUS_SECONDS = 1.0
+_END_SECONDS = 4.0
 
 
 @command(
@@ -167,7 +169,19 @@ def serve(
             while server.is_running and not stop.wait(_STATUS_SECONDS):
                 if is_seen() and not as_json:
                     _print_status(server)
+            if stop.is_set():
+                _end_soon()
     return exit_status.SOUND
+
+
+def _end_soon() -> None:
+    """End in a few seconds, whatever threads still read.
+
+    Nothing is lost: a commit is answered when it is on the disk.
+    """
+    timer = threading.Timer(_END_SECONDS, os._exit, (exit_status.SOUND,))
+    timer.daemon = True
+    timer.start()
 
 
 def _tls(certificate: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
