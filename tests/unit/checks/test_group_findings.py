@@ -166,6 +166,33 @@ def test_offsets_that_go_for_their_age_are_in_the_headline(tmp_path: Path) -> No
     assert [each[0] for each in severities(tmp_path, "group_expires")] == ["info"]
 
 
+def test_doctor_and_groups_say_the_same(tmp_path: Path) -> None:
+    orders(stopped(tmp_path))
+    records = [
+        commit(f"g-{offset}-{age}", offset, number=number, age_ms=age)
+        for number in (0, 1)
+        for offset in (4, 5, 10, 11)
+        for age in (0, WEEK)
+    ]
+    group_records.write_commits(tmp_path, 0, *records)
+    verdict = verdict_of(tmp_path)
+    listed = [
+        (group.group_id, each) for group in pylog.groups(tmp_path).groups for each in group.offsets
+    ]
+    for said, affected in (
+        (
+            {(group, each.partition) for group, each in listed if each.will_reset},
+            verdict.will_reset,
+        ),
+        (
+            {(group, each.partition) for group, each in listed if each.will_expire},
+            verdict.will_expire,
+        ),
+    ):
+        assert said
+        assert said == {(group, each.partition) for each in affected for group in each.groups}
+
+
 def test_the_age_of_offsets_is_that_of_the_brokers_configuration(tmp_path: Path) -> None:
     orders(stopped(tmp_path))
     group_records.write_commits(tmp_path, 0, commit("old", 6, age_ms=WEEK))
