@@ -88,6 +88,8 @@ class Effect(StrEnum):
     ----------
     REFUSES
         A broker does not start.
+    ENDS_LATER
+        A broker starts, and its next start ends.
     OFFLINE
         A broker takes the log directory offline, and serves none of its partitions; it does not
         start if it has no other one, or the cluster's metadata are in it.
@@ -116,6 +118,7 @@ class Effect(StrEnum):
     """
 
     REFUSES = "refuses"
+    ENDS_LATER = "ends_later"
     OFFLINE = "offline"
     OFFLINE_WHEN_READ = "offline_when_read"
     ENDS_WHEN_READ = "ends_when_read"

@@ -95,7 +95,8 @@ def _beside_live(view: LogView, node: Node, *, is_here: bool) -> Finding:
         f"{reason}; the cluster's metadata do not assign it to this log directory yet. A "
         "broker that starts tells them so, and its next start ends"
     )
-    return found._replace(message=reason, own_effect=Effect.UNKNOWN)
+    action = "it starts, and leaves this copy where it is; its next start ends"
+    return found._replace(message=reason, own_effect=Effect.ENDS_LATER, own_action=action)
 
 
 def _promoted(view: LogView, live: list[LogView], what: str) -> Finding:

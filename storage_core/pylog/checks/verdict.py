@@ -122,6 +122,8 @@ class Verdict:
         What it sets aside as ``-stray``, and does not serve.
     unserved
         What it has, and does not serve: without a leader, or waiting for other nodes.
+    ends_later
+        What ends its next start, though not this one.
     not_known
         Why something about it is not known.
     reasons
@@ -137,6 +139,7 @@ class Verdict:
     will_expire: list[AffectedOffsets]
     stray_partitions: list[AffectedOffsets]
     unserved: list[AffectedOffsets]
+    ends_later: list[AffectedOffsets]
     not_known: list[AffectedOffsets]
     reasons: list[str]
 
@@ -172,6 +175,7 @@ def verdict_on(
         by_effect[Effect.EXPIRES],
         by_effect[Effect.STRAY],
         by_effect[Effect.UNSERVED],
+        by_effect[Effect.ENDS_LATER],
         by_effect[Effect.UNKNOWN],
         list(_sentences(refusals, by_effect)),
     )
@@ -353,10 +357,7 @@ def _directory_of(path: str) -> PartitionDirectoryName | None:
 def _sentences(
     refusals: Sequence[Finding], by_effect: dict[Effect, list[AffectedOffsets]]
 ) -> Iterator[str]:
-    if refusals:
-        first = refusals[0]
-        more = f"; and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-        yield f"A broker does not start on this: {first.path}: {first.message}{more}"
+    yield from _sentences_about_starts(refusals, by_effect[Effect.ENDS_LATER])
     losing = by_effect[Effect.LOSES]
     if losing:
         lost = _places(losing)
@@ -393,6 +394,18 @@ def _sentences(
         )
 
 
+def _sentences_about_starts(
+    refusals: Sequence[Finding], later: Sequence[AffectedOffsets]
+) -> Iterator[str]:
+    if refusals:
+        first = refusals[0]
+        more = f"; and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+        yield f"A broker does not start on this: {first.path}: {first.message}{more}"
+    elif later:
+        place = later[0]
+        yield f"A broker starts on this once, and then not again: {place.path}: {place.reason}"
+
+
 def _sentences_about_groups(
     resets: Sequence[AffectedOffsets], expires: Sequence[AffectedOffsets]
 ) -> Iterator[str]:
@@ -426,6 +439,7 @@ def _places(affected: Sequence[AffectedOffsets]) -> str:
 
 def _joined(one: AffectedOffsets, other: AffectedOffsets) -> AffectedOffsets:
     """Return two ranges as one; ``other`` does not begin earlier."""
+    one = one._replace(groups=tuple(_unique([*one.groups, *other.groups])))
     from_time = one.from_time
     if one.from_offset == other.from_offset and from_time is None:
         from_time = other.from_time

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.checks.doctor import doctor  # alone: the table has no such options
+from pylog.checks.findings import Finding, Severity
+from pylog.checks.group_findings import GroupPosition
+from pylog.checks.partition_report import LogDirectoryReport
+from pylog.checks.verdict import verdict_on
 from pylog.config.server_properties import ServerProperties
+from pylog.model import TopicPartition
 from pylog.reading.group_records import last_group_records
 from tests.support import group_records
 from tests.support.batches import batch_v2, plain_records
@@ -126,6 +131,25 @@ def test_of_lost_offsets_those_groups_are_named_that_have_not_read_past(tmp_path
     assert lost.text.endswith("groups before, within)")
 
 
+def test_ranges_that_meet_have_the_groups_of_both() -> None:
+    lost = [
+        Finding(Severity.ERROR, "missing_segment", "/l/orders-0", "gone", None, None, start, end)
+        for start, end in ((0, 3), (3, 6))
+    ]
+    positions = {TopicPartition("orders", 0): [GroupPosition(1, "a"), GroupPosition(5, "b")]}
+    directory = LogDirectoryReport(
+        "/l",
+        is_clean=True,
+        is_of_a_controller=False,
+        lacks_metadata=False,
+        findings=lost,
+        positions=positions,
+    )
+    verdict = verdict_on([directory], [])
+    assert [each.groups for each in verdict.lost_already] == [("a",), ("a", "b")]
+    assert "orders-0 offsets 0 to 6 (groups a, b): gone" in verdict.reasons[0]
+
+
 def test_offsets_that_go_for_their_age_are_in_the_headline(tmp_path: Path) -> None:
     orders(stopped(tmp_path))
     records = [commit("old", 6, age_ms=WEEK), commit("young", 7, age_ms=WEEK // 2)]
@@ -140,6 +164,33 @@ def test_offsets_that_go_for_their_age_are_in_the_headline(tmp_path: Path) -> No
         ),
     ]
     assert [each[0] for each in severities(tmp_path, "group_expires")] == ["info"]
+
+
+def test_doctor_and_groups_say_the_same(tmp_path: Path) -> None:
+    orders(stopped(tmp_path))
+    records = [
+        commit(f"g-{offset}-{age}", offset, number=number, age_ms=age)
+        for number in (0, 1)
+        for offset in (4, 5, 10, 11)
+        for age in (0, WEEK)
+    ]
+    group_records.write_commits(tmp_path, 0, *records)
+    verdict = verdict_of(tmp_path)
+    listed = [
+        (group.group_id, each) for group in pylog.groups(tmp_path).groups for each in group.offsets
+    ]
+    for said, affected in (
+        (
+            {(group, each.partition) for group, each in listed if each.will_reset},
+            verdict.will_reset,
+        ),
+        (
+            {(group, each.partition) for group, each in listed if each.will_expire},
+            verdict.will_expire,
+        ),
+    ):
+        assert said
+        assert said == {(group, each.partition) for each in affected for group in each.groups}
 
 
 def test_the_age_of_offsets_is_that_of_the_brokers_configuration(tmp_path: Path) -> None:

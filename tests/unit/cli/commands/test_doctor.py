@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import group_records
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_high_watermarks, write_partition
 from tests.support.metadata_log import partition_record, topic_record, write_metadata_log
@@ -406,3 +407,17 @@ def test_each_action_of_a_broker_is_printed_that_differs(
     used = "it does not build the file again: fetches that use it fail, or begin at later records"
     built = "it scans the segment, and builds its indexes again"
     assert sorted(told) == [f"1 of 2: {used}", f"1 of 2: {built}"]
+
+
+def test_the_age_of_committed_offsets_is_that_of_the_server_properties(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    group_records.write_commits(sound, 0, group_records.commit("g", offset=3, at=1))
+    done = pylog_run("doctor", sound, "--json")
+    [expiring] = json.loads(done.output)["verdict"]["willExpire"]
+    assert (expiring["topic"], expiring["from"], expiring["groups"]) == ("orders", 3, ["g"])
+    properties = sound.parent / "server.properties"
+    properties.write_text(f"log.dirs={sound}\noffsets.retention.minutes={2**31 - 1}\n")
+    done = pylog_run("doctor", sound, "--json", "--server-properties", properties)
+    assert json.loads(done.output)["verdict"]["willExpire"] == []
+    assert done.status == 0
