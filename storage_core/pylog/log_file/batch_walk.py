@@ -175,6 +175,31 @@ def find_whole_batches(
     the last one.
     """
     chunks = _Chunks(source, end)
+    return _whole(chunks, _walk_sizes(source, chunks, position, end, lowest_offset), limit_offset)
+
+
+def find_last_offset(source: ByteSource, position: int, end: int, *, lowest_offset: int) -> int:
+    """Return the offset that the last whole batch begins with, as that walk finds it.
+
+    Below ``lowest_offset`` without a batch. No header is looked at for more.
+    """
+    walk = _walk_sizes(source, _Chunks(source, end), position, end, lowest_offset)
+    return walk.next_offset - 1
+
+
+class _SizeWalk(NamedTuple):
+    """How far sizes lead, where the last two batches begin, and what is after the last offset."""
+
+    end_position: int
+    before_last: int | None
+    last: int | None
+    next_offset: int
+    defect: str | None = None
+
+
+def _walk_sizes(
+    source: ByteSource, chunks: _Chunks, position: int, end: int, lowest_offset: int
+) -> _SizeWalk:
     before_last = last = None
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         data, at = chunks.at(position, HEADER_SIZE_UP_TO_MAGIC)
@@ -188,17 +213,17 @@ def find_whole_batches(
             if magic > MAGIC_VALUE_V2 or length < _LEAST_LENGTHS[magic]:
                 is_end = is_zero(source, position, end)
                 defect = None if is_end else _describe(data, at)
-                return _whole(chunks, position, (before_last, last), defect, limit_offset)
+                return _SizeWalk(position, before_last, last, lowest_offset, defect)
             at += LOG_OVERHEAD + length
             if chunk_position + at > end:
-                return _whole(chunks, position, (before_last, last), None, limit_offset)
+                return _SizeWalk(position, before_last, last, lowest_offset)
             if offset < lowest_offset:
                 defect = f"batch has offset {offset}, expected at least {lowest_offset}"
-                return _whole(chunks, position, (before_last, last), defect, limit_offset)
+                return _SizeWalk(position, before_last, last, lowest_offset, defect)
             lowest_offset = offset + 1
             before_last, last = last, position
         position = chunk_position + at
-    return _whole(chunks, position, (before_last, last), None, limit_offset)
+    return _SizeWalk(position, before_last, last, lowest_offset)
 
 
 def _describe(data: bytes, at: int) -> str:
@@ -210,14 +235,8 @@ def _describe(data: bytes, at: int) -> str:
     raise AssertionError  # whoever asks has found the same
 
 
-def _whole(
-    chunks: _Chunks,
-    end_position: int,
-    last_two: tuple[int | None, int | None],
-    defect: str | None,
-    limit_offset: int,
-) -> WholeBatches:
-    before_last, last = last_two
+def _whole(chunks: _Chunks, walk: _SizeWalk, limit_offset: int) -> WholeBatches:
+    end_position, before_last, last, _, defect = walk
     if last is None:
         return WholeBatches(end_position, None, defect)
     batch = chunks.header(last)

@@ -49,6 +49,7 @@ from pylog.log_file.batch_walk import (
     PositionedHeader,
     ProvedPosition,
     ProvedPositions,
+    find_last_offset,
     find_whole_batches,
     has_valid_checksum,
     walk_headers,
@@ -188,14 +189,14 @@ class LogSegmentView:
         try:
             with self.open_log() as source:
                 end = source.size()
-                start = self.last_indexed_position(source, end)
-                last = find_whole_batches(
-                    source, start.position, end, lowest_offset=start.lowest_offset
-                ).last
-                if last is None or last.header.offset < following:
+                position, lowest = self.last_indexed_position(source, end)
+                if find_last_offset(source, position, end, lowest_offset=lowest) < following:
                     return None
                 start = self._position_at_or_before(source, following, end)
                 if not self._reaches_above(source, start, end, following):
+                    return None
+                last = find_whole_batches(source, position, end, lowest_offset=lowest).last
+                if last is None or last.header.offset < following:
                     return None
                 # What is damaged here may be intact in the next segment.
                 is_sound = has_valid_checksum(source, last)
