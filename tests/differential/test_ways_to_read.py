@@ -72,7 +72,6 @@ def compare_rows(directory: Path, isolation: str) -> None:
     """Compare what readers of one isolation level get."""
     failfast = scanned(directory, "FAILFAST", isolation)
     dropping = pylog.scan(directory, mode="DROPMALFORMED", isolation=isolation)
-    assert dropping.count() == dropping.to_table().num_rows
     kept_rows = scanned(directory, "DROPMALFORMED", isolation).rows
     assert dropping.count() == len(kept_rows)
     permissive = scanned(directory, "PERMISSIVE", isolation)
@@ -233,7 +232,7 @@ def test_all_readers_of_a_small_log_give_one_answer(tmp_path: Path, log: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", [each for each in golden_partitions() if each.split(":")[1][0] != "_"]
+    "name", [each for each in golden_partitions() if "__cluster_metadata" not in each]
 )
 @pytest.mark.thorough(one_in=12)
 def test_all_readers_of_a_brokers_log_give_one_answer(

@@ -152,7 +152,7 @@ def verdict_on(
     positions = {where: known for each in directories for where, known in each.positions.items()}
     by_effect = {
         effect: [
-            _with_groups(each, positions) if effect in _OF_GROUPS else each
+            _with_groups(each, positions) if _is_read(effect, each) else each
             for each in places.values()
         ]
         for effect, places in found.items()
@@ -222,6 +222,12 @@ def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOff
 
 _OF_GROUPS = (Effect.LOSES, Effect.STRAY, Effect.UNSERVED, Effect.GONE, Effect.CONSUMERS)
 """What groups that have not read on do not get."""
+
+
+def _is_read(effect: Effect, affected: AffectedOffsets) -> bool:
+    """Whether groups read what is affected; not a copy of a partition that is set aside."""
+    directory = _directory_of(affected.path) if effect is Effect.STRAY else None
+    return effect in _OF_GROUPS and (directory is None or not directory.state)
 
 
 def _with_groups(

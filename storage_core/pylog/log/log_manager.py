@@ -345,6 +345,11 @@ class LogManager:
                     yield log
             yield from self._logs.visit(directory, is_chosen)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the directories are owned."""
+        return self._is_open
+
     @contextmanager
     def rehearsal(self, is_seen: Callable[[TopicPartition], bool]) -> Iterator[LogManager]:
         """Give a twin of a manager that is not started yet, on an overlay, with some of its logs.

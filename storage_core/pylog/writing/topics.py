@@ -136,14 +136,18 @@ def opened(
 ) -> Iterator[tuple[LogManager, BegunT]]:
     """Give the manager that was given, or one of a directory for as long as the block lasts.
 
-    With it comes what ``begin`` returns. What that refuses is refused before a directory is owned.
+    One that is not open is opened so long. With it comes what ``begin`` returns. What that refuses
+    is refused before a directory is owned.
     """
-    if isinstance(directory, log_manager.LogManager):
+    if not isinstance(directory, log_manager.LogManager):
+        path = writable_log_directory(directory, must_exist=must_exist)
+        before_changes = log_manager.ensure_open(lambda each: each.topic == topic)
+        owner = log_manager.LogManager([path], before_changes=before_changes)
+    elif directory.is_open:
         yield directory, begin(directory)
         return
-    path = writable_log_directory(directory, must_exist=must_exist)
-    before_changes = log_manager.ensure_open(lambda each: each.topic == topic)
-    owner = log_manager.LogManager([path], before_changes=before_changes)
+    else:
+        owner = directory
     with owner.rehearsal(lambda each: each.topic == topic) as rehearsed:
         begin(rehearsed)
     with owner as manager:

@@ -241,6 +241,19 @@ def test_the_groups_of_a_partition_that_is_set_aside_are_named(tmp_path: Path) -
     assert (stray.name, stray.groups) == ("__consumer_offsets-0", ("e",))
 
 
+def test_no_group_reads_a_copy_that_is_set_aside(tmp_path: Path) -> None:
+    write_metadata_log(tmp_path, [topic_record("orders"), partition_record(0, 1, (1,))])
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    group_records.write_commits(stopped(tmp_path), 0, commit("e", 6))
+    topic_id = f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
+    (orders(tmp_path) / "partition.metadata").write_text(topic_id)
+    write_partition(
+        tmp_path, {5: [batch_v2(plain_records(5, 3))]}, name=f"orders-0.{1:032x}-future"
+    )
+    strays = places(verdict_of(tmp_path).stray_partitions)
+    assert (f"orders-0.{1:032x}-future", None, ()) in strays
+
+
 def test_transactional_ids_with_one_producer_id_are_named(tmp_path: Path) -> None:
     records = [coordinated(0, "a", 1, 0, 0), coordinated(1, "b", 1, 4, 0)]
     write_partition(stopped(tmp_path), {0: [batch_v2(records)]}, name="__transaction_state-0")

@@ -90,7 +90,7 @@ def test_the_log_start_of_the_live_partition_empties_a_stray(logs: Path) -> None
     assert errors(report) == ["lost_at_start"]
     [sentence] = report.verdict.reasons
     loses = "A broker that starts on this loses records of"
-    assert sentence.startswith(f"{loses} orders-0.{1:032x}-stray: ")
+    assert sentence.startswith(f"{loses} orders-0.{1:032x}-stray offsets 0 to 10 (")
 
 
 def test_a_future_replica_that_is_behind_is_copied_again(logs: Path) -> None:

@@ -83,6 +83,12 @@ REFUSED: dict[str, Callable[[Path], object]] = {
         d, "new", 1, properties={"segment.bytes": "1"}
     ),
     "create a topic of a similar name": lambda d: pylog.create_topic(d, "a.b", 0),
+    "create by a manager that is not open": lambda d: pylog.create_topic(
+        pylog.logs.own_log_directory(d), "plain", 1
+    ),
+    "alter by a manager that is not open": lambda d: pylog.alter_topic(
+        pylog.logs.own_log_directory(d), "plain", partitions=1
+    ),
     "alter an unknown topic": lambda d: pylog.alter_topic(
         d, "plan", properties={"segment.ms": "1"}
     ),

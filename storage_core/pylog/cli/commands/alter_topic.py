@@ -56,16 +56,16 @@ def alter_topic(
     """
     if not config and not deleted and partitions is None:
         raise click.UsageError("give --config, --delete-config or --partitions")
-    with pylog.logs.own_log_directory(
+    owner = pylog.logs.own_log_directory(
         directory,
         must_exist=True,
         server_properties=server_properties,
         recover_as_broker=recover_as_broker,
         works_on=lambda each: each.topic == topic,
-    ) as manager:
-        altered = pylog.alter_topic(
-            manager, topic, properties=config, deleted_properties=deleted, partitions=partitions
-        )
+    )
+    altered = pylog.alter_topic(
+        owner, topic, properties=config, deleted_properties=deleted, partitions=partitions
+    )
     write_summary(
         {
             "topic": topic,

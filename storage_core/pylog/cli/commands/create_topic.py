@@ -55,12 +55,12 @@ def create_topic(
     if partitions is None:
         partitions = 1 if server_properties is None else server_properties.num_partitions
     given_id = None if topic_id is None else pylog.parse_uuid(topic_id)
-    with pylog.logs.own_log_directory(
+    owner = pylog.logs.own_log_directory(
         directory, server_properties=server_properties, recover_as_broker=recover_as_broker
-    ) as manager:
-        new_id = pylog.format_uuid(
-            pylog.create_topic(manager, topic, partitions, topic_id=given_id, properties=config)
-        )
+    )
+    new_id = pylog.format_uuid(
+        pylog.create_topic(owner, topic, partitions, topic_id=given_id, properties=config)
+    )
     write_summary(
         {"topic": topic, "partitions": partitions, "topicId": new_id, "config": config},
         [f"created topic {topic} with {partitions} partition{'s'[: partitions > 1]}, id {new_id}"],

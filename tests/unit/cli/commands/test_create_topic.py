@@ -151,6 +151,17 @@ def test_a_new_topic_does_not_get_what_is_stored_of_one_that_is_gone(
         assert manager.config_of("t") == LogConfig()
 
 
+@pytest.mark.parametrize("command", ["create-topic", "alter-topic"])
+def test_a_refused_command_changes_no_file(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], command: str
+) -> None:
+    pylog.create_topic(tmp_path, "there", 1)
+    marker = tmp_path / ".kafka_cleanshutdown"
+    before = marker.stat().st_mtime_ns
+    assert pylog_run(command, tmp_path, "--topic", "there", "--partitions", "1").status == 2
+    assert marker.stat().st_mtime_ns == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
