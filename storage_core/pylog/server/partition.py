@@ -157,10 +157,11 @@ class Partition:
     Any number of threads. What needs a look at files is found at first use, by `load` and by the
     methods that say so; the others never block. ``open_view`` is called once; of a view with a
     damage report, damage is left out. ``transactions`` and ``least_epoch`` are what an earlier view
-    of the same log has found, and what its clients were told.
+    of the same log has found, and what its clients were told. One that ``is_followed`` has later
+    views: a broker may truncate it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         directory: PartitionDirectory,
         open_view: Callable[[], LogView],
@@ -169,6 +170,7 @@ class Partition:
         high_watermark: int | None = None,
         transactions: LogTransactions | None = None,
         least_epoch: int = 0,
+        is_followed: bool = False,
     ) -> None:
         self.directory = directory
         self.topic_partition: TopicPartition = directory.topic_partition
@@ -177,6 +179,7 @@ class Partition:
         self.checkpointed_high_watermark = high_watermark
         self.transactions = transactions or LogTransactions()
         self._least_epoch = least_epoch
+        self._is_followed = is_followed
         self._lock = threading.Lock()
         self.offsets: LogOffsets | None = None
         self.last_stable_offset: int | None = None
@@ -405,7 +408,10 @@ class Partition:
                     offset, max_bytes, limit, whole_batch=True, end=self._ends[index]
                 )
             except NotProvedError:
-                proof.prove(self.view, index, offset, max_bytes, limit)
+                may_be_truncated = self._is_followed and index == len(self._base_offsets) - 1
+                proof.prove(
+                    self.view, index, offset, max_bytes, limit, may_be_truncated=may_be_truncated
+                )
                 continue
             if found is not None:
                 return

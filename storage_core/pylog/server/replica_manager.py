@@ -230,6 +230,7 @@ class ReplicaManager:
             high_watermark=self._watermark(directory),
             transactions=None if before is None else before.transactions,
             least_epoch=least_epoch,
+            is_followed=self._served.follows,
         )
 
     def _watermark(self, directory: PartitionDirectory) -> int | None:

@@ -280,11 +280,20 @@ class SegmentProof:
             self._stamp, self._size = stamp, size
 
     def prove(
-        self, view: LogView, index: int, offset: int, max_bytes: int, limit_offset: int
+        self,
+        view: LogView,
+        index: int,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int,
+        *,
+        may_be_truncated: bool = False,
     ) -> None:
         """Have a look at what `locate` needs; at least one window more is proved afterwards.
 
         `ensure_as_proved` must have been called; it has to be again if the file is released by now.
+        A file that is shorter than it was is damaged there, unless it ``may_be_truncated`` by a
+        broker: then a later view tells.
         """
         with self._lock:
             source = self.source
@@ -292,9 +301,11 @@ class SegmentProof:
                 return
             self._look_up_batches(source, offset, limit_offset)
             end = view.segment_end(index)
-            start, lowest = self._start(view, index, source, offset)
+            if not may_be_truncated:
+                end = min(end, source.size())
+            start, lowest = self._start(view, index, source, offset, end)
             wanted = start + max(max_bytes, 1)
-            self._walk(view, index, source, (start, lowest, min(wanted, end)))
+            self._walk(view, index, source, (start, lowest, min(wanted, end)), end)
 
     def _look_up_batches(self, source: ByteSource, *offsets: int) -> None:
         """Find the batches of the windows that hold some offsets again, if they are forgotten."""
@@ -320,7 +331,9 @@ class SegmentProof:
                 last_offsets.extend(batches.last_offsets)
             self._cache.put((id(self), window.position), Batches(positions, last_offsets))
 
-    def _start(self, view: LogView, index: int, source: ByteSource, offset: int) -> tuple[int, int]:
+    def _start(
+        self, view: LogView, index: int, source: ByteSource, offset: int, segment_end: int
+    ) -> tuple[int, int]:
         """Return where to begin to prove, and the lowest offset that may be there."""
         windows = self.windows
         at = bisect_right(windows, offset, key=attrgetter("next_offset"))
@@ -333,7 +346,7 @@ class SegmentProof:
         if at:
             position, lowest = windows[at - 1].end_position, windows[at - 1].next_offset
         defect = self._defects.get(position)
-        end = windows[at].position if at < len(windows) else view.segment_end(index)
+        end = windows[at].position if at < len(windows) else segment_end
         is_near = view.damage is not None or end - position <= _NEAR_BYTES
         if defect is None and (is_near or lowest == offset):
             return position, lowest
@@ -347,7 +360,12 @@ class SegmentProof:
         return position, lowest
 
     def _walk(
-        self, view: LogView, index: int, source: ByteSource, way: tuple[int, int, int]
+        self,
+        view: LogView,
+        index: int,
+        source: ByteSource,
+        way: tuple[int, int, int],
+        file_end: int,
     ) -> None:
         """Prove from a position on, at least up to another one; the first damage ends it."""
         start, lowest_offset, wanted = way
@@ -358,11 +376,11 @@ class SegmentProof:
             answers = known._replace(lowest_offset=min(known.lowest_offset, lowest_offset))
             self.windows = (*self.windows[:following], answers, *self.windows[following + 1 :])
             return
-        segment_slice = slice_of(view, index, start, stop)
-        end = segment_slice.end_position
-        if start >= end:
-            self._walked = start, end
+        is_cut = file_end < view.segment_end(index)
+        if start >= file_end:
+            self._end_at(view, index, start, is_cut=is_cut)
             return
+        segment_slice = slice_of(view, index, start, file_end if stop is None else stop)
         # An offset inside the first batch may be below what is looked for.
         checked = CheckedWindows(
             source,
@@ -387,12 +405,22 @@ class SegmentProof:
                     break
             else:
                 if stop is None:
-                    self._walked = expected, end
+                    self._end_at(view, index, expected, is_cut=is_cut)
         except CorruptRecordError as error:
             # The next fetch gets the error; what stands before the damage is served.
             self._defects[self._end_of_proved(start)] = error
         finally:
             windows.close()
+
+    def _end_at(self, view: LogView, index: int, position: int, *, is_cut: bool) -> None:
+        """Remember that nothing follows a position, and whether something did."""
+        end = view.segment_end(index)
+        if is_cut and view.damage is None:
+            reason = f"the file ends here by now, it had {end} bytes"
+            path = view.segments[index].file_path()
+            self._defects[position] = CorruptRecordError(reason, path, position)
+        else:
+            self._walked = position, end
 
     def _begins_inside(self, start: int) -> bool:
         """Whether nothing is known of what stands before a position."""

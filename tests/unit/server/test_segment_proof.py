@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.reading.log_directory import TopicChoice
+from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from pylog.server.segment_proof import BatchCache, Batches, SegmentProof
 from tests.support.batches import joined
 from tests.support.log_files import segment_path, write_partition
-from tests.unit.server.followed import content, fetched, followed
+from tests.unit.server.followed import CONTEXT, content, fetched, followed
 from tests.unit.server.test_followed_logs import batches
 from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.server.replica_manager import ReplicaManager
+ALL = TopicChoice()
 
 
 def only_proof(replicas: ReplicaManager) -> SegmentProof:
@@ -113,3 +115,78 @@ def test_files_of_deleted_topics_are_closed(tmp_path: Path) -> None:
         directory.rename(tmp_path / "deleted")
         replicas.refresh()
         ensure_closed(file)
+
+
+def open_segments(directory: Path) -> int:
+    """Return how many files of a directory this process holds open."""
+    count = 0
+    for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names, not paths
+        with suppress(OSError):
+            count += os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(directory))  # noqa: PTH115
+    return count
+
+
+def test_one_fetch_reads_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
+    count, most = 300, 20
+    data = batches(0)[0].data
+    for number in range(count):
+        write_partition(tmp_path, {0: batches(0)}, name=f"orders-{number}")
+    replicas = ReplicaManager(ServedLogs(paths=(tmp_path,), choice=ALL), max_files=most)
+    asked = [
+        {
+            "partition": number,
+            "fetchOffset": 0,
+            "currentLeaderEpoch": -1,
+            "lastFetchedEpoch": -1,
+            "partitionMaxBytes": 1 << 20,
+        }
+        for number in range(count)
+    ]
+    topics = [{"topic": "orders", "topicId": None, "partitions": asked}]
+    request = {"isolationLevel": 0, "maxBytes": 1 << 30, "minBytes": 1, "topics": topics}
+    try:
+        for _ in range(3):  # the files that were given back are opened again
+            answer = replicas._fetch(request, CONTEXT, may_look=True).message
+            (topic,) = answer["responses"]
+            assert [each["errorCode"] for each in topic["partitions"]] == [0] * count
+            assert {content(each) for each in topic["partitions"]} == {data}
+            assert open_segments(tmp_path) <= most
+    finally:
+        replicas.close()
+
+
+def changed(data: bytearray, how: str) -> bytes:
+    """Return what a disk makes of the bytes of a segment with five batches."""
+    third, size = 2 * len(data) // 5, len(data)
+    match how:
+        case "flipped":
+            data[third + 70] ^= 1
+        case "zeroed":
+            data[third : third + 50] = bytes(50)
+        case "cut":
+            del data[third + 10 :]
+        case "emptied":
+            del data[:]
+    return bytes(data[:size])
+
+
+@pytest.mark.parametrize("how", ["flipped", "zeroed", "cut", "emptied"])
+@pytest.mark.parametrize("follows", [False, True])
+def test_what_has_changed_since_it_was_proved_is_not_served(
+    tmp_path: Path, how: str, *, follows: bool
+) -> None:
+    data = batches(*range(5))
+    log = segment_path(write_partition(tmp_path, {0: data, 5: batches(5)}), 0)
+    served = ServedLogs(paths=(tmp_path,), choice=ALL, follows=follows)
+    replicas = ReplicaManager(served)
+    try:
+        assert content(fetched(replicas, 0)) == joined(data)
+        status = log.stat()
+        log.write_bytes(changed(bytearray(joined(data)), how))
+        os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000))
+        if how != "emptied":
+            assert content(fetched(replicas, 0)) == joined(data[:2])
+        answer = fetched(replicas, 0 if how == "emptied" else 2)
+        assert answer["errorCode"] == CORRUPT_MESSAGE
+    finally:
+        replicas.close()
