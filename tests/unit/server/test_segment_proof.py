@@ -6,7 +6,7 @@ import os
 import time
 from array import array
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -126,12 +126,8 @@ def open_segments(directory: Path) -> int:
     return count
 
 
-def test_one_fetch_reads_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
-    count, most = 300, 20
-    data = batches(0)[0].data
-    for number in range(count):
-        write_partition(tmp_path, {0: batches(0)}, name=f"orders-{number}")
-    replicas = ReplicaManager(ServedLogs(paths=(tmp_path,), choice=ALL), max_files=most)
+def all_of(count: int) -> dict[str, Any]:
+    """Return a fetch of so many partitions of ``orders``."""
     asked = [
         {
             "partition": number,
@@ -143,10 +139,18 @@ def test_one_fetch_reads_more_partitions_than_files_may_be_open(tmp_path: Path) 
         for number in range(count)
     ]
     topics = [{"topic": "orders", "topicId": None, "partitions": asked}]
-    request = {"isolationLevel": 0, "maxBytes": 1 << 30, "minBytes": 1, "topics": topics}
+    return {"isolationLevel": 0, "maxBytes": 1 << 30, "minBytes": 1, "topics": topics}
+
+
+def test_one_fetch_reads_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
+    count, most = 300, 20
+    data = batches(0)[0].data
+    for number in range(count):
+        write_partition(tmp_path, {0: batches(0)}, name=f"orders-{number}")
+    replicas = ReplicaManager(ServedLogs(paths=(tmp_path,), choice=ALL), max_files=most)
     try:
         for _ in range(3):  # the files that were given back are opened again
-            answer = replicas._fetch(request, CONTEXT, may_look=True).message
+            answer = replicas._fetch(all_of(count), CONTEXT, may_look=True).message
             (topic,) = answer["responses"]
             assert [each["errorCode"] for each in topic["partitions"]] == [0] * count
             assert {content(each) for each in topic["partitions"]} == {data}
@@ -188,5 +192,19 @@ def test_what_has_changed_since_it_was_proved_is_not_served(
             assert content(fetched(replicas, 0)) == joined(data[:2])
         answer = fetched(replicas, 0 if how == "emptied" else 2)
         assert answer["errorCode"] == CORRUPT_MESSAGE
+    finally:
+        replicas.close()
+
+
+def test_one_response_holds_a_bounded_number_of_files(tmp_path: Path) -> None:
+    value = batches(0, size=10_000)
+    for number in range(100):
+        write_partition(tmp_path, {0: value}, name=f"orders-{number}")
+    replicas = ReplicaManager(ServedLogs(paths=(tmp_path,), choice=ALL), max_files=20)
+    try:
+        answer = replicas._fetch(all_of(100), CONTEXT, may_look=True).message
+        sizes = [len(content(each)) for each in answer["responses"][0]["partitions"]]
+        assert sizes == [len(value[0].data)] * 64 + [0] * 36
+        assert {each["errorCode"] for each in answer["responses"][0]["partitions"]} == {0}
     finally:
         replicas.close()
