@@ -139,7 +139,7 @@ class GroupCoordinator:
 
     async def close(self) -> None:
         """Answer whoever waits, and store what is to be stored."""
-        for task in self._assigning.values():
+        for task in list(self._assigning.values()):
             task.cancel()
         for group in self._groups.values():
             group.close()
@@ -170,15 +170,14 @@ class GroupCoordinator:
     def _assign_later(self, group: ConsumerGroup) -> None:
         """Find the target assignment of a large group in a thread."""
         if group not in self._assigning:
-            self._assigning[group] = asyncio.get_running_loop().create_task(self._assign(group))
+            task = asyncio.get_running_loop().create_task(self._assign(group))
+            self._assigning[group] = task
+            task.add_done_callback(lambda _: self._assigning.pop(group))
 
     async def _assign(self, group: ConsumerGroup) -> None:
-        try:
-            async with self._in_thread:
-                wanted = group.wanted_assignment()
-                group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
-        finally:
-            del self._assigning[group]
+        async with self._in_thread:
+            wanted = group.wanted_assignment()
+            group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
 
     def _add(self, group: Group) -> None:
         """Keep a new group; `GroupError` if there are too many, or for an id that is too long."""

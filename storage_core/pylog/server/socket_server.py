@@ -7,7 +7,8 @@ the socket by ``sendfile``; under TLS they are read and encrypted piece by piece
 ================================ ===============================================================
 limit                            what happens above it
 ================================ ===============================================================
-``max_connections``              a new connection is closed at once
+``max_connections``              the connection that has said nothing for the longest time, more
+                                 than ``stalled_seconds``, is closed, else the new one at once
 ``max_request_bytes``            the connection is closed before memory is made for the request
 ``queued_bytes``                 large requests of all connections, held at once: others wait
 ``waiting_bytes``                large responses of all connections that wait in memory for their
@@ -30,7 +31,7 @@ import socket
 import ssl
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.internal_topics.message_writer import FileRange, size_of
@@ -289,6 +290,7 @@ class SocketServer:
         self._metrics = metrics
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
+        self._silent: dict[asyncio.Task[Any] | None, float] = {}  # and since when, in this order
         self._acceptor: asyncio.Task[None] | None = None
         self._queued = Room(limits.queued_bytes)
         self._waiting_bytes = 0
@@ -318,7 +320,7 @@ class SocketServer:
                 _LOGGER.warning("cannot accept a connection: %s", error.strerror)
                 await asyncio.sleep(1)
                 continue
-            if len(self._tasks) >= self._limits.max_connections:
+            if len(self._tasks) >= self._limits.max_connections and not self._close_silent():
                 _LOGGER.warning(
                     "refused a connection of %s: there are %d already", address[0], len(self._tasks)
                 )
@@ -333,7 +335,23 @@ class SocketServer:
                 continue
             task = asyncio.create_task(self._serve(connection, str(address[0])))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._silent[task] = loop.time()
+            task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        self._silent.pop(task, None)
+
+    def _close_silent(self) -> bool:
+        """Close a connection that says nothing, if there is one, for another."""
+        task, since = next(iter(self._silent.items()), (None, 0.0))
+        seconds = asyncio.get_running_loop().time() - since
+        if task is None or seconds < self._limits.stalled_seconds:
+            return False
+        _LOGGER.info("closed a connection that said nothing for %d s, for a new one", seconds)
+        self._forget(task)
+        task.cancel()
+        return True
 
     async def _serve(self, connection: socket.socket, client_host: str) -> None:
         channel: _Channel | None = None
@@ -378,9 +396,12 @@ class SocketServer:
     async def _answer_all(self, channel: _Channel, client: Client) -> None:
         session = self._open_session()
         idle = self._limits.idle_seconds
+        task = asyncio.current_task()
         while True:
+            self._silent[task] = asyncio.get_running_loop().time()
             async with asyncio.timeout(idle):
                 (size,) = _SIZE.unpack(await channel.read_exactly(_SIZE.size))
+            self._silent.pop(task, None)
             if not 0 <= size <= self._limits.max_request_bytes:
                 reason = f"a request has {size} bytes, at most {self._limits.max_request_bytes}"
                 raise RequestParseError(f"{reason} are allowed")

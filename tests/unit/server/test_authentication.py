@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +68,33 @@ def test_nothing_is_told_before_a_password_is(case: Path) -> None:
             assert answer["errorCode"] == 58
             with pytest.raises(ConnectionError):  # one try a connection
                 client.ask("SaslAuthenticate", 2, {"authBytes": b"\0other\0another"})
+
+
+def _scram(client: RawClient, whom: str) -> list[int]:
+    """Authenticate ``other`` to act as somebody; return the error codes."""
+    client.ask("SaslHandshake", 1, {"mechanism": "SCRAM-SHA-256"})
+    header, bare = f"n,{whom},", "n=other,r=nonce"
+    first = client.ask("SaslAuthenticate", 2, {"authBytes": f"{header}{bare}".encode()})
+    if first["errorCode"]:
+        return [first["errorCode"]]
+    told = first["authBytes"].decode()
+    fields = dict(each.split("=", 1) for each in told.split(","))
+    salt, rounds = base64.b64decode(fields["s"]), int(fields["i"])
+    salted = hashlib.pbkdf2_hmac("sha256", b"another", salt, rounds)
+    key = hmac.digest(salted, b"Client Key", "sha256")
+    final = f"c={base64.b64encode(header.encode()).decode()},r={fields['r']}"
+    signed = f"{bare},{told},{final}".encode()
+    signature = hmac.digest(hashlib.sha256(key).digest(), signed, "sha256")
+    proof = base64.b64encode(bytes(one ^ two for one, two in zip(key, signature, strict=True)))
+    token = f"{final},p=".encode() + proof
+    return [0, client.ask("SaslAuthenticate", 2, {"authBytes": token})["errorCode"]]
+
+
+def test_a_user_may_ask_to_act_as_itself_and_as_nobody_else(case: Path) -> None:
+    with pylog.serve(case, users=USERS) as server:
+        for whom, expected in (("", [0, 0]), ("a=other", [0, 0]), ("a=reader", [58])):
+            with RawClient(server.address) as client:
+                assert _scram(client, whom) == expected
 
 
 def test_tokens_without_a_header_follow_a_handshake_of_version_0(case: Path) -> None:

@@ -6,22 +6,24 @@ import os
 import time
 from array import array
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pylog.reading.damage import ReadMode
+from pylog.reading.log_directory import TopicChoice
+from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from pylog.server.segment_proof import BatchCache, Batches, SegmentProof
 from tests.support.batches import joined
 from tests.support.log_files import segment_path, write_partition
-from tests.unit.server.followed import content, fetched, followed
+from tests.unit.server.followed import CONTEXT, content, fetched, followed
 from tests.unit.server.test_followed_logs import batches
 from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.server.replica_manager import ReplicaManager
+ALL = TopicChoice()
 
 
 def only_proof(replicas: ReplicaManager) -> SegmentProof:
@@ -136,3 +138,59 @@ def test_files_of_deleted_topics_are_closed(tmp_path: Path) -> None:
         directory.rename(tmp_path / "deleted")
         replicas.refresh()
         ensure_closed(file)
+
+
+def open_segments(directory: Path) -> int:
+    """Return how many files of a directory this process holds open."""
+    count = 0
+    for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names, not paths
+        with suppress(OSError):
+            count += os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(directory))  # noqa: PTH115
+    return count
+
+
+def all_of(count: int) -> dict[str, Any]:
+    """Return a fetch of so many partitions of ``orders``."""
+    asked = [
+        {
+            "partition": number,
+            "fetchOffset": 0,
+            "currentLeaderEpoch": -1,
+            "lastFetchedEpoch": -1,
+            "partitionMaxBytes": 1 << 20,
+        }
+        for number in range(count)
+    ]
+    topics = [{"topic": "orders", "topicId": None, "partitions": asked}]
+    return {"isolationLevel": 0, "maxBytes": 1 << 30, "minBytes": 1, "topics": topics}
+
+
+def test_one_fetch_reads_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
+    count, most = 300, 20
+    data = batches(0)[0].data
+    for number in range(count):
+        write_partition(tmp_path, {0: batches(0)}, name=f"orders-{number}")
+    replicas = ReplicaManager(ServedLogs(paths=(tmp_path,), choice=ALL), max_files=most)
+    try:
+        for _ in range(3):  # the files that were given back are opened again
+            answer = replicas._fetch(all_of(count), CONTEXT, may_look=True).message
+            (topic,) = answer["responses"]
+            assert [each["errorCode"] for each in topic["partitions"]] == [0] * count
+            assert {content(each) for each in topic["partitions"]} == {data}
+            assert open_segments(tmp_path) <= most
+    finally:
+        replicas.close()
+
+
+def test_one_response_holds_a_bounded_number_of_files(tmp_path: Path) -> None:
+    value = batches(0, size=10_000)
+    for number in range(100):
+        write_partition(tmp_path, {0: value}, name=f"orders-{number}")
+    replicas = ReplicaManager(ServedLogs(paths=(tmp_path,), choice=ALL), max_files=20)
+    try:
+        answer = replicas._fetch(all_of(100), CONTEXT, may_look=True).message
+        sizes = [len(content(each)) for each in answer["responses"][0]["partitions"]]
+        assert sizes == [len(value[0].data)] * 64 + [0] * 36
+        assert {each["errorCode"] for each in answer["responses"][0]["partitions"]} == {0}
+    finally:
+        replicas.close()

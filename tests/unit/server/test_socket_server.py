@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import confluent_kafka
 import pytest
 
 import pylog
@@ -232,6 +233,24 @@ def test_connections_beyond_the_limit_are_closed(case: Path) -> None:
         _still_answers(server)
 
 
+def test_a_connection_that_says_nothing_makes_room_for_another(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        pylog.serve(case, max_connections=2) as server,
+        RawClient(server.address) as silent,
+        RawClient(server.address) as other,
+    ):
+        other.ask("ApiVersions", 0, {})
+        with monkeypatch.context() as patched:
+            patched.setattr(SocketLimits, "stalled_seconds", 0)
+            with RawClient(server.address) as third:
+                third.ask("ApiVersions", 0, {})
+        with pytest.raises(ConnectionError):
+            silent.receive_frame()
+        other.ask("ApiVersions", 0, {})
+
+
 def test_a_newer_client_is_told_which_versions_there_are(server: BrokerServer) -> None:
     with RawClient(server.address) as client:
         client.send_frame(struct.pack(">hhih", 18, 99, 5, -1))
@@ -305,6 +324,28 @@ def test_what_changes_something_is_refused(server: BrokerServer) -> None:
         data = [{"name": "payments", "partitionData": [{"index": 0, "records": b"x"}]}]
         answer = client.ask("Produce", 9, {"acks": 1, "timeoutMs": 1, "topicData": data})
         assert answer["responses"][0]["partitionResponses"][0]["errorCode"] == 29
+
+
+def test_an_idempotent_producer_is_told_that_nothing_is_written(
+    server: BrokerServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": server.address, "enable.idempotence": True, "log_level": 0}
+    )
+    producer.produce("payments", b"x", on_delivery=lambda *_: None)
+    with pytest.raises((confluent_kafka.KafkaException, SystemError)) as failure:
+        producer.flush(20)
+    reasons = f"{failure.value} {failure.value.__cause__}"
+    assert "CLUSTER_AUTHORIZATION_FAILED" in reasons
+    assert caplog.messages[0] == (
+        "a producer of 127.0.0.1 is refused: pylog serve is read-only: nothing in the log "
+        "directory is changed"
+    )
+    with RawClient(server.address) as client:
+        for version in APIS["InitProducerId"].versions:
+            asked = {"transactionalId": None, "transactionTimeoutMs": 1}
+            answer = client.ask("InitProducerId", version, asked)
+            assert (answer["errorCode"], answer["producerId"]) == (31, -1)
 
 
 def test_a_producer_that_expects_no_response_is_refused_by_a_closed_connection(

@@ -164,24 +164,12 @@ def serve(
             users=None if sasl_users is None else pylog.jobs.read_users(sasl_users),
             **arguments,
         )
-        with server, _logged_as_json(as_json=as_json):
+        with _ended_in_time(stop), server, _logged_as_json(as_json=as_json):
             _print_start(server, arguments, as_json=as_json, is_open=sasl_users is None)
             while server.is_running and not stop.wait(_STATUS_SECONDS):
                 if is_seen() and not as_json:
                     _print_status(server)
-            if stop.is_set():
-                _end_soon()
     return exit_status.SOUND
-
-
-def _end_soon() -> None:
-    """End in a few seconds, whatever threads still read.
-
-    Nothing is lost: a commit is answered when it is on the disk.
-    """
-    timer = threading.Timer(_END_SECONDS, os._exit, (exit_status.SOUND,))
-    timer.daemon = True
-    timer.start()
 
 
 def _tls(certificate: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
@@ -200,6 +188,27 @@ def _ended_by_sigterm(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _ended_in_time(stop: threading.Event) -> Iterator[None]:
+    """End the program some seconds after it was told to, whatever threads still read.
+
+    Nothing is lost: a commit is answered when it is on the disk.
+    """
+    is_over = threading.Event()
+
+    def watch() -> None:
+        stop.wait()
+        if not is_over.wait(_END_SECONDS):
+            os._exit(exit_status.SOUND)
+
+    threading.Thread(target=watch, name="pylog-serve-end", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        stop.set()
 
 
 class _JsonLines(logging.Handler):
