@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -419,9 +420,13 @@ class LegacyFindings:
     """
 
     def __init__(self, max_decompressed_bytes: int) -> None:
-        self._decompressor = Decompressor(max_decompressed_bytes)
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._count = 0
         self._first: Finding | None = None
+
+    @cached_property
+    def _decompressor(self) -> Decompressor:
+        return Decompressor(self._max_decompressed_bytes)
 
     def add(self, window: Window) -> dict[int, WrappedOffsets]:
         """Look into the compressed messages of a window; return what each has, by its place."""

@@ -118,6 +118,7 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         ),
         as_user=None if as_user is None else FileUser.named(str(as_user)),
         server_properties=server_properties,
+        keeps_checks=False,
     ).report
 
 
@@ -142,31 +143,29 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
     as_user: FileUser | None = None,
     server_properties: ServerProperties | None = None,
+    keeps_checks: bool = True,
 ) -> Examined:
-    """Do what `doctor` does; see there."""
+    """Do what `doctor` does; see there.
+
+    Without ``keeps_checks`` the partitions are left out beside the report: of ten thousand they
+    take most of the memory.
+    """
     examination = Examination(paths, kafka_version, as_user)
     choice = _choose(topics, partitions, examination.views)
     views = [each for each in examination.views if choice.has(each.topic_partition)]
     not_live = [each for each in examination.not_live if choice.has(each.view.topic_partition)]
     count = thread_count(threads, default=usable_processors())
-    checked, found = _check_all(
-        examination, views, not_live, min(_MOST_THREADS, count), max_decompressed_bytes, progress
+    checked: list[PartitionCheck | None] = [None] * len(views)
+    reports, found = _check_all(
+        examination,
+        views,
+        not_live,
+        min(_MOST_THREADS, count),
+        max_decompressed_bytes,
+        progress,
+        checked if keeps_checks else None,
     )
     examination.look_at_groups(views, server_properties)
-    reports = [
-        PartitionReport(
-            each.view.topic_partition,
-            printable_location(each.view.directory.path),
-            _printable(each.findings),
-            each.size_bytes,
-            each.scanned_bytes,
-            each.start_offset,
-            each.end_offset,
-            each.offsets,
-            None if each.start is None else each.start.printable(),
-        )
-        for each in checked
-    ]
     directories = [
         LogDirectoryReport(
             printable_location(each.path),
@@ -181,7 +180,22 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     ]
     report = DoctorReport(reports, directories)
     beside = [each.view for each in not_live]
-    return Examined(report, checked, _absent(report, choice), beside)
+    kept = [each for each in checked if each is not None]
+    return Examined(report, kept, _absent(report, choice), beside)
+
+
+def _report_of(check: PartitionCheck) -> PartitionReport:
+    return PartitionReport(
+        check.view.topic_partition,
+        printable_location(check.view.directory.path),
+        _printable(check.findings),
+        check.size_bytes,
+        check.scanned_bytes,
+        check.start_offset,
+        check.end_offset,
+        check.offsets,
+        None if check.start is None else check.start.printable(),
+    )
 
 
 def _absent(report: DoctorReport, choice: _Choice) -> dict[TopicPartition, tuple[int, int]]:
@@ -233,27 +247,31 @@ def _printable(findings: Iterable[Finding]) -> list[Finding]:
     return [each._replace(path=printable_location(each.path)) for each in findings]
 
 
-def _check_all(
+def _check_all(  # noqa: PLR0913, PLR0917 - what `examine` has
     examination: Examination,
     views: Sequence[LogView],
     not_live: Sequence[NotLiveDirectory],
     threads: int,
     max_decompressed_bytes: int,
     progress: Callable[[int, int], None] | None,
-) -> tuple[list[PartitionCheck], list[list[Finding]]]:
+    kept: list[PartitionCheck | None] | None,
+) -> tuple[list[PartitionReport], list[list[Finding]]]:
     """Return what is wrong with each partition; the largest are looked at first."""
     sizes = [*map(_size_of, views), *(each.size_bytes for each in not_live)]
     shared = SharedProgress(sum(sizes), progress)
-    checked: dict[int, PartitionCheck] = {}
+    reports: dict[int, PartitionReport] = {}
     found: dict[int, list[Finding]] = {}
 
     def check(place: int) -> None:
         if place < len(views):
-            checked[place] = examination.check(
+            checked = examination.check(
                 views[place],
                 max_decompressed_bytes=max_decompressed_bytes,
                 on_bytes=shared.advance,
             )
+            reports[place] = _report_of(checked)
+            if kept is not None:
+                kept[place] = checked
         else:
             found[place] = not_live[place - len(views)].findings(
                 max_decompressed_bytes=max_decompressed_bytes, on_bytes=shared.advance
@@ -261,7 +279,7 @@ def _check_all(
 
     largest_first = sorted(range(len(sizes)), key=lambda place: -sizes[place])
     shared.side_by_side(check, largest_first, threads)
-    return [checked[place] for place in sorted(checked)], [found[place] for place in sorted(found)]
+    return [reports[place] for place in sorted(reports)], [found[place] for place in sorted(found)]
 
 
 def _size_of(view: LogView) -> int:
