@@ -17,6 +17,7 @@ limit                            what happens above it
                                  closed
 ``stalled_seconds``              so is one that sends half a request, or takes nothing of a response
                                  in memory
+``_ABANDONED_SECONDS``           so is one whose client has gone, and whose request still waits
 ================================ ===============================================================
 
 Source: SocketServer, Processor, Acceptor, NetworkReceive (Kafka 4.4).
@@ -56,6 +57,7 @@ _LAST_BYTES = 1 << 12
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HANDSHAKE_SECONDS = 10
 _SHUTDOWN_SECONDS = 2
+_ABANDONED_SECONDS = 1.0
 
 
 MAX_CONNECTIONS = 2_000
@@ -143,6 +145,15 @@ class _PlainChannel:
                 raise LogStorageError(f"{piece.file.path}: {reason}")
             position += sent
 
+    def is_gone(self) -> bool:
+        """Whether the other end has closed the connection, and sends no more."""
+        try:
+            return not self._received and not self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     async def _writable(self, seconds: float) -> None:
         waiter = self._loop.create_future()
         descriptor = self._socket.fileno()
@@ -196,6 +207,10 @@ class _TlsChannel:
                     raise LogStorageError(f"{piece.file.path}: the file ends at byte {position}")
                 await self._write(data, self._limits.idle_seconds)
                 position += len(data)
+
+    def is_gone(self) -> bool:
+        """Whether the other end has closed the connection, and sends no more."""
+        return self._reader.at_eof()
 
     async def _write(self, data: bytes | bytearray, seconds: float) -> None:
         self._writer.write(data)
@@ -291,7 +306,9 @@ class SocketServer:
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[Any] | None, float] = {}  # and since when, in this order
+        self._busy: dict[asyncio.Task[Any] | None, tuple[float, _Channel]] = {}
         self._acceptor: asyncio.Task[None] | None = None
+        self._sweeper: asyncio.Task[None] | None = None
         self._queued = Room(limits.queued_bytes)
         self._waiting_bytes = 0
         self._ids = itertools.count(1)
@@ -300,12 +317,14 @@ class SocketServer:
     def start(self) -> asyncio.Task[None]:
         """Accept connections from now on; return the task that does."""
         self._acceptor = asyncio.create_task(self._accept(self._listener))
+        self._sweeper = asyncio.create_task(self._close_abandoned())
         return self._acceptor
 
     async def close(self) -> None:
         """Accept no more, and end all connections."""
-        if self._acceptor is not None:
-            self._acceptor.cancel()
+        for each in (self._acceptor, self._sweeper):
+            if each is not None:
+                each.cancel()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -352,6 +371,16 @@ class SocketServer:
         self._forget(task)
         task.cancel()
         return True
+
+    async def _close_abandoned(self) -> None:
+        """End, again and again, what still waits for an answer that nobody will take."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_ABANDONED_SECONDS)
+            latest = loop.time() - _ABANDONED_SECONDS
+            for task, (since, channel) in list(self._busy.items()):
+                if task is not None and since <= latest and channel.is_gone():
+                    task.cancel()
 
     async def _serve(self, connection: socket.socket, client_host: str) -> None:
         channel: _Channel | None = None
@@ -432,4 +461,9 @@ class SocketServer:
         async with asyncio.timeout(self._limits.stalled_seconds):
             frame = await channel.read_exactly(size)
         self._metrics.requests += 1
-        return await session(frame, client)
+        task = asyncio.current_task()
+        self._busy[task] = asyncio.get_running_loop().time(), channel
+        try:
+            return await session(frame, client)
+        finally:
+            del self._busy[task]

@@ -251,6 +251,35 @@ def test_a_connection_that_says_nothing_makes_room_for_another(
         other.ask("ApiVersions", 0, {})
 
 
+def test_a_request_that_waits_ends_when_its_client_has_gone(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog.server.socket_server._ABANDONED_SECONDS", 0.05)
+    asked = {
+        "maxWaitMs": 300_000,
+        "minBytes": 1 << 30,
+        "topics": [
+            {
+                "topic": "payments",
+                "partitions": [{"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}],
+            }
+        ],
+    }
+    with pylog.serve(case) as server, RawClient(server.address) as waiting:
+        with RawClient(server.address) as gone:
+            for each in (waiting, gone):
+                each.send("Fetch", 12, asked)
+            while server.metrics.requests < 2:
+                time.sleep(0.01)
+            assert server.metrics.connections == 2
+        deadline = time.monotonic() + 20
+        while server.metrics.connections > 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert waiting.is_silent(0.3)
+        assert server.metrics.connections == 1
+
+
 def test_a_newer_client_is_told_which_versions_there_are(server: BrokerServer) -> None:
     with RawClient(server.address) as client:
         client.send_frame(struct.pack(">hhih", 18, 99, 5, -1))
