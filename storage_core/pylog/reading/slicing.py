@@ -63,6 +63,8 @@ else:
     np = LazyModule("numpy")
     skip_headers = LazyModule("pylog.kernels.skip_headers")
 
+_MOST_RANGES = 1_000_000
+
 
 _STRIDE = 64 << 20
 
@@ -278,11 +280,20 @@ class Cut(NamedTuple):
 
 
 def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[int, int]]:
-    """Return ``[start, end)`` in ranges of at most ``max_records`` offsets, as even as may be."""
+    """Return ``[start, end)`` in ranges of at most ``max_records`` offsets, as even as may be.
+
+    ``ValueError`` if there are too many: offsets of a damaged or compacted log may lie far apart.
+    """
     size = end - start
     if max_records is None or size <= max_records:
         return [(start, end)]
     parts = -(-size // max_records)
+    if parts > _MOST_RANGES:
+        msg = (
+            f"offsets {start} to {end} in ranges of at most {max_records} make {parts:,} tasks, "
+            f"more than {_MOST_RANGES:,}: allow more records in a task, or choose fewer offsets"
+        )
+        raise ValueError(msg)
     edges = [start + size * part // parts for part in range(parts + 1)]
     return list(pairwise(edges))
 

@@ -90,3 +90,12 @@ def test_a_task_is_unpickled_without_arrow(log: Path) -> None:
         [sys.executable, "-c", code], input=pickle.dumps(task), capture_output=True, check=True
     )
     assert done.stdout == b"10 set()\n"
+
+
+def test_offsets_that_lie_far_apart_are_no_hundred_millions_of_tasks(tmp_path: Path) -> None:
+    far = 2**31 - 2
+    directory = write_partition(
+        tmp_path, {0: [batch_v2(plain_records(0, 1)), batch_v2(plain_records(far, 1))]}
+    )
+    with pytest.raises(ValueError, match=r"make 536,870,912 tasks, more than 1,000,000"):
+        pylog.scan(directory, max_records_per_partition=4).plan()
