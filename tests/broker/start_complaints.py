@@ -114,6 +114,7 @@ def _about_partition(node: Node, report: DoctorReport, started: Started, at: int
     # Whether one that is set aside is made anew is not said; without the metadata no topic is.
     is_aside = at in _names(strays)
     is_unknown = any(each.name == METADATA for each in verdict.lost_already)
+    is_unknown = is_unknown or (bool(strays) and max(started.leaders[-1].values()) < 0)
     if is_wrong and not (
         is_aside or is_unknown or (leaders[-1] >= 0 and started.was_assigned_in_time)
     ):
