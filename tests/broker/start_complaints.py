@@ -214,8 +214,8 @@ def _about_readers(
     """Yield in what a scan of the disks that the broker has left is not what consumers got.
 
     Where they were announced to get something wrong, it gives an error, or what was written. What
-    consumers get of ``pylog serve`` is what a scan gives, and an error where that fails; or it is
-    what they get of the broker.
+    consumers get of ``pylog serve``, which asks no index file, is what a scan without these gives,
+    and an error where that fails; or it is what they get of the broker.
     """
     begins = {(TOPIC, at): first for at, (first, _) in started.offsets.items()}
     try:
@@ -227,14 +227,15 @@ def _about_readers(
     uncompared = _names(verdict.unserved) | _when_read(verdict)
     for isolation in ISOLATIONS:
         for place in begins:
-            rows, error = _scanned(disks, place, isolation)
+            rows, error = _scanned(disks, place, isolation, use_indexes=True)
+            proved = _scanned(disks, place, isolation, use_indexes=False)
             consumed = started.looks[1][isolation][place]
             costs = Costs.of(verdict, place[1])
             truth = node.truth[place, isolation]
-            answers = Answers(rows, error, served[isolation][place], consumed, truth, costs)
-            found = list(answers.of_server())
+            found = []
             if place[1] not in uncompared:
-                found += answers.of_scan()
+                found += Answers(rows, error, consumed, truth, costs).of_scan()
+            found += Answers(*proved, consumed, truth, costs).of_server(served[isolation][place])
             yield from (f"{TOPIC}-{place[1]} {isolation}: {each}" for each in found)
 
 
@@ -243,7 +244,6 @@ class Answers(NamedTuple):
 
     rows: Rows  # of a scan, up to the first damage
     error: LogStorageError | None  # which that is
-    served: Consumed
     consumed: Consumed
     truth: Rows
     costs: Costs
@@ -261,14 +261,13 @@ class Answers(NamedTuple):
             elif not self.rows.items() <= self.truth.items():
                 yield f"a scan gives what was not written: {differ[:1]}"
 
-    def of_server(self) -> Iterator[str]:
+    def of_server(self, served: Consumed) -> Iterator[str]:
         """Yield in what consumers of ``pylog serve`` get another answer than a scan gives.
 
         A log may end above its last record: consumers wait there. Where consumers are announced to
         get something wrong, by a look-up or a transaction index, they may get that, or all that
         was written.
         """
-        served = self.served
         if (served.values, served.trouble) == (self.consumed.values, self.consumed.trouble):
             return
         is_wrong = bool(self.costs.of_consumers)
@@ -284,13 +283,17 @@ class Answers(NamedTuple):
 
 
 def _scanned(
-    disks: Sequence[Path], place: Partition, isolation: str
+    disks: Sequence[Path], place: Partition, isolation: str, *, use_indexes: bool
 ) -> tuple[Rows, LogStorageError | None]:
     """Return the rows up to the first damage, and that."""
     rows: Rows = {}
     try:
         found = pylog.scan(
-            disks, assign={place[0]: [place[1]]}, isolation=isolation, columns=["offset", "value"]
+            disks,
+            assign={place[0]: [place[1]]},
+            isolation=isolation,
+            columns=["offset", "value"],
+            use_indexes=use_indexes,
         )
         for batch in found.to_batches():
             values = (each.decode(errors="replace") for each in batch.column("value").to_pylist())
