@@ -232,7 +232,7 @@ def _about_readers(
             consumed = started.looks[1][isolation][place]
             costs = Costs.of(verdict, place[1])
             truth = node.truth[place, isolation]
-            found = []
+            found: list[str] = []
             if place[1] not in uncompared:
                 found += Answers(rows, error, consumed, truth, costs).of_scan()
             found += Answers(*proved, consumed, truth, costs).of_server(served[isolation][place])
