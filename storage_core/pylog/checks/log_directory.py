@@ -31,6 +31,7 @@ from pylog.errors import (
 )
 from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.files.file_names import (
+    CLEAN_SHUTDOWN,
     DELETE_DIR_SUFFIX,
     META_PROPERTIES,
     METADATA_SNAPSHOT,
@@ -153,7 +154,7 @@ def check_log_directory(
         findings.append(Finding(Severity.ERROR, "unreadable", path, error.reason))
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
-        is_known = entry.name == REMOTE_LOG_INDEX_CACHE
+        is_known = entry.name == REMOTE_LOG_INDEX_CACHE or _is_removed_as_marker(entry)
         if not is_known and find_partition_directory_name(entry.name) is None and is_folder(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
@@ -219,6 +220,14 @@ def _refused_meta_properties(meta: MetaProperties) -> str | None:
     if meta.directory_id is not None and meta.directory_id.int < RESERVED_IDS:
         return f"directory.id {format_uuid(meta.directory_id)} is reserved, and no directory's"
     return None
+
+
+def _is_removed_as_marker(entry: DirectoryEntry) -> bool:
+    """Whether a broker takes an entry for the marker of a clean stop, and removes it at once.
+
+    Source: LogManager.loadLogs, CleanShutdownFileHandler.delete, Files.deleteIfExists (Kafka 4.4).
+    """
+    return entry.name == CLEAN_SHUTDOWN and is_folder(entry) and not list_directory(entry.path)
 
 
 def _empty_partitions(

@@ -52,7 +52,7 @@ def has_clean_shutdown(log_directory: str) -> bool:
     """Whether the marker of a clean stop is in a log directory."""
     path = join(log_directory, CLEAN_SHUTDOWN_FILE)
     if not is_remote(path):
-        return disk.is_file(path)
+        return disk.exists(path)  # whatever it is, as for a broker
     try:
         return read_clean_shutdown(path) is not None
     except LogDirectoryError:

@@ -456,6 +456,20 @@ def test_a_cleaner_offset_below_the_log_start_is_worth_knowing(directory: Path) 
     assert codes(pylog.doctor(directory)) == [("info", "cleaner_offset_below_log_start")]
 
 
+def test_a_folder_in_the_place_of_the_marker_of_a_clean_stop_is_one_if_it_is_empty(
+    directory: Path,
+) -> None:
+    marker = directory.parent / ".kafka_cleanshutdown"
+    marker.unlink(missing_ok=True)
+    marker.mkdir()
+    report = pylog.doctor(directory.parent)
+    assert [each.is_clean for each in report.directories] == [True]
+    assert report.verdict.would_start is not False
+    (marker / "something").touch()
+    refused = pylog.doctor(directory.parent)
+    assert [each.code for each in refused.refusals] == ["misnamed_directory"]
+
+
 def test_topics_and_partitions_choose(tmp_path: Path) -> None:
     for name in ("orders-0", "orders-1", "clicks-0"):
         write_partition(tmp_path, {0: FIRST}, name=name)
