@@ -296,10 +296,15 @@ def test_other_index_files_without_a_log_are_a_loss(
         pytest.fail(f"{offsets(directory)}, although there was {why}")
 
 
-def test_one_log_file_that_is_missing_beside_its_indexes_is_a_warning(directory: Path) -> None:
+def test_indexes_without_their_log_file_show_that_the_first_segment_is_gone(
+    directory: Path,
+) -> None:
     segment_path(directory, 0).unlink()
-    (row,) = pylog.read_table(directory, "findings").to_pylist()
-    assert (row["severity"], row["code"], row["next_offset"]) == ("warning", "missing_log", 0)
+    rows = pylog.read_table(directory, "findings").to_pylist()
+    assert [(row["severity"], row["code"], row["next_offset"]) for row in rows] == [
+        ("warning", "missing_log", 0),
+        ("error", "missing_segment", 0),
+    ]
     assert offsets(directory) == data(10, 20)
 
 
