@@ -102,6 +102,20 @@ def offsets_of(servers: str, partitions: Sequence[Partition]) -> dict[Partition,
     return {(topic, partition): (start, end) for topic, partition, start, end in lines}
 
 
+def leaders_of(servers: str, topic: str) -> dict[int, int]:
+    """Return the leader of each partition, -1 where there is none; empty while nobody tells.
+
+    Not by a client in Python: it leaves its sockets open where a node does not answer.
+    """
+    client = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    try:
+        # Of all topics: a broker makes one that is asked for by name.
+        known = client.list_topics(timeout=5).topics.get(topic)
+    except KafkaException:
+        known = None
+    return {} if known is None else {at: each.leader for at, each in known.partitions.items()}
+
+
 def offsets_for_times(
     servers: str, partitions: Sequence[Partition], times: Sequence[int]
 ) -> dict[Partition, dict[int, int | None]]:

@@ -17,10 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka.errors import KafkaError
-
 import pylog
-from tests.broker.consumption import Consumed, at_each_level, offsets_for_times, offsets_of
+from tests.broker.consumption import (
+    Consumed,
+    at_each_level,
+    leaders_of,
+    offsets_for_times,
+    offsets_of,
+)
 from tests.support.consumer_harms import CONSUMER_HARMS
 from tests.support.harms import PARTITION_HARMS, Harmed
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
@@ -110,7 +114,7 @@ _MINUTES_MS = {
 _TEN_MINUTES_SECONDS = 2.5
 _OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "100"}
 _VOTES = {
-    "initial.broker.registration.timeout.ms": "15000",  # how long a node waits for the others
+    "initial.broker.registration.timeout.ms": "30000",  # how long a node waits for the others
     "broker.session.timeout.ms": "6000",
 }
 _LEADERS_SECONDS = 8.0
@@ -239,7 +243,7 @@ class Node:
                 there[0].parent,
                 version=self.version,
                 disks=disks,
-                properties={**_VOTES, **properties},
+                properties=properties,
             )
         listed = ",".join(map(str, there))
         return KafkaBroker(
@@ -319,7 +323,7 @@ class Node:
         Nobody waits for leaders of the partitions in ``unserved``.
         """
         before = set(_strays(disks))
-        broker = self._broker(disks, _MINUTES_MS, self.kind.user)
+        broker = self._broker(disks, _MINUTES_MS | _VOTES, self.kind.user)
         broker.is_to_be_formatted = False
         try:
             try:
@@ -353,11 +357,7 @@ class Node:
         deadline = time.monotonic() + _LEADERS_SECONDS * self.kind.nodes
         while True:
             found = dict.fromkeys(range(PARTITIONS), -1)
-            with suppress(KeyError, IndexError, KafkaError):
-                [described] = broker.admin().describe_topics([TOPIC])
-                found |= {
-                    each["partition_index"]: each["leader_id"] for each in described["partitions"]
-                }
+            found |= leaders_of(broker.bootstrap_servers, TOPIC)
             is_done = all(leader >= 0 or at in unserved for at, leader in found.items())
             if is_done or time.monotonic() > deadline:
                 return found

@@ -38,7 +38,9 @@ def test_a_broker_and_an_owner_refuse_each_other(new_broker: NewBroker, version:
     assert raised.value.process_id == broker.process_id
     program = "import sys; from pylog.cli.main import main; sys.argv[0] = 'pylog'; main()"
     command = [sys.executable, "-c", program, "append", str(log_directory), "--topic", "orders"]
-    refused = subprocess.run(command, input=b"{}", capture_output=True, check=False)
+    refused = subprocess.run(
+        command, input=b'{"key": null, "value": "eA=="}', capture_output=True, check=False
+    )
     assert refused.returncode == 2
     (line,) = refused.stderr.decode().splitlines()
     assert f"locked by process {broker.process_id}:" in line
