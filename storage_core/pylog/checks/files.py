@@ -121,7 +121,7 @@ def _first_segment_that_was_here(view: LogView) -> int | None:
         start = view.checkpointed_log_start_offset or 0
     if not view.segments or not bases or start >= first:
         return None
-    names = {each.name for each in list_directory(view.directory.path)}
+    names = {each.name for each in list_directory(view.directory.path) if not is_folder(each)}
     logs = {file_name_prefix(each) + LOG_FILE_SUFFIX: each for each in bases}
     gone = [base for log, base in logs.items() if log + DELETED_FILE_SUFFIX not in names]
     return max(gone[0], start) if gone else None

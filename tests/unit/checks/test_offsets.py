@@ -226,5 +226,7 @@ def test_the_first_segment_that_a_broker_was_deleting_is_not_missed(tmp_path: Pa
     assert "missing_segment" not in wrong(tmp_path)
     (partition / f"{0:020d}.log.deleted").unlink()
     assert "missing_segment" in wrong(tmp_path)
+    (partition / f"{0:020d}.log.deleted").mkdir()  # holds nothing that a broker deletes
+    assert "missing_segment" in wrong(tmp_path)
     write_log_start_offsets(tmp_path, {("orders", 0): 5})
     assert "missing_segment" not in wrong(tmp_path)
