@@ -109,6 +109,9 @@ def parse_checkpoint(
     if len(lines) < 2:
         return []
     count = _parse_header(lines, 1, "entry count", path)
+    if count < 0:
+        reason = f"checkpoint has a negative number of entries in its second line: {count}"
+        raise CheckpointNumberError(reason, path)
     entries: list[EntryT] = []
     for number, line in enumerate(lines[2:], start=3):
         where = f"checkpoint line {number}, {shorten(line)}, is malformed"

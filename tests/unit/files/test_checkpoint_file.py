@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pylog.errors import CorruptCheckpointError, KafkaStorageError, LogDirectoryError
 from pylog.files import checkpoint_file
 from pylog.files.checkpoint_file import (
+    CheckpointNumberError,
     read_offset_checkpoint,
     write_checkpoint,
     write_offset_checkpoint,
@@ -76,7 +77,7 @@ def test_last_line_of_a_partition_counts(tmp_path: Path) -> None:
         ("\0\0\0\0", r"version in line 1 is malformed: '\\x00\\x00"),
         ("0\nmany\n", "entry count in line 2 is malformed: 'many' is not an integer"),
         ("0\n99999999999\n", "'99999999999' does not fit into int32"),
-        ("0\n-1\n", "0 entries, its second line says -1"),
+        ("0\n-1\n", "a negative number of entries in its second line: -1"),
         ("0\n2\na 0 5\n", "1 entries, its second line says 2"),
         ("0\n0\na 0 5\n", "1 entries, its second line says 0"),
         ("0\n1\na 0\n", "line 3, 'a 0', is malformed: it has 2 fields, expected 3"),
@@ -195,3 +196,15 @@ def test_topic_that_would_break_its_line_is_refused(tmp_path: Path, topic: str) 
     with pytest.raises(ValueError, match="cannot stand in a checkpoint"):
         write_offset_checkpoint(DurableIO(), tmp_path / "c", {TopicPartition(topic, 0): 5})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "ends_a_broker"),
+    [("0\n-1\n", True), ("0\n1\na 0 x\n", True), ("0\n2\na 0 5\n", False), ("0\nx\n", False)],
+)
+def test_what_is_no_input_or_output_error_to_kafka_is_told_apart(
+    tmp_path: Path, text: str, *, ends_a_broker: bool
+) -> None:
+    with pytest.raises(CorruptCheckpointError) as raised:
+        read_offset_checkpoint(write(tmp_path, text))
+    assert isinstance(raised.value, CheckpointNumberError) is ends_a_broker
