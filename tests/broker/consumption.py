@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 60.0
-_QUIET_SECONDS = 3.0
+_QUIET_SECONDS = 5.0
 _MOST = 2_000
 ENDED = "the client's process has ended"
 Partition = tuple[str, int]

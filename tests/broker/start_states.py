@@ -117,7 +117,7 @@ _VOTES = {
     "initial.broker.registration.timeout.ms": "30000",  # how long a node waits for the others
     "broker.session.timeout.ms": "6000",
 }
-_LEADERS_SECONDS = 8.0
+_LEADERS_SECONDS = 20.0
 _CANNOT_BE_DONE = (OSError, ValueError, IndexError, StopIteration, struct.error)
 """What a harm raises where the one before has taken away what it changes."""
 
