@@ -93,8 +93,8 @@ class BrokerStart(NamedTuple):
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
     losses: tuple[Finding, ...] = ()  # of what it loses records, with times
-    # Whether it reads the log before it serves it, for the offset of a transaction: where the log
-    # directory is offline by then, that ends the broker.
+    # Whether it reads the log while it loads it, for the offset of a transaction. If the log
+    # directory is offline already, that ends the broker.
     is_read_on_loading: bool = False
 
     @property

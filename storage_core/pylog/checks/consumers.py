@@ -42,7 +42,7 @@ class LogRange(NamedTuple):
 
 
 UNKNOWN_RANGE = LogRange(0, (1 << 63) - 1)
-"""Of a log that cannot be read: nobody knows what is outside of it."""
+"""The range of a log that cannot be read: no offset is known to lie outside of it."""
 
 
 class Reset(NamedTuple):
@@ -154,7 +154,7 @@ class RefusedPartition(NamedTuple):
     offset
         Of the record at which the loading ends.
     group_id, kind, group_kind
-        The kind of the record; the group has another kind by then.
+        The kind of the record, and that of the group before it.
     """
 
     partition: int
@@ -185,7 +185,7 @@ class MissingPartitions(NamedTuple):
     partitions
         Their numbers.
     gone
-        Those that the cluster's metadata assign to these log directories.
+        The numbers of those that the cluster's metadata assign to these log directories.
     partition_count
         How many partitions the topic has; None where that is not known.
     """

@@ -123,6 +123,7 @@ class Examination:
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
         self._starts: dict[str, BrokerStart | None] = {}
+        self._at_home: dict[Node, bool] = {}
         self._of_groups: dict[str, list[Finding]] = {}
         self.positions: dict[str, Mapping[TopicPartition, Sequence[GroupPosition]]] = {}
         self.views_of: dict[TopicPartition, list[LogView]] = {}
@@ -171,7 +172,10 @@ class Examination:
         if not self._is_needed(log_directory):
             if not is_now:
                 return finding
-            if not self._are_at_home(self._nodes[log_directory]):
+            node = self._nodes[log_directory]
+            if node not in self._at_home:
+                self._at_home[node] = self._are_at_home(node)
+            if not self._at_home[node]:
                 return finding._replace(own_effect=Effect.UNKNOWN)
             action = "it takes this log directory offline, and serves none of its partitions"
             return finding._replace(own_action=action)
@@ -186,10 +190,10 @@ class Examination:
         return len(disks.metas) == 1 or log_directory in disks.metadata_logs
 
     def _are_at_home(self, node: Node) -> bool:
-        """Whether the metadata assign no partition to another log directory than it is in.
+        """Whether every partition lies in the log directory that the metadata assign it to.
 
-        Else a broker makes empty ones of those that lie in a directory which goes offline, and
-        nobody leads those that are assigned to it.
+        If one does not, a broker makes it anew where its log directory goes offline, or it has no
+        leader where it is assigned to that one.
         """
         for view in self.views:
             place = view.directory.log_directory

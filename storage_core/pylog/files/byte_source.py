@@ -218,7 +218,7 @@ class LocalFile(ByteSource):
 #    the pages that a read has brought in, and only those.
 # 2. Elsewhere on Linux ``mincore`` tells which pages are cached before a read, and
 #    ``POSIX_FADV_DONTNEED`` drops the others after it. It tells only the owner of a file, and
-#    whoever may write to it; to anybody else every page looks cached.
+#    users who may write to it; to other users every page looks cached.
 #
 # Where neither is to be had the first read is refused. ``POSIX_FADV_RANDOM`` keeps the system
 # from reading ahead: what it brings in after the end of a range would stay. ``RWF_NOWAIT`` is

@@ -128,7 +128,7 @@ def change_mark(location: str) -> tuple[int, ...] | None:
         status = disk.stat(location)
     except OSError:
         return None
-    # Who copies over a file may set back the one time, and nobody the other.
+    # A program that copies over a file can set the first time back, and not the second.
     times = status.st_mtime_ns, status.st_ctime_ns
     if 0 <= time.time_ns() - max(times) < _CLOCK_STEP_NS:
         return None

@@ -8,7 +8,7 @@ What the bytes cannot be is an `InvalidRecordError` in the words of Kafka's exce
 tools print them. Kafka has none where a message ends too early: `ENDS_EARLY`.
 
 Memory is bounded by the bytes that are there: an array of n elements needs n bytes at least. But
-each takes some hundred bytes: whoever reads what a stranger has sent bounds them (`Readable`).
+each element takes some hundred bytes, so that the server limits their number (`Readable`).
 
 Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils (Kafka 4.3); KIP-482.
 """

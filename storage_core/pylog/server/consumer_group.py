@@ -224,7 +224,7 @@ class ConsumerGroup:
         }
 
     def subscribed_topics(self) -> frozenset[str]:
-        """Return the topics that members read, of those that there are."""
+        """Return the existing topics that members read."""
         return frozenset[str]().union(*map(self._topics_of, self.members.values()))
 
     def validate_offset_commit(self, request: Response, version: int) -> None:
@@ -404,7 +404,7 @@ class ConsumerGroup:
         }
 
     def _topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
-        """Return the topics that a member reads, of those that there are."""
+        """Return the existing topics that a member reads."""
         known = self._image.topic_names()
         return member.matching_topics | _those_known(member.subscribed_topic_names, known)
 

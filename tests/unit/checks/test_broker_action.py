@@ -159,32 +159,6 @@ def test_a_header_that_is_late_hides_later_segments_once_it_is_in_a_new_index(
     assert examined(directory, is_clean=True).verdict.consumers == []
 
 
-@pytest.mark.parametrize("is_clean", [True, False])
-def test_batches_that_come_again_are_served_with_their_offsets(
-    directory: Path, *, is_clean: bool
-) -> None:
-    again = joined([*FIRST, FIRST[1], FIRST[1]])
-    segment_path(directory, 0).write_bytes(again)
-    report = examined(directory, is_clean=is_clean)
-    [finding] = report.findings
-    assert (finding.severity, finding.code) == ("warning", "repeated_batches")
-    assert (finding.position, finding.end_position) == (2 * SIZE, 4 * SIZE)
-    assert (finding.next_offset, finding.end_offset) == (5, 10)
-    assert finding.message.endswith(": offsets 5 to 9 are here again")
-    assert finding.broker_action.startswith("it leaves these bytes: Java's consumer gets each ")
-    # A client that is built on librdkafka gets them twice.
-    assert [(each.from_offset, each.to_offset) for each in report.verdict.consumers] == [(5, 10)]
-    assert report.verdict.lost_already == []
-
-
-def test_a_batch_whose_offset_went_back_is_no_repetition_where_others_are_missing(
-    directory: Path,
-) -> None:
-    lower = batch_v2(plain_records(2, 5, timestamp=1_005))
-    segment_path(directory, 0).write_bytes(joined([FIRST[0], lower]))
-    assert only(examined(directory, is_clean=True), "damaged_batches").next_offset == 5
-
-
 def test_an_index_of_a_segment_that_recovery_empties_costs_nothing(directory: Path) -> None:
     segment_path(directory, 0).write_bytes(with_bad_crc(FIRST[0]).data)
     segment_path(directory, 0, ".timeindex").write_bytes(b"x")
