@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pylog.checks.swaps import BrokenSwap
     from pylog.files.file_user import FileUser
     from pylog.model import OffsetPosition, TopicPartition
+    from pylog.producers.producer_state_entry import TxnMetadata
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
 
@@ -92,6 +93,7 @@ class BrokerStart(NamedTuple):
     recovered: frozenset[str] = frozenset()  # ``.log`` files that it scans, and indexes again
     # Where the first transaction begins that its producers' state has as open; None without one.
     first_undecided_offset: int | None = None
+    open_transactions: tuple[TxnMetadata, ...] = ()  # all of them
     losses: tuple[Finding, ...] = ()  # of what it loses records, with times
     # Whether it reads the log while it loads it, for the offset of a transaction. If the log
     # directory is offline already, that ends the broker.
@@ -257,6 +259,7 @@ def _start(
         end_offset=end_offset,
         recovered=frozenset(map(name_of, loading.recovered_segments)),
         first_undecided_offset=log.first_unstable_offset,
+        open_transactions=log.producer_state.open_transactions,
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         files=after,

@@ -14,6 +14,7 @@ from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
 from pylog.checks.files import UNREADABLE_CHECKPOINT
 from pylog.checks.findings import Effect, Severity
 from pylog.checks.group_findings import groups_of_clusters
+from pylog.checks.hanging_transactions import HangingTransactions
 from pylog.checks.log_directory import (
     check_log_directories,
     check_log_directory,
@@ -32,13 +33,14 @@ from pylog.locations import parent_of, parse_location
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
+from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.scheduler import SystemClock
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_new_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.broker_start import BrokerStart
     from pylog.checks.findings import Finding
@@ -83,6 +85,7 @@ class Examination:
         kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
         as_user: FileUser | None = None,
     ) -> None:
+        began_ms = SystemClock().milliseconds()
         views: dict[str | tuple[int, int], LogView] = {}
         others: dict[str | tuple[int, int], PartitionDirectory] = {}
         checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
@@ -125,6 +128,10 @@ class Examination:
         self._starts: dict[str, BrokerStart | None] = {}
         self._at_home: dict[Node, bool] = {}
         self._of_groups: dict[str, list[Finding]] = {}
+        self._hanging = {
+            id(cluster): HangingTransactions(of_coordinators, cluster[0].newest_image, began_ms)
+            for cluster, of_coordinators in self._coordinators()
+        }
         self.positions: dict[str, Mapping[TopicPartition, Sequence[GroupPosition]]] = {}
         self.views_of: dict[TopicPartition, list[LogView]] = {}
         for view in self.views:
@@ -162,7 +169,20 @@ class Examination:
         elif any(each.effect is Effect.OFFLINE for each in own):  # before it can be set aside
             around = [_not_loaded(each) if each.effect is Effect.STRAY else each for each in around]
         self._starts[view.directory.path] = check.start
+        hanging = self._hanging.get(id(self._nodes[view.directory.log_directory].cluster))
+        if hanging is not None:
+            own += hanging.findings(view, check.start)
         return check._replace(findings=[*around, *own])
+
+    def _coordinators(self) -> Iterator[tuple[Sequence[Node], Sequence[LogView]]]:
+        """Yield clusters whose transactional ids are here, and the logs that have them."""
+        found: dict[int, list[LogView]] = {}
+        for view in self.views:
+            if view.topic == TRANSACTION_STATE_TOPIC:
+                cluster = self._nodes[view.directory.log_directory].cluster
+                found.setdefault(id(cluster), []).append(view)
+        for views in found.values():
+            yield self._nodes[views[0].directory.log_directory].cluster, views
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
         """Return what takes a log directory offline as what ends a node that cannot do without."""

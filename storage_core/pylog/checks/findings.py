@@ -948,6 +948,12 @@ FINDING_CODES = {
         "let one of them alone run; a copied partition of __transaction_state may be the reason",
         severities=(Severity.WARNING,),
     ),
+    "hanging_transaction": FindingCode(
+        "A transaction is open in the log, and its coordinator has none there that it would end.",
+        "it lets consumers of committed records wait at the transaction's first record for ever",
+        "abort it once the broker runs (kafka-transactions.sh find-hanging, then abort)",
+        severities=(Severity.WARNING,),
+    ),
     # What pylog writes itself.
     "damaged_manifest": FindingCode(
         "The manifest of a commit by pylog cannot be read, so the end of logs for readers is "

@@ -85,7 +85,7 @@ class _Cluster:
         nodes: Sequence[Node],
         range_of: Callable[[LogView], LogRange | None],
     ) -> None:
-        self._of_coordinators = _one_of_each(of_coordinators)
+        self._of_coordinators = chosen_replicas(of_coordinators)
         self._place = self._of_coordinators[0].directory.log_directory
         self._views: dict[TopicPartition, list[LogView]] = {}
         for each in views:
@@ -168,7 +168,7 @@ class _Cluster:
         )
 
 
-def _one_of_each(views: Sequence[LogView]) -> list[LogView]:
+def chosen_replicas(views: Sequence[LogView]) -> list[LogView]:
     """Return one replica of each partition, that which readers take."""
     by_path = {each.directory.path: each for each in views}
     try:

@@ -98,10 +98,12 @@ class SegmentFiles:
             )
             raise LogSegmentOffsetOverflowError(reason, self.log.path)
 
-    def translate_offset(self, offset: int) -> PositionedHeader | None:
+    def translate_offset(
+        self, offset: int, *, checks_order: bool = True
+    ) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``, None if none is."""
         entry = self.offset_index.lookup(offset)
-        return self.log.find_batch(offset, entry.position)
+        return self.log.find_batch(offset, entry.position, checks_order=checks_order)
 
     def fetch_upper_bound_offset(self, start: OffsetPosition, size_bytes: int) -> int | None:
         """Return an offset at or after the end of a range of bytes; None if none is indexed."""

@@ -270,7 +270,7 @@ class LocalLog:
     def _metadata_of(self, offset: int) -> LogOffsetMetadata:
         return self.locate(offset) or LogOffsetMetadata(offset)
 
-    def locate(self, offset: int) -> LogOffsetMetadata | None:
+    def locate(self, offset: int, *, checks_order: bool = True) -> LogOffsetMetadata | None:
         """Return where the batch that holds ``offset`` begins, or the first one after it.
 
         The log's end for its end offset; None if there is no such batch. Differs from Kafka since
@@ -281,7 +281,7 @@ class LocalLog:
             return end if offset == end.message_offset else None
         segment = self.segments.floor_segment(offset)
         while segment is not None:
-            batch = segment.translate_offset(offset)
+            batch = segment.translate_offset(offset, checks_order=checks_order)
             if batch is not None:
                 return LogOffsetMetadata(offset, segment.base_offset, batch.position)
             segment = self.segments.higher_segment(segment.base_offset)

@@ -213,7 +213,11 @@ class _LogLoader:
             log_start_offset=start,
             context=self._context,
         )
-        loading.had_unstable_offset = state.first_unstable_offset is not None
+        unstable = state.first_unstable_offset
+        loading.had_unstable_offset = unstable is not None
+        if unstable is not None and self._is_broker_start:
+            # Damage there ends a broker (UnifiedLog.maybeIncrementFirstUnstableOffset, Kafka 4.4).
+            local_log.locate(unstable, checks_order=False)
         state.start_high_watermark(loading.high_watermark_start(start, end))
         return UnifiedLog(state, loading.truncation_guard)
 

@@ -144,9 +144,11 @@ class FileRecords(OwnedFile, ByteSource):
         lowest_offset = 0 if checks_order else None
         return walk_headers(self, position, self._size_bytes, lowest_offset=lowest_offset)
 
-    def find_batch(self, target_offset: int, position: int = 0) -> PositionedHeader | None:
+    def find_batch(
+        self, target_offset: int, position: int = 0, *, checks_order: bool = True
+    ) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above a target, None if none is."""
-        for batch in self.batches_from(position):
+        for batch in self.batches_from(position, checks_order=checks_order):
             if batch.header.last_offset >= target_offset:
                 return batch
         return None

@@ -253,6 +253,11 @@ class ProducerStateManager:
         return is_idle and entry.current_txn_first_offset is None
 
     @property
+    def open_transactions(self) -> tuple[TxnMetadata, ...]:
+        """Those without an end, in the order in which they began."""
+        return tuple(self._ongoing)
+
+    @property
     def first_undecided_offset(self) -> int | None:
         """Where the oldest open transaction begins, None if none is open."""
         first = self._ongoing.first

@@ -153,3 +153,15 @@ class TestWhatIsOpen:
         [finding] = [each for each in pylog.doctor(tmp_path).findings if "stable" in each.code]
         assert "its end may be what is missing" in finding.message
         assert affected(tmp_path) == [(8, 11)]
+
+    def test_in_zeros_ends_a_broker_which_looks_it_up(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, [*ABORTED, *COMMITTED], [data(8)])
+        path = segment_path(directory, 0, ".log")
+        path.write_bytes(bytes(path.stat().st_size))
+        write_snapshot(directory, 11)
+        assert pylog.doctor(tmp_path).verdict.would_start is True
+        write_snapshot(directory, 11, open_since=4)
+        report = pylog.doctor(tmp_path)
+        [refusal] = [each for each in report.findings if each.refuses_start]
+        assert (refusal.code, refusal.path) == ("start_refused", str(path))
+        assert report.verdict.would_start is False
