@@ -20,7 +20,7 @@ WEEK = 7 * 24 * 3_600_000
 
 
 @pytest.mark.parametrize(
-    ("status", "updated_ms", "covers", "is_said"),
+    ("status", "updated_ms", "covers", "said"),
     [
         pytest.param(COMPLETE_COMMIT, 0, (), ["warning"], id="the coordinator has ended it"),
         pytest.param(
