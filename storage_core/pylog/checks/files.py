@@ -139,8 +139,11 @@ def _misnamed_log(view: LogView, name: str) -> Finding:
         action = "it does not start: what is before the first dot is not a number of 64 bits"
         return finding._replace(own_effect=Effect.REFUSES, own_action=action)
     bases = [each.base_offset for each in view.segments]
-    if offset < 0 or offset in bases:
+    if offset in bases:
         return finding._replace(own_action="it does not read the file")
+    if offset < 0:
+        action = "it makes an empty segment before all others, so that the log begins at offset 0"
+        return finding._replace(own_action=action)
     action = f"it makes an empty segment at offset {offset}"
     end = next((base for base in bases if base > offset), None)
     if end is None:

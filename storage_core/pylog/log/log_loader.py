@@ -178,7 +178,7 @@ class _LogLoader:
         self._tidy()
         self._load_segments()
         recovery_point, end = self._recover_log()
-        first_base = self._segments.first_segment.base_offset
+        first_base = self._first_base_offset()
         start = max(loading.log_start_offset_checkpoint, first_base)
         self._segments.active_segment.create_indexes()
         self._leader_epochs.truncate_from_end(end)
@@ -344,6 +344,12 @@ class _LogLoader:
             return base_offsets_of_logs(names)
         found = (find_offset_of(name) for name in names if name.endswith(LOG_FILE_SUFFIX))
         return sorted({offset for offset in found if offset is not None and offset >= 0})
+
+    def _first_base_offset(self) -> int:
+        """Return where the log begins: a broker has a segment below 0 where a name says so."""
+        names = file_names(self._directory) if self._is_broker_start else ()
+        found = [find_offset_of(each) or 0 for each in names if each.endswith(LOG_FILE_SUFFIX)]
+        return min([self._segments.first_segment.base_offset, *(each for each in found if each < 0)])
 
     def _first_unflushed_base(self, base_offsets: Sequence[int]) -> int:
         """Return the base offset from which on all segments are recovered after an unclean stop."""

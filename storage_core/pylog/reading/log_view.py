@@ -367,7 +367,8 @@ class LogView:
         directory's ``log-start-offset-checkpoint``; 0 if there is neither. For the earlier records
         of a tiered topic see the top of this module.
         """
-        return max(self.local_log_start_offset, self.checkpointed_log_start_offset or 0)
+        first = min([self.local_log_start_offset, *self.listing.empty_segments])
+        return max(first, self.checkpointed_log_start_offset or 0)
 
     @property
     def local_log_start_offset(self) -> int:

@@ -42,6 +42,7 @@ from pylog.files.file_names import (
     is_kafka_0_7_log,
 )
 from pylog.files.index_entries import OffsetIndexEntries
+from pylog.files.java_numbers import find_offset_of
 from pylog.files.storage import is_folder, list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
@@ -259,6 +260,12 @@ class SegmentListing:
     base_offsets_without_log: list[int] = field(default_factory=list)
     misnamed_logs: list[str] = field(default_factory=list)
     other_names: list[str] = field(default_factory=list)
+
+    @property
+    def empty_segments(self) -> list[int]:
+        """Where a broker makes empty segments of unusual names, such as ``-1.log``."""
+        found = map(find_offset_of, self.misnamed_logs)
+        return [each for each in found if each is not None]
 
     def add_other(self, entry: DirectoryEntry) -> None:
         """Add what is not named like a file of a segment."""

@@ -69,7 +69,7 @@ def test_a_folder_in_the_place_of_an_index_is_no_index(directory: Path) -> None:
         ("9" * 20 + ".log", "it does not start", "refuses", (None, None)),
         ("copy.log", "it does not start", "refuses", (None, None)),
         ("10.log", "it does not read the file", "None", (None, None)),
-        ("-1.log", "it does not read the file", "None", (None, None)),
+        ("-1.log", "it makes an empty segment before all others", "None", (None, None)),
         ("40.log", "it makes an empty segment at offset 40", "None", (None, None)),
         ("12.copy.log", "it makes an empty segment at offset 12, which", "consumers", (12, 20)),
         ("25.log", "it makes an empty segment at offset 25, which", "consumers", (25, 30)),
@@ -152,3 +152,16 @@ def test_an_index_that_replaces_another_one(
     [finding] = [each for each in found(directory) if each.code == "leftover_file"]
     assert (str(finding.severity), str(finding.effect)) == (severity, effect)
     assert finding.broker_action.startswith(f"it puts the file in the place of {old.name}")
+
+
+@pytest.mark.parametrize(("name", "log_start"), [("-1.log", 0), ("5.log", 5), ("20.log", 10)])
+def test_a_log_begins_where_a_broker_makes_a_segment_of_a_name(
+    directory: Path, name: str, log_start: int
+) -> None:
+    for each in directory.glob("0" * 20 + ".*"):
+        each.unlink()
+    (directory / name).write_bytes(b"")
+    [partition] = pylog.doctor(directory.parent).partitions
+    assert partition.start is not None
+    assert partition.start.log_start_offset == log_start
+    assert pylog.open_directory(directory.parent)["orders", 0].log_start_offset == log_start
