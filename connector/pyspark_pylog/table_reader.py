@@ -67,7 +67,7 @@ class PylogTableReader(DataSourceReader):
             pylog.jobs.check_specs(options.ending, [view.topic_partition for view in views])
         warn_if_no_topic_matches(directory, options.subscribe_pattern)
         if options.mode.skips_damage:
-            views = [view.refreshed(DamageReport()) for view in views]
+            views = [view.with_damage(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)
         groups = pack(views, options, _size_bytes, lambda _: 0)
         found: list[InputPartition] = [ViewPartition(group) for group in groups]

@@ -293,7 +293,7 @@ def _find_steadily(view: LogView, find: Callable[[LogView], _Found]) -> _Found:
     for _ in range(_MOST_LOOKS):
         if not isinstance(found.error, SegmentVanishedError):
             break
-        view = view.refreshed(view.damage)
+        view = view.refreshed()
         found = find(view)
     return found
 

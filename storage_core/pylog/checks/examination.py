@@ -320,7 +320,7 @@ def _not_loaded(finding: Finding) -> Finding:
 def _end_of(view: LogView) -> PartitionCheck | None:
     """Return a partition with where it ends; None if that cannot be read, which is a finding."""
     try:
-        end_offset = view.refreshed(DamageReport(is_logged=False)).log_end_offset
+        end_offset = view.refreshed().with_damage(DamageReport(is_logged=False)).log_end_offset
     except LogStorageError:
         return None
     return PartitionCheck(view, [], [], end_offset=end_offset)

@@ -138,7 +138,8 @@ def _check_settled(
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         # What is wrong with files does not depend on whether readers are given what is in them.
-        view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
+        hidden = NoPendingCommit(view.directory.log_directory)
+        view = view.refreshed(pending=hidden).with_damage(damage)
         try:
             check = check_once(view, make_walk(view, damage=damage))
         except SegmentVanishedError:
@@ -178,7 +179,7 @@ def _identity(finding: Finding) -> tuple[str, str, int | None]:
 
 def _seen_now(view: LogView) -> LogView | None:
     """Return a partition as it is now; None if its directory cannot be listed."""
-    now = view.refreshed(view.damage)
+    now = view.refreshed()
     with suppress(LogDirectoryError):
         _ = now.segments  # raises
         return now

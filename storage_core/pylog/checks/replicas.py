@@ -142,9 +142,8 @@ class _Batches:
     """The headers of a log's batches, a column a batch, as far as they have been asked for."""
 
     def __init__(self, view: LogView) -> None:
-        view = view.refreshed(
-            DamageReport(is_logged=False), pending=NoPendingCommit(view.directory.log_directory)
-        )
+        pending = NoPendingCommit(view.directory.log_directory)
+        view = view.refreshed(pending=pending).with_damage(DamageReport(is_logged=False))
         self._windows = header_windows(view)
         self.rows: npt.NDArray[np.int64] = np.empty((7, 0), dtype=np.int64)
         self.is_done = False

@@ -81,19 +81,15 @@ class PartitionDirectory:
 
     ``state`` is ``""`` for a live partition, else ``-delete``, ``-stray`` or ``-future``.
     ``is_named`` tells that the path which was given is this directory, not the one above.
-    ``uses_indexes`` is False where a reader asked for no index file to be used; it goes wherever
-    the directory does, to executors, too, and so does ``leaves_page_cache``, which is True where a
-    reader asked for nothing to stay in the page cache. ``segments`` are the base offsets of those
-    whose ``.log`` files were given instead of the directory, ascending: nothing but the offsets
-    from each of them up to the segment after it is read. It is empty for the whole partition.
+    ``segments`` are the base offsets of those whose ``.log`` files were given instead of the
+    directory, ascending: nothing but the offsets from each of them up to the segment after it is
+    read. It is empty for the whole partition.
     """
 
     topic_partition: TopicPartition
     path: str
     state: str = ""
     is_named: bool = False
-    uses_indexes: bool = True
-    leaves_page_cache: bool = False
     segments: tuple[int, ...] = ()
 
     def is_live(self, *, include_stray: bool) -> bool:

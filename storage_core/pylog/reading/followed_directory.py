@@ -9,7 +9,6 @@ whether that batch is still there.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import (
@@ -38,6 +37,7 @@ from pylog.reading.log_end import continue_log_end, holds_batch
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import one_of_each
 from pylog.reading.scan_task import check_limit, limited
+from pylog.reading.segments import DEFAULT_ACCESS, FileAccess
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -98,9 +98,15 @@ class FollowedPartition:
     """Remembers a partition from look to look. One thread may use it."""
 
     def __init__(
-        self, directory: PartitionDirectory, *, is_committed: bool, skips_damage: bool
+        self,
+        directory: PartitionDirectory,
+        access: FileAccess = DEFAULT_ACCESS,
+        *,
+        is_committed: bool,
+        skips_damage: bool,
     ) -> None:
         self.directory = directory
+        self._access = access
         self._is_committed = is_committed
         self._skips_damage = skips_damage
         self._seen: FollowedLog | None = None
@@ -133,7 +139,7 @@ class FollowedPartition:
     ) -> FollowedLog:
         """Return the partition as it was before the commit that is pending in it."""
         damage = DamageReport(is_logged=False) if self._skips_damage else None
-        view = LogView(self.directory, starts, damage, pending)
+        view = LogView(self.directory, starts, damage, pending, self._access)
         end_offset = view.log_end_offset
         if self._is_committed:
             end_offset = transactions.FollowedTransactions().last_stable_offset(view)
@@ -188,9 +194,8 @@ class FollowedPartition:
     def _listed(self, starts: LogStartOffsets) -> LogView:
         """Return a view of the files that are there, whose end has not been looked for."""
         damage = DamageReport(is_logged=False) if self._skips_damage else None
-        view = LogView(
-            self.directory, starts, damage, NoPendingCommit(self.directory.log_directory)
-        )
+        nothing = NoPendingCommit(self.directory.log_directory)
+        view = LogView(self.directory, starts, damage, nothing, self._access)
         self._file_mark = mark_of_last(view)
         return view
 
@@ -321,15 +326,15 @@ class FollowedDirectory:
         mode: ReadMode,
         include_stray: bool,
         replica: str | int | os.PathLike[str] | None,
-        use_indexes: bool,
+        access: FileAccess = DEFAULT_ACCESS,
     ) -> None:
         self._paths = list(paths)
         self._choice = choice
         self._is_committed = isolation is IsolationLevel.READ_COMMITTED
+        self._access = access
         self._skips_damage = mode.skips_damage
         self._include_stray = include_stray
         self._replica = replica
-        self._use_indexes = use_indexes
         self._known: dict[str, PartitionDirectory] = {}
         self._partitions: dict[TopicPartition, FollowedPartition] = {}
         self._starts: dict[str, tuple[object, LogStartOffsets]] = {}
@@ -440,7 +445,8 @@ class FollowedDirectory:
         if known is not None and known.directory.path == directory.path:
             return known
         return FollowedPartition(
-            replace(directory, uses_indexes=self._use_indexes),
+            directory,
+            self._access,
             is_committed=self._is_committed,
             skips_damage=self._skips_damage,
         )
@@ -503,7 +509,7 @@ def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
         mode=ReadMode.parse(mode),
         include_stray=include_stray,
         replica=replica,
-        use_indexes=use_indexes,
+        access=FileAccess(use_indexes=use_indexes),
     )
 
 

@@ -43,14 +43,14 @@ from pylog.reading.damage import Attempts
 from pylog.reading.discovery import LogStartOffsets, PendingCommit
 from pylog.reading.html_table import segments_html
 from pylog.reading.log_end import find_end_before, find_log_end
-from pylog.reading.segments import list_segments
+from pylog.reading.segments import DEFAULT_ACCESS, list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
-    from pylog.reading.segments import LogSegmentView, SegmentListing
+    from pylog.reading.segments import FileAccess, LogSegmentView, SegmentListing
 
 
 def first_timestamp(view: LogView) -> int | None:
@@ -88,7 +88,7 @@ def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
         try:
             return read(view)
         except SegmentVanishedError:
-            view = view.refreshed(view.damage)
+            view = view.refreshed()
     return read(view)
 
 
@@ -131,26 +131,14 @@ _INDEXES: tuple[tuple[type[OffsetIndexEntries | TimeIndexEntries], str], ...] = 
 )
 
 
-def _list_segments(directory: PartitionDirectory) -> SegmentListing:
-    listing = list_segments(directory.path)
-    if not directory.uses_indexes or directory.leaves_page_cache:
-        listing.segments = [
-            replace(
-                each,
-                uses_indexes=directory.uses_indexes,
-                leaves_page_cache=directory.leaves_page_cache,
-            )
-            for each in listing.segments
-        ]
-    return listing
-
-
 def _size_of(segments: Sequence[LogSegmentView]) -> int:
     return sum(segment.size_bytes for segment in segments)
 
 
 # What a view remembers that another end or start of the log changes.
 _OF_OFFSETS = ("segments", "checkpointed_log_start_offset", "log_start_offset", "log_end_offset")
+# What it remembers that another way of reading finds in another way.
+_OF_ACCESS = (*_OF_OFFSETS, "end", "_first_consumed")
 
 
 class LogView:
@@ -172,6 +160,8 @@ class LogView:
     pending
         The commit that is under way in the log directory, whose records the view does not have. If
         None, the view looks for one by itself.
+    access
+        How its files are read.
 
     Attributes
     ----------
@@ -190,6 +180,7 @@ class LogView:
         log_start_offsets: LogStartOffsets | None = None,
         damage: DamageReport | None = None,
         pending: PendingCommit | None = None,
+        access: FileAccess = DEFAULT_ACCESS,
     ) -> None:
         # Before the directory is listed: what a commit appends after this look is noticed.
         self.pending = pending or PendingCommit(directory.log_directory)
@@ -197,11 +188,12 @@ class LogView:
         self.topic_partition = directory.topic_partition
         self.log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
         self.damage = damage
+        self.access = access
         self.known_last_stable_offset: int | None = None
         self._limits: dict[int, int] = {}
         self._listed: SegmentListing | LogDirectoryError
         try:
-            self._listed = _list_segments(directory)
+            self._listed = list_segments(directory.path)
         except LogDirectoryError as error:
             self._listed = error
 
@@ -229,39 +221,31 @@ class LogView:
             title += f", offsets {start:,} to {end:,} (exclusive)"
         return segments_html(title, segments, end, attempts, opens_files=opens_files)
 
-    def refreshed(
-        self,
-        damage: DamageReport | None = None,
-        *,
-        uses_indexes: bool | None = None,
-        pending: PendingCommit | None = None,
-        leaves_page_cache: bool | None = None,
-    ) -> LogView:
-        """Return a view of the same directory as it is now.
+    def refreshed(self, *, pending: PendingCommit | None = None) -> LogView:
+        """Return a view of the same directory as it is now, read in the same way.
 
         Parameters
         ----------
-        damage
-            As of the class.
-        uses_indexes
-            Whether look-ups may ask index files; None to leave it as it is.
         pending
-            As of the class; None for the one that this view has.
-        leaves_page_cache
-            Whether nothing that is read of segments may stay in the page cache; None likewise.
+            See the class; None for the one that this view has.
         """
-        directory = self.directory
-        if uses_indexes is not None:
-            directory = replace(directory, uses_indexes=uses_indexes)
-        if leaves_page_cache is not None:
-            directory = replace(directory, leaves_page_cache=leaves_page_cache)
-        starts = LogStartOffsets(directory.log_directory)
-        return LogView(directory, starts, damage, pending or self.pending)
+        starts = LogStartOffsets(self.directory.log_directory)
+        return LogView(self.directory, starts, self.damage, pending or self.pending, self.access)
 
-    def with_damage(self, damage: DamageReport) -> LogView:
-        """Return the view, which has a report of its own, with another one."""
+    def with_damage(self, damage: DamageReport | None) -> LogView:
+        """Return the view with another report of damage, or with none."""
+        return self.read_as(self.access, damage)
+
+    def read_as(self, access: FileAccess, damage: DamageReport | None) -> LogView:
+        """Return the view, or a copy that reads in another way; no directory is listed again."""
+        is_same = access == self.access and (damage is None) == (self.damage is None)
+        if is_same and damage is self.damage:
+            return self
         view = copy(self)
-        view.damage = damage
+        view.access, view.damage = access, damage
+        if not is_same:
+            view._limits = {}
+            view._forget(_OF_ACCESS)
         return view
 
     def with_end(self, end: WholeBatches) -> LogView:
@@ -271,7 +255,7 @@ class LogView:
         last = listing.segments[-1]
         last = replace(last, size_bytes=max(last.size_bytes, end.end_position))
         view._listed = replace(listing, segments=[*listing.segments[:-1], last])
-        view._forget_offsets()
+        view._forget(_OF_OFFSETS)
         view.end = end
         return view
 
@@ -279,7 +263,7 @@ class LogView:
         """Return the view with what the log directory's checkpoint says by now."""
         view = copy(self)
         view.log_start_offsets = log_start_offsets
-        view._forget_offsets()
+        view._forget(_OF_OFFSETS)
         return view
 
     def with_pending(self, pending: PendingCommit) -> LogView:
@@ -290,9 +274,9 @@ class LogView:
         view.pending = pending
         return view
 
-    def _forget_offsets(self) -> None:
+    def _forget(self, names: Sequence[str]) -> None:
         self.known_last_stable_offset = None
-        for name in _OF_OFFSETS:
+        for name in names:
             self.__dict__.pop(name, None)
 
     @property
@@ -317,6 +301,8 @@ class LogView:
     def segments(self) -> Sequence[LogSegmentView]:
         """The segments in offset order; without those that a pending commit has put there."""
         segments, end = self.listing.segments, self.pending_end_offset
+        if self.access != DEFAULT_ACCESS:
+            segments = [replace(each, access=self.access) for each in segments]
         if end is None:
             return segments
         return [each for each in segments if each.base_offset < end] or segments[:1]

@@ -117,9 +117,7 @@ def _late_enough(
 
 def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
     pending = {each: PendingCommit(each) for each in {view.pending.log_directory for view in views}}
-    return [
-        view.refreshed(view.damage, pending=pending[view.pending.log_directory]) for view in views
-    ]
+    return [view.refreshed(pending=pending[view.pending.log_directory]) for view in views]
 
 
 def _plan_what_can_be_read(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
@@ -133,7 +131,9 @@ def _plan_what_can_be_read(view: LogView, wanted: ScanRequest, ranges: Ranges) -
     whole = SegmentSlice(
         path, 0, None, 0, 0, runs_to_segment_end=False, defect=view.unreadable.reason
     )
-    return [ScanTask(view.directory, (whole,), 0, 2**63 - 1, where=wanted.where)]
+    return [
+        ScanTask(view.directory, (whole,), 0, 2**63 - 1, where=wanted.where, access=view.access)
+    ]
 
 
 def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
@@ -171,6 +171,7 @@ def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[S
             wanted.where,
             committed,
             earliest_offset=range_before[0] if is_from_earliest else None,
+            access=view.access,
         )
         for origin, first, last in parts
         for low, high in offset_ranges(first, last, wanted.max_records_per_partition)
@@ -209,7 +210,7 @@ def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[Lo
     """Return what the log still holds of a range planned before, and a view that has it."""
     if start >= end or view.log_start_offset <= start <= end <= view.log_end_offset:
         return view, start, end
-    view = view.refreshed(view.damage)  # the range may have been found by a later look
+    view = view.refreshed()  # the range may have been found by a later look
     first, last = view.log_start_offset, view.log_end_offset
     if first <= start <= end <= last:
         return view, start, end

@@ -288,7 +288,7 @@ class TaskWindows:
 
     def _look_again(self, start: int) -> _Look:
         for looks_left in range(_MOST_LOOKS - 1, -1, -1):
-            view = LogView(self._task.directory, damage=self._damage)
+            view = LogView(self._task.directory, damage=self._damage, access=self._task.access)
             try:
                 first, end = view.log_start_offset, view.log_end_offset
                 lost = _lost_offsets(view, self._task, start)
@@ -456,7 +456,7 @@ class TaskReader:
     def _abort_watch(self) -> AbortWatch | None:
         """Return what holds the transaction index against the markers in one pass."""
         task = self._task
-        if self._mode.skips_damage or not task.is_committed or not task.directory.uses_indexes:
+        if self._mode.skips_damage or not task.is_committed or not task.access.use_indexes:
             return None  # the markers alone have decided
         return AbortWatch(task)
 

@@ -24,6 +24,7 @@ from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import ReadMemory, TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
 from pylog.reading.scan_task import check_limit, limited, limited_count
+from pylog.reading.segments import FileAccess
 from pylog.reading.slicing import ScannedBytes
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
@@ -61,23 +62,18 @@ def covered_views(views: list[LogView], where: RecordFilter | None) -> list[LogV
 
 
 def views_to_read(
-    views: list[LogView],
-    where: RecordFilter | None,
-    mode: ReadMode,
-    *,
-    use_indexes: bool,
-    leave_page_cache: bool,
+    views: list[LogView], where: RecordFilter | None, mode: ReadMode, access: FileAccess
 ) -> list[LogView]:
     """Return views of the partitions that a filter leaves, which are read as the others say."""
-    views = covered_views(views, where)
-    if mode.skips_damage:
+
+    def as_wanted(view: LogView) -> LogView:
         # What planning meets, a reader reports: it goes the same way.
-        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
-    if not use_indexes:
-        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
-    if leave_page_cache:
-        views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
-    return views
+        damage = DamageReport(is_logged=False) if mode.skips_damage else view.damage
+        # Views of `follow` may use no indexes already.
+        uses_indexes = access.use_indexes and view.access.use_indexes
+        return view.read_as(replace(access, use_indexes=uses_indexes), damage)
+
+    return [as_wanted(view) for view in covered_views(views, where)]
 
 
 _NOT_A_SEQUENCE = (
@@ -554,7 +550,6 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         max_decompressed_bytes=max_decompressed_bytes,
         threads=thread_count(threads, default=1),
     )
-    views = views_to_read(
-        views, where, options.mode, use_indexes=use_indexes, leave_page_cache=leave_page_cache
-    )
+    access = FileAccess(use_indexes, leave_page_cache)
+    views = views_to_read(views, where, options.mode, access)
     return Scan(views, wanted, schema, options, limit=limit)

@@ -15,7 +15,7 @@ from pylog.lazy_modules import LazyModule, load_name
 from pylog.locations import name_of
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT
 from pylog.reading.damage import ReadMode
-from pylog.reading.segments import open_segment
+from pylog.reading.segments import DEFAULT_ACCESS, FileAccess, open_segment
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ class ScanTask:
     earliest_offset
         Where the log began, of a read that starts with it: a task that begins there begins where
         the log does by then. None for a read from an offset.
+    access
+        How files are read.
 
     Examples
     --------
@@ -129,6 +131,7 @@ class ScanTask:
     is_committed: bool = False
     looks_for_late: bool = True
     earliest_offset: int | None = None
+    access: FileAccess = DEFAULT_ACCESS
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -172,7 +175,7 @@ class ScanTask:
             There is no such mode.
         """
         batches: Iterator[pa.RecordBatch] = self._reader(
-            schema, damage, mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
+            schema, mode, max_decompressed_bytes, damage
         ).record_batches()
         return batches
 
@@ -197,20 +200,21 @@ class ScanTask:
             There is no such mode.
         """
         schema = arrow_schema.record_schema(("offset",))
-        count: int = self._reader(
-            schema, mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
-        ).count()
+        count: int = self._reader(schema, mode, max_decompressed_bytes).count()
         return count
 
     def _reader(
         self,
         schema: pa.Schema | None,
+        mode: str | ReadMode,
+        max_decompressed_bytes: int,
         damage: DamageReport | None = None,
-        **options: Any,  # noqa: ANN401 - of `ReadOptions`
     ) -> Any:  # noqa: ANN401 - a `TaskReader`, whose module imports this one
-        read_options = load_name(f"{__package__}.checked_windows", "ReadOptions")(**options)
+        options = load_name(f"{__package__}.checked_windows", "ReadOptions")(
+            mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
+        )
         task_reader = load_name(f"{__package__}.reader", "TaskReader")
-        return task_reader(self, schema, read_options, damage=damage)
+        return task_reader(self, schema, options, damage=damage)
 
 
 def check_limit(limit: int | None) -> None:

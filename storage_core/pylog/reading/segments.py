@@ -64,6 +64,21 @@ if TYPE_CHECKING:
     from pylog.files.storage import DirectoryEntry, FileStatus
 
 
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """How files are read, whatever is read of them: a value of views, segments and tasks.
+
+    `pylog.scan` explains the two. Another way is another value on a copy of a view: it lists no
+    directory again, which in an object store is a request.
+    """
+
+    use_indexes: bool = True
+    leave_page_cache: bool = False
+
+
+DEFAULT_ACCESS = FileAccess()
+
+
 def open_segment(
     path: str, file_id: int, stamp: int, *, leaves_page_cache: bool = False
 ) -> ByteSource:
@@ -88,8 +103,7 @@ class LogSegmentView:
     state: str = ""
     file_id: int = 0
     defect: str | None = None
-    uses_indexes: bool = True
-    leaves_page_cache: bool = False
+    access: FileAccess = DEFAULT_ACCESS
     stamp: int = 0  # of a file that does not grow, since another segment follows; see `stamp_of`
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
@@ -104,12 +118,12 @@ class LogSegmentView:
     @property
     def has_transaction_index(self) -> bool:
         """Whether a ``.txnindex`` was listed and may be used."""
-        return self.uses_indexes and TXN_INDEX_FILE_SUFFIX in self.suffixes
+        return self.access.use_indexes and TXN_INDEX_FILE_SUFFIX in self.suffixes
 
     @property
     def has_time_index(self) -> bool:
         """Whether a ``.timeindex`` was listed and may be used."""
-        return self.uses_indexes and TIME_INDEX_FILE_SUFFIX in self.suffixes
+        return self.access.use_indexes and TIME_INDEX_FILE_SUFFIX in self.suffixes
 
     def open_log(self) -> ByteSource:
         """Open the ``.log`` file."""
@@ -117,7 +131,7 @@ class LogSegmentView:
             self.file_path(),
             self.file_id,
             self.stamp,
-            leaves_page_cache=self.leaves_page_cache,
+            leaves_page_cache=self.access.leave_page_cache,
         )
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
@@ -224,12 +238,12 @@ class LogSegmentView:
 
     def open_offset_index(self) -> OffsetIndexEntries:
         """Open the offset index; one without entries if there is none, or none is to be used."""
-        if not self.uses_indexes:
+        if not self.access.use_indexes:
             return OffsetIndexEntries.empty(self.base_offset)
         return OffsetIndexEntries.open(
             self.file_path(INDEX_FILE_SUFFIX),
             self.base_offset,
-            leaves_page_cache=self.leaves_page_cache,
+            leaves_page_cache=self.access.leave_page_cache,
         )
 
     @property

@@ -146,7 +146,7 @@ def slice_of(
         end,
         limit is not None and end == segment_end,
         segment.file_id,
-        segment.leaves_page_cache,
+        segment.access.leave_page_cache,
         segment.defect,
         skipped_below,
         segment.stamp,
@@ -353,7 +353,7 @@ def _halves(task: ScanTask, *, checks_records: bool) -> tuple[ScanTask, ScanTask
         at += 1
     before, segment_slice, after = task.slices[:at], task.slices[at], task.slices[at + 1 :]
     wanted = segment_slice.start_position + middle
-    for by_index in (True, False) if task.directory.uses_indexes else (False,):
+    for by_index in (True, False) if task.access.use_indexes else (False,):
         with _Cutter(segment_slice, uses_indexes=by_index, checks_records=checks_records) as cutter:
             cut = cutter.find(segment_slice, wanted)
         if cut is not None and task.start_offset < cut.offset < task.end_offset:
@@ -395,7 +395,7 @@ def cut_task(
     """Yield parts of about ``size()`` bytes; each is looked for when it is asked for."""
     slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
-    uses_indexes = task.directory.uses_indexes
+    uses_indexes = task.access.use_indexes
     for whole in task.slices:
         rest = whole
         edge = rest.first_offset

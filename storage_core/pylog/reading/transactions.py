@@ -178,7 +178,7 @@ class _FileGaps:
 
 def _indexed_first_offset(view: LogView, path: str, producer_id: int, marker_offset: int) -> int:
     """Return where the transaction begins that an ABORT ends, as its index says; -1 if not."""
-    if not view.directory.uses_indexes:
+    if not view.access.use_indexes:
         return -1
     try:
         entries = read_transaction_index(path.replace(LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX))
@@ -531,7 +531,7 @@ class AbortWatch:
     def _windows_after(self) -> Iterator[tuple[Window, str]]:
         if not self._is_waiting():
             return
-        view = LogView(self._task.directory)
+        view = LogView(self._task.directory, access=self._task.access)
         for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
             with segment_slice.open() as source:
                 windows = CheckedWindows(

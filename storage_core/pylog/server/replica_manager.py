@@ -180,7 +180,6 @@ class ReplicaManager:
                 mode=served.mode,
                 include_stray=served.include_stray,
                 replica=served.replica,
-                use_indexes=True,
             )
             self.refresh()
         else:
@@ -243,9 +242,7 @@ class ReplicaManager:
         if self._damage is None:
             return view
         # The one report is logged.
-        return (
-            view.refreshed(self._damage) if view.damage is None else view.with_damage(self._damage)
-        )
+        return view.with_damage(self._damage)
 
     def _show(self, partitions: Mapping[TopicPartition, Partition]) -> None:
         topics: dict[str, Topic] = {}
@@ -572,7 +569,7 @@ class ReplicaManager:
         self._proofs.forget(partition.topic_partition)
         topic.partitions[number] = self._partition(
             partition.directory,
-            partial(partition.view.refreshed, partition.view.damage),
+            partition.view.refreshed,
             least_epoch=partition.epochs[-1].epoch if partition.epochs else 0,
         )
 

@@ -371,12 +371,12 @@ class PartitionWork:
                 return self._read(place, view)
             except SegmentVanishedError as error:  # a broker is at work there
                 problem: LogStorageError = error
-                view = view.refreshed(view.damage)
+                view = view.refreshed()
             except (CorruptRecordError, InvalidRecordError, UnreadableFileError) as error:
                 problem = error
                 if view.damage is not None:
                     break
-                view = view.refreshed(DamageReport(is_logged=False))
+                view = view.refreshed().with_damage(DamageReport(is_logged=False))
             except LogStorageError as error:
                 problem = error
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -302,8 +303,11 @@ def table_views(
     """Return the logs that a table is made of, in its order; all parameters as of `read_table`."""
     views = directory.select(topics=as_names(topics), assign=assign, pattern=pattern)
     views.sort(key=lambda view: view.topic_partition)
-    if ReadMode.parse(mode).skips_damage:
-        views = [view.refreshed(DamageReport()) for view in views]
-    if leave_page_cache:
-        views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
-    return views
+    skips_damage = ReadMode.parse(mode).skips_damage
+    return [
+        view.read_as(
+            replace(view.access, leave_page_cache=leave_page_cache),
+            DamageReport() if skips_damage else view.damage,
+        )
+        for view in views
+    ]

@@ -81,7 +81,7 @@ def test_a_task_knows_whether_it_may_use_indexes(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0")
     for text, expected in (("true", True), ("false", False)):
         (task,) = plan(tmp_path, useIndexes=text)
-        assert task.directory.uses_indexes is expected
+        assert task.access.use_indexes is expected
 
 
 def test_a_task_knows_whether_it_is_to_leave_the_page_cache(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_task_knows_whether_it_is_to_leave_the_page_cache(tmp_path: Path) -> N
     for text, expected in (("true", True), ("false", False)):
         (task,) = plan(tmp_path, leavePageCache=text)
         assert {each.leaves_page_cache for each in task.slices} == {expected}
-        assert task.directory.leaves_page_cache is expected
+        assert task.access.leave_page_cache is expected
 
 
 def test_what_travels_to_a_task_pickles(tmp_path: Path) -> None:

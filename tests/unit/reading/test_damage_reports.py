@@ -199,7 +199,7 @@ def test_nor_does_one_before_a_batch_whose_offset_is_negative(
     directory = partition(tmp_path / "alone", batches[1:3])
     assert read_skipping_damage(directory, window_bytes=window_bytes)[0] == []
     view = next(iter(pylog.open_directory(directory)))
-    assert view.refreshed(DamageReport()).log_end_offset == 0
+    assert view.with_damage(DamageReport()).log_end_offset == 0
 
 
 def test_the_highest_offset_that_has_one_after_it_is_read(tmp_path: Path) -> None:

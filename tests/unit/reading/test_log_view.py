@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
+from pylog.files import disk
+from pylog.reading.damage import DamageReport
+from pylog.reading.segments import FileAccess
 from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import (
     offset_index_bytes,
@@ -15,6 +18,8 @@ from tests.support.log_files import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pylog.reading.log_view import LogView
@@ -125,3 +130,58 @@ def test_side_files_that_are_missing_say_nothing(tmp_path: Path) -> None:
     found = view(write_partition(tmp_path, LOG))
     assert found.leader_epochs == []
     assert found.metadata is None
+
+
+FLAGS: dict[str, object] = {
+    "use_indexes": False,
+    "leave_page_cache": True,
+    "mode": "DROPMALFORMED",
+}
+
+
+@pytest.mark.parametrize("flag_count", range(len(FLAGS) + 1))
+def test_no_way_of_reading_lists_a_directory_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag_count: int
+) -> None:
+    for partition in range(20):
+        write_partition(tmp_path, LOG, name=f"orders-{partition}")
+    directory = pylog.open_directory(tmp_path)
+    listed: list[str] = []
+    scandir = disk.scandir
+
+    def counting(path: str) -> AbstractContextManager[Iterable[disk.Entry]]:
+        listed.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(disk, "scandir", counting)
+    flags: dict[str, Any] = dict(list(FLAGS.items())[:flag_count])
+    scan = pylog.scan(directory, **flags)
+    assert len(scan.plan()) == 20
+    assert sorted(listed) == sorted(f"{tmp_path}/orders-{partition}" for partition in range(20))
+    assert scan.to_table().num_rows == 20 * 30
+    assert len(listed) == 20
+
+
+def test_a_new_look_reads_as_the_one_before(tmp_path: Path) -> None:
+    report = DamageReport(is_logged=False)
+    access = FileAccess(use_indexes=False)
+    before = view(write_partition(tmp_path, LOG)).read_as(access, report)
+    after = before.refreshed()
+    assert after is not before
+    assert (after.access, after.damage) == (access, report)
+    assert {segment.access for segment in after.segments} == {access}
+
+
+def test_another_way_of_reading_remembers_nothing_of_the_first(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, {0: [with_bad_crc(LOG[10][0])]})
+    damaged = segment_path(directory, 0).read_bytes()
+    segment_path(directory, 0).write_bytes(damaged[:16] + b"\x07" + damaged[17:])
+    found = view(directory)
+    with pytest.raises(CorruptRecordError):
+        _ = found.log_end_offset
+    assert found.with_damage(DamageReport(is_logged=False)).log_end_offset == 0
+    with pytest.raises(CorruptRecordError):
+        _ = found.log_end_offset
+    assert all(each.has_time_index for each in found.segments)
+    without = found.read_as(FileAccess(use_indexes=False), None)
+    assert not any(each.has_time_index for each in without.segments)

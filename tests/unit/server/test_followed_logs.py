@@ -281,7 +281,7 @@ def test_damage_that_another_thread_skips_aborts_no_transaction(
     data = [*batches(0, producer_id=1), *batches(1), marker(2, COMMIT, producer_id=1)]
     write_partition(tmp_path, {0: data})
     report = DamageReport(is_logged=False)
-    (view,) = [each.refreshed(report) for each in pylog.open_directory(tmp_path)]
+    (view,) = [each.with_damage(report) for each in pylog.open_directory(tmp_path)]
 
     class Interrupted(CheckedWindows):
         def __iter__(self) -> Any:  # noqa: ANN401
