@@ -98,7 +98,8 @@ def unannounced_loading(tree: SourceTree) -> Iterator[Problem]:
     """Find modules of ours that are imported by name without the loader.
 
     The connector may not use `importlib` for anything. Elsewhere other people's modules may be
-    imported by name, if the name stands there.
+    imported by name, if the name stands there. The loader is told names, in strings and f-strings:
+    what is computed in another way hides who imports whom.
     """
     for module in tree:
         if module.name == LOADER_MODULE:
@@ -118,6 +119,24 @@ def unannounced_loading(tree: SourceTree) -> Iterator[Problem]:
                     "a module is imported by a name that is ours or computed",
                     f"Ask {LOADER_MODULE} for it, the one place that loads modules late.",
                 )
+            if isinstance(node, ast.Call) and _hides_name(node):
+                yield module.problem(
+                    node.lineno,
+                    "the loader is given a name that does not stand there",
+                    "Write the module's name as a string, or as an f-string with its package.",
+                )
+
+
+def _hides_name(call: ast.Call) -> bool:
+    """Whether a call of the loader names its module neither in a string nor in an f-string."""
+    if not isinstance(call.func, ast.Name) or call.func.id not in {"load_name", "LazyModule"}:
+        return False
+    return not (call.args and _is_text(call.args[0]))
+
+
+def _is_text(node: ast.expr) -> bool:
+    is_constant = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_constant or isinstance(node, ast.JoinedStr)
 
 
 def _loads_by_name(call: ast.Call) -> bool:

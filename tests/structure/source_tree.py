@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 LOADER_MODULE = "pylog.lazy_modules"
@@ -114,16 +116,26 @@ class SourceTree:
         imports = [each for each in resolved if each.target != module.name]
         if LOADER_MODULE in {module.name, *(each.target for each in imports)}:
             imports += [
-                Import(str(node.value), node.lineno, is_lazy=True)
+                Import(name, node.lineno, is_lazy=True)
                 for node in ast.walk(module.syntax)
-                if isinstance(node, ast.Constant) and self._is_other_module(node.value, module)
+                for name in self._modules_named(node, module)
             ]
         return imports
 
-    def _is_other_module(self, value: object, module: Module) -> bool:
-        """Return whether a constant names a module; a top-level package's name is just a word."""
-        is_name = isinstance(value, str) and "." in value
-        return is_name and value in self.modules and value != module.name
+    def _modules_named(self, node: ast.AST, module: Module) -> Iterator[str]:
+        """Yield the other modules that a string names; a top-level package's name is just a word.
+
+        Of an f-string, all that it may come to name.
+        """
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named: Iterable[str] = [node.value] if node.value in self.modules else []
+        elif isinstance(node, ast.JoinedStr):
+            start, pattern = _pattern_of(node, module)
+            is_ours = "." in start and self.is_ours(start)
+            named = [each for each in self.modules if pattern.fullmatch(each)] if is_ours else []
+        else:
+            return
+        yield from (each for each in named if "." in each and each != module.name)
 
     def _resolved(self, statement: Import) -> Import:
         """Return the import with the longest name of it that is a module of ours."""
@@ -131,6 +143,23 @@ class SourceTree:
         while name not in self.modules and "." in name:
             name = name.rpartition(".")[0]
         return statement._replace(target=name)
+
+
+def _pattern_of(text: ast.JoinedStr, module: Module) -> tuple[str, re.Pattern[str]]:
+    """Return how an f-string begins, and what it may come to, as far as names of modules go."""
+    package = module.name if module.is_package else module.name.rpartition(".")[0]
+    known = {"__package__": package, "__name__": module.name}
+    parts: list[str | None] = []
+    for each in text.values:
+        if isinstance(each, ast.Constant):
+            parts.append(str(each.value))
+        elif isinstance(each, ast.FormattedValue) and isinstance(each.value, ast.Name):
+            parts.append(known.get(each.value.id))
+        else:
+            parts.append(None)
+    start = "".join(cast("str", each) for each in takewhile(lambda each: each is not None, parts))
+    pattern = "".join(r"[\w.]+" if each is None else re.escape(each) for each in parts)
+    return start, re.compile(pattern)
 
 
 def module_name(file: Path) -> str:

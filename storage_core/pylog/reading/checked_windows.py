@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.damage import DamageReport
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.task_range import SegmentSlice
 
     Int64Array = npt.NDArray[np.int64]
 

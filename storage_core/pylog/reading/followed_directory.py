@@ -36,7 +36,7 @@ from pylog.reading.log_directory import LogDirectory, TopicChoice
 from pylog.reading.log_end import continue_log_end, holds_batch
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import one_of_each
-from pylog.reading.scan_task import check_limit, limited
+from pylog.reading.row_limit import check_limit, limited
 from pylog.reading.segments import DEFAULT_ACCESS, FileAccess
 
 if TYPE_CHECKING:

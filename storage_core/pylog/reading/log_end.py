@@ -29,7 +29,7 @@ from pylog.log_file.batch_walk import (
 )
 from pylog.native.checksum import wrong_checksum
 from pylog.reading.damage import DamageReport
-from pylog.reading.scan_task import SegmentSlice
+from pylog.reading.task_range import SegmentSlice
 from pylog.record.batch_header import (
     MAGIC_OFFSET,
     MIN_ENTRY_SIZE_V0,

@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.model import OffsetSpec
     from pylog.reading.log_view import LogView
-    from pylog.reading.scan_task import SegmentSlice
     from pylog.reading.segments import LogSegmentView
+    from pylog.reading.task_range import SegmentSlice
 
 
 _LOGGER = logging.getLogger(__name__)

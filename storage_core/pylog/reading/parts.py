@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylog.reading.checked_windows import ReadOptions
     from pylog.reading.damage import DamagedRange
     from pylog.reading.reader import TaskReader
-    from pylog.reading.scan_task import ScanTask
+    from pylog.reading.task_range import TaskRange
 
     _Item: TypeAlias = pa.RecordBatch | DamagedRange
 
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     """A task of the plan, or a part of it; ``task_number`` says of which."""
 
     task_number: int
-    task: ScanTask
+    task: TaskRange
 
 
 class Part(NamedTuple):
@@ -83,9 +83,9 @@ class PartSizes:
 
 
 def read_ahead(
-    tasks: Sequence[ScanTask],
+    tasks: Sequence[TaskRange],
     options: ReadOptions,
-    make_reader: Callable[[ScanTask, DamageReport, ReadMemory], TaskReader],
+    make_reader: Callable[[TaskRange, DamageReport, ReadMemory], TaskReader],
 ) -> Iterator[pa.RecordBatch | DamagedRange]:
     """Yield the rows of tasks, the damage between them, and the error, in the order of one thread.
 
@@ -138,7 +138,7 @@ def _with_damage(reader: TaskReader, damage: DamageReport) -> Iterator[_Item]:
 
 
 def parts_of(
-    tasks: Sequence[ScanTask],
+    tasks: Sequence[TaskRange],
     sizes: PartSizes,
     past: Container[int] = (),
     *,
@@ -165,7 +165,7 @@ def parts_of(
         yield Part(small, set())
 
 
-def _pieces(task: ScanTask, sizes: PartSizes, *, skips_damage: bool) -> Iterator[ScanTask]:
+def _pieces(task: TaskRange, sizes: PartSizes, *, skips_damage: bool) -> Iterator[TaskRange]:
     if task.where is not None and task.where.min_timestamp is not None:
         # Early batches are skipped as one reader would: from a cut it would skip others.
         with suppress(SegmentVanishedError):  # its reader will look again

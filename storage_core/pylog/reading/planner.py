@@ -22,8 +22,9 @@ from pylog.reading.discovery import PendingCommit
 from pylog.reading.log_view import read_steadily
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.record_filter import RecordFilter, conjunction
-from pylog.reading.scan_task import ScanTask, SegmentSlice
+from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import late_part, offset_ranges, segment_slices, split_tasks
+from pylog.reading.task_range import SegmentSlice
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A `ScanTask` to Arrow record batches, or to a count.
+"""A `TaskRange` to Arrow record batches, or to a count.
 
 Window by window: batches that have been checked (`pylog.reading.checked_windows`); control batches,
 aborted batches and batches outside the range left out; the rest decoded. FAILFAST raises an error
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.model import TopicPartition
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.reading.segments import LogSegmentView
     from pylog.reading.slicing import ScannedBytes
+    from pylog.reading.task_range import SegmentSlice, TaskRange
     from pylog.record.batch_scan import Window
 
     Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
@@ -199,7 +199,7 @@ class TaskWindows:
 
     def __init__(
         self,
-        task: ScanTask,
+        task: TaskRange,
         options: ReadOptions | None = None,
         *,
         damage: DamageReport | None = None,
@@ -308,7 +308,7 @@ class _Look(NamedTuple):
     slices: tuple[SegmentSlice, ...]
 
 
-def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
+def _lost_offsets(view: LogView, task: TaskRange, start: int) -> tuple[int, int] | None:
     """Return the offsets ``[from, to)`` of the task gone from ``start`` on, or None."""
     if view.log_start_offset > start and start != task.earliest_offset:
         return start, min(view.log_start_offset, task.end_offset)
@@ -391,7 +391,7 @@ class TaskReader:
 
     def __init__(
         self,
-        task: ScanTask,
+        task: TaskRange,
         schema: pa.Schema | None = None,
         options: ReadOptions | None = None,
         *,

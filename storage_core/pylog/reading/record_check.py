@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pylog.columnar.decode import DecodedGroup
     from pylog.model import TopicPartition
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.task_range import SegmentSlice
     from pylog.record.batch_scan import Window
 
 _NO_OFFSETS = 0, 0

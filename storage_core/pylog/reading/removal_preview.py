@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.lazy_modules import LazyModule
-from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
+from pylog.reading.task_range import TaskRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pylog.columnar import arrow_schema  # imports Arrow
     from pylog.reading import reader  # imports Arrow and Numba
     from pylog.reading.log_view import LogView
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.task_range import SegmentSlice
 else:
     arrow_schema = LazyModule("pylog.columnar.arrow_schema")
     reader = LazyModule("pylog.reading.reader")
@@ -73,5 +73,5 @@ def removal_from_start(view: LogView, start: int, end: int) -> Removal:
 
 def count_records(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
     """Return how many records, control records left out, the slices have of ``[start, end)``."""
-    whole = ScanTask(view.directory, tuple(slices), start, end)
+    whole = TaskRange(view.directory, tuple(slices), start, end)
     return reader.TaskReader(whole, arrow_schema.record_schema(["offset"])).count()

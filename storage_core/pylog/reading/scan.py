@@ -23,7 +23,7 @@ from pylog.reading.notebook_display import directories_repr, scan_choices, scan_
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import ReadMemory, TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
-from pylog.reading.scan_task import check_limit, limited, limited_count
+from pylog.reading.row_limit import check_limit, limited, limited_count
 from pylog.reading.segments import FileAccess
 from pylog.reading.slicing import ScannedBytes
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+    from pylog.reading.task_range import TaskRange
 
 
 def select_views(
@@ -372,7 +373,7 @@ class Scan:
 
     def reader_of(
         self,
-        task: ScanTask,
+        task: TaskRange,
         schema: pa.Schema | None = None,
         *,
         damage: DamageReport | None = None,

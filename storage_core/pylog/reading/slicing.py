@@ -16,7 +16,7 @@ from collections import deque
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeVar
 
 from pylog.errors import (
     CorruptRecordError,
@@ -37,7 +37,7 @@ from pylog.log_file.batch_walk import (
     walk_headers,
 )
 from pylog.reading.damage import DamagedRange
-from pylog.reading.scan_task import SegmentSlice
+from pylog.reading.task_range import SegmentSlice
 from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
@@ -55,14 +55,15 @@ if TYPE_CHECKING:
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.scan_task import ScanTask
     from pylog.reading.segments import LogSegmentView
+    from pylog.reading.task_range import TaskRange
     from pylog.record.batch_scan import Window
     from pylog.record.record import Record
 else:
     np = LazyModule("numpy")
     skip_headers = LazyModule("pylog.kernels.skip_headers")
 
+_Task = TypeVar("_Task", bound="TaskRange")
 _MOST_RANGES = 1_000_000
 
 
@@ -299,12 +300,12 @@ def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[i
 
 
 def split_tasks(
-    tasks: Sequence[ScanTask],
+    tasks: Sequence[_Task],
     *,
     max_partition_bytes: int | None = None,
     min_partitions: int | None = None,
     skips_damage: bool = False,
-) -> list[ScanTask]:
+) -> list[_Task]:
     """Return the tasks, each cut into parts of about the same number of bytes."""
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)
@@ -320,18 +321,16 @@ def split_tasks(
     return _halve_largest(parts, min_partitions, checks_records=skips_damage)
 
 
-def first_part(task: ScanTask, max_bytes: int) -> ScanTask:
+def first_part(task: _Task, max_bytes: int) -> _Task:
     """Return the part of about ``max_bytes`` at a task's beginning, one batch at the least."""
     return next(cut_task(task, lambda: max_bytes))
 
 
-def _halve_largest(
-    parts: Sequence[ScanTask], wanted: int, *, checks_records: bool
-) -> list[ScanTask]:
+def _halve_largest(parts: Sequence[_Task], wanted: int, *, checks_records: bool) -> list[_Task]:
     """Return the parts, the largest cut in two again and again until there are ``wanted``."""
     heap = [(-part.size_bytes, at, part.start_offset, part) for at, part in enumerate(parts)]
     heapq.heapify(heap)
-    done: list[tuple[int, int, int, ScanTask]] = []
+    done: list[tuple[int, int, int, _Task]] = []
     while heap and len(heap) + len(done) < wanted:
         largest = heapq.heappop(heap)
         _, at, _, part = largest
@@ -345,7 +344,7 @@ def _halve_largest(
     return [part for _, _, _, part in in_order]
 
 
-def _halves(task: ScanTask, *, checks_records: bool) -> tuple[ScanTask, ScanTask] | None:
+def _halves(task: _Task, *, checks_records: bool) -> tuple[_Task, _Task] | None:
     """Return a task cut near the middle of its bytes; None if it holds a single batch."""
     middle, at = task.size_bytes // 2, 0
     while at < len(task.slices) - 1 and task.slices[at].size_bytes <= middle:
@@ -369,15 +368,15 @@ def _halves(task: ScanTask, *, checks_records: bool) -> tuple[ScanTask, ScanTask
 
 
 def _cut_at(
-    task: ScanTask, offset: int, head: tuple[SegmentSlice, ...], rest: tuple[SegmentSlice, ...]
-) -> tuple[ScanTask, ScanTask]:
+    task: _Task, offset: int, head: tuple[SegmentSlice, ...], rest: tuple[SegmentSlice, ...]
+) -> tuple[_Task, _Task]:
     return (
         replace(task, slices=head, end_offset=offset),
         replace(task, slices=rest, start_offset=offset),
     )
 
 
-def _split(task: ScanTask, parts: int, *, checks_records: bool) -> Iterator[ScanTask]:
+def _split(task: _Task, parts: int, *, checks_records: bool) -> Iterator[_Task]:
     if parts <= 1:
         yield task
         return
@@ -386,12 +385,12 @@ def _split(task: ScanTask, parts: int, *, checks_records: bool) -> Iterator[Scan
 
 
 def cut_task(
-    task: ScanTask,
+    task: _Task,
     size: Callable[[], int],
     *,
     is_thorough: bool = True,
     checks_records: bool = False,
-) -> Iterator[ScanTask]:
+) -> Iterator[_Task]:
     """Yield parts of about ``size()`` bytes; each is looked for when it is asked for."""
     slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
@@ -562,7 +561,7 @@ def _records(source: ByteSource, batch: PositionedHeader) -> list[Record]:
     return list(RecordBatch(memoryview(data)).records())
 
 
-def ends_within_bytes(tasks: Iterable[ScanTask], max_bytes: int) -> dict[TopicPartition, int]:
+def ends_within_bytes(tasks: Iterable[TaskRange], max_bytes: int) -> dict[TopicPartition, int]:
     """Return where each partition's range ends if about ``max_bytes`` are read of all together.
 
     Each gets a share in proportion to its bytes. A range ends after a whole batch that the offset
@@ -617,7 +616,7 @@ class PlannedBytes:
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("topic", "partition", "batch")
 
-    def __init__(self, tasks: Iterable[ScanTask]) -> None:
+    def __init__(self, tasks: Iterable[TaskRange]) -> None:
         self.total = 0
         # By topic, partition and segment: what position 0 of the file would have been preceded by.
         self._bases: dict[tuple[str, int, str], int] = {}
@@ -648,7 +647,7 @@ class ScannedBytes:
         self._lock = threading.Lock()
 
     def report_to(
-        self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[ScanTask]]
+        self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[TaskRange]]
     ) -> None:
         """Call ``progress``, if there is one, with the bytes scanned and those planned."""
         if progress is not None:

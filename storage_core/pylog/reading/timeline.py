@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import fixed_width_array, int64_values, record_schema
-from pylog.reading.scan_task import check_limit, limited
+from pylog.reading.row_limit import check_limit, limited
 from pylog.reading.slicing import split_tasks
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.producer_snapshot import ProducerStateEntry
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.reading.task_range import SegmentSlice, TaskRange
     from pylog.record.batch_scan import BatchHeaders, Window
 
 
@@ -453,7 +453,7 @@ _WAY_OUT = (
 class AbortWatch:
     """Watches the batches that one pass over a task reads, in order."""
 
-    def __init__(self, task: ScanTask) -> None:
+    def __init__(self, task: TaskRange) -> None:
         self._task = task
         # Producer ids whose records in the range were given, or left out as aborted, since their
         # last marker, to how many gaps there were before.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.reading.log_view import LogView
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.task_range import SegmentSlice
     from tests.support.batches import Built
 
 SEGMENTS = {

@@ -26,6 +26,8 @@ def test_imports_in_one_direction_are_not_a_circle() -> None:
         FOR_TYPE_CHECKERS,
         "def f():\n    import pylog.a\n",
         "import pylog.lazy_modules\nA = 'pylog.a'\n",
+        "import pylog.lazy_modules\nA = f'{__package__}.a'\n",
+        "import pylog.lazy_modules\ndef f(x):\n    return f'pylog.{x}'\n",
     ],
 )
 def test_two_modules_that_import_each_other_are_a_circle_however_they_do_it(back: str) -> None:
@@ -93,6 +95,15 @@ def test_the_connector_may_not_use_importlib(source: str) -> None:
 def test_only_the_loader_imports_our_modules_by_name(call: str) -> None:
     (problem,) = unannounced_loading(tree_of({"pylog.a": f"\nB = {call}\n", "pylog.b": ""}))
     assert (problem.path, problem.line) == ("pylog/a.py", 2)
+
+
+@pytest.mark.parametrize("name", ["name", "'pylog' + name", "'pylog.{}'.format(name)", ""])
+def test_the_loader_is_given_names_that_stand_there(name: str) -> None:
+    for function in ("load_name", "LazyModule"):
+        (problem,) = unannounced_loading(tree_of({"pylog.a": f"\nB = {function}({name})\n"}))
+        assert (problem.path, problem.line) == ("pylog/a.py", 2)
+    for sound in ("'pylog.b'", "f'{__package__}.b'"):
+        assert not list(unannounced_loading(tree_of({"pylog.a": f"B = LazyModule({sound})"})))
 
 
 def test_modules_of_other_people_may_be_imported_by_name() -> None:

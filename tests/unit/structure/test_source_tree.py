@@ -77,6 +77,24 @@ def test_names_given_to_the_loader_are_lazy_imports() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f'{__package__}.b'", ["pylog.b"]),
+        ("f'pylog.{name}'", ["pylog.b", "pylog.lazy_modules", "pylog.rooms", "pylog.rooms.c"]),
+        ("f'pylog.rooms.{name}'", ["pylog.rooms.c"]),
+        ("f'{__name__}.b'", []),
+        ("f'{name}.b'", []),
+        ("f'pylog.b: {name}'", []),
+        ("f'numpy.{name}'", []),
+    ],
+)
+def test_an_f_string_names_all_that_it_may_come_to(text: str, expected: list[str]) -> None:
+    found = imports_of_a(f"from pylog.lazy_modules import load\nB = load({text})\n")
+    assert [each.target for each in found if each.is_lazy] == expected
+    assert {each.line for each in found if each.is_lazy} <= {2}
+
+
 def test_without_the_loader_a_name_is_a_string() -> None:
     assert imports_of_a("B = 'pylog.b'") == []
 
