@@ -23,8 +23,7 @@ from pylog_jobs.cleanup import add_arguments as add_common_arguments
 from pylog_jobs.cleanup import cleanup_outcome, counted, parameters_of
 from pylog_jobs.job import Job, end_process
 from pylog_jobs.stop_request import StopRequest
-from pyspark_pylog.errors import place_of_write_added
-from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
+from pyspark_pylog.jobs import place_of_write_added, prepare_worker
 
 if TYPE_CHECKING:
     import argparse

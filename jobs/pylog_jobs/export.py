@@ -52,9 +52,7 @@ from pylog_jobs.export_tables import END_US, FIRST_US, DeltaOutput, IcebergOutpu
 from pylog_jobs.job import Job, Outcome, UsageError, end_process, labels_of, topics_of
 from pylog_jobs.record_files import CSV, JSONL, PARQUET, RecordFiles
 from pylog_jobs.stop_request import StopRequest
-from pyspark_pylog.batch_reader import ADVICE_ON_TIMES
-from pyspark_pylog.errors import ADVICE_ON_DAMAGE
-from pyspark_pylog.stream_offset import by_topic
+from pyspark_pylog.jobs import ADVICE_ON_DAMAGE, ADVICE_ON_TIMES, by_topic
 
 if TYPE_CHECKING:
     import argparse

@@ -62,7 +62,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pylog_jobs.export_ranges import ExportedPartition
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import PARQUET, Folder, WrittenFile, sync
-from pyspark_pylog.stream_offset import by_topic
+from pyspark_pylog.jobs import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

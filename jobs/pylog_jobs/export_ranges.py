@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pylog
-from pyspark_pylog.stream_offset import by_topic
+from pyspark_pylog.jobs import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

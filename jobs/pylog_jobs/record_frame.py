@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import AVRO
 from pylog_jobs.job import JobFailedError, UsageError
-from pyspark_pylog.schemas import is_headers
+from pyspark_pylog.jobs import is_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,10 +20,13 @@ import pyarrow.compute as pc
 from pylog.errors import LogStorageError
 from pylog_jobs.bookmark import DIGEST_BYTES, MOST_REMEMBERED, RememberedRows
 from pylog_jobs.job import UsageError
-from pyspark_pylog.errors import place_of_write_added
-from pyspark_pylog.options import WriteOptions
-from pyspark_pylog.schemas import columns_to_write
-from pyspark_pylog.writers import make_directory, stage_rows
+from pyspark_pylog.jobs import (
+    WriteOptions,
+    columns_to_write,
+    make_directory,
+    place_of_write_added,
+    stage_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
     from pylog.jobs import WriteJob
     from pylog_jobs.target import Target
-    from pyspark_pylog.writers import StagedTask
+    from pyspark_pylog.jobs import StagedTask
 
 POSITION, DIGEST = "_pylog_position", "_pylog_digest"
 """Columns beside those of records: where a row is in its source, and what identifies it."""

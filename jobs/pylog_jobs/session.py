@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import pyspark_pylog
 from pylog_jobs.java_home import find_java_home
-from pyspark_pylog.spark_workarounds.worker_python import register_if_unknown
+from pyspark_pylog.jobs import register_if_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog_jobs.config_file import ConfigTable, config_key
 from pylog_jobs.job import UsageError
-from pyspark_pylog.options import WriteOptions
+from pyspark_pylog.jobs import WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

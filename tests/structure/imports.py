@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PUBLIC_MODULES = frozenset({"pylog", "pylog.errors", "pylog.jobs", "pylog.logs", "pylog.results"})
 """What of pylog the connector, the jobs and the command line may import; that also `pylog.text`."""
 
+PUBLIC_OF_CONNECTOR = frozenset({"pyspark_pylog", "pyspark_pylog.jobs"})
+"""What of the connector the jobs may import."""
+
 USERS = ("pyspark_pylog", "pylog_jobs", "pylog.cli")
 """The packages that are held to the public modules, as users are."""
 
@@ -154,13 +157,21 @@ def _is_foreign(call: ast.Call, tree: SourceTree) -> bool:
 
 
 def private_imports(tree: SourceTree) -> Iterator[Problem]:
-    """Find what the connector, the jobs and the command line import of pylog's inside."""
+    """Find what the connector, the jobs and the command line import of others' insides."""
     for module in tree:
         user = next((each for each in USERS if f"{module.name}.".startswith(f"{each}.")), None)
         if user is None:
             continue
         for each in tree.imports_of(module):
-            if each.target.split(".")[0] == "pylog" and not _is_allowed(each.target, user):
+            package = each.target.split(".")[0]
+            is_inside = package == "pyspark_pylog" and each.target not in PUBLIC_OF_CONNECTOR
+            if is_inside and user == "pylog_jobs":
+                yield module.problem(
+                    each.line,
+                    f"{module.name} imports {each.target}, which is not for jobs",
+                    "Hand on what it needs in pyspark_pylog.jobs.",
+                )
+            if package == "pylog" and not _is_allowed(each.target, user):
                 yield module.problem(
                     each.line,
                     f"{module.name} imports {each.target}, which is not public",

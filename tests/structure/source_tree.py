@@ -118,23 +118,23 @@ class SourceTree:
             imports += [
                 Import(name, node.lineno, is_lazy=True)
                 for node in ast.walk(module.syntax)
+                if isinstance(node, ast.Constant | ast.JoinedStr)
                 for name in self._modules_named(node, module)
             ]
         return imports
 
-    def _modules_named(self, node: ast.AST, module: Module) -> Iterator[str]:
+    def _modules_named(self, node: ast.Constant | ast.JoinedStr, module: Module) -> Iterator[str]:
         """Yield the other modules that a string names; a top-level package's name is just a word.
 
         Of an f-string, all that it may come to name.
         """
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            named: Iterable[str] = [node.value] if node.value in self.modules else []
-        elif isinstance(node, ast.JoinedStr):
+        named: Iterable[str] = []
+        if isinstance(node, ast.JoinedStr):
             start, pattern = _pattern_of(node, module)
-            is_ours = "." in start and self.is_ours(start)
-            named = [each for each in self.modules if pattern.fullmatch(each)] if is_ours else []
-        else:
-            return
+            if "." in start and self.is_ours(start):
+                named = filter(pattern.fullmatch, self.modules)
+        elif isinstance(node.value, str) and node.value in self.modules:
+            named = [node.value]
         yield from (each for each in named if "." in each and each != module.name)
 
     def _resolved(self, statement: Import) -> Import:

@@ -135,6 +135,17 @@ def test_public_names_errors_and_their_own_modules_are_theirs_to_import(user: st
     )
 
 
+def test_jobs_import_the_public_face_of_the_connector_alone() -> None:
+    others = {"pyspark_pylog": "", "pyspark_pylog.jobs": "", "pyspark_pylog.a": ""}
+    public = "import pyspark_pylog\nfrom pyspark_pylog.jobs import stage_rows\n"
+    assert not list(private_imports(tree_of({"pylog_jobs.a": public, **others})))
+    (problem,) = private_imports(
+        tree_of({"pylog_jobs.a": "\nfrom pyspark_pylog.a import A", **others})
+    )
+    assert (problem.path, problem.line) == ("pylog_jobs/a.py", 2)
+    assert "pyspark_pylog.jobs" in problem.remedy
+
+
 def test_the_command_line_may_use_the_loader_but_the_connector_may_not() -> None:
     source = "from pylog.lazy_modules import load"
     for user, count in (("pylog.cli.a", 0), ("pyspark_pylog.a", 1)):
