@@ -56,7 +56,9 @@ class HangingTransactions:
     def _read(self) -> Coordinators:
         """Return what the coordinators have written up to now."""
         with self._lock:
-            views = [each.refreshed(DamageReport(is_logged=False)) for each in self._views]
+            views = [
+                each.refreshed().with_damage(DamageReport(is_logged=False)) for each in self._views
+            ]
             ends = [each.log_end_offset for each in views]
             if self._coordinators is None or ends != self._ends:
                 # Damage is found by itself.

@@ -349,7 +349,9 @@ class _LogLoader:
         """Return where the log begins: a broker has a segment below 0 where a name says so."""
         names = file_names(self._directory) if self._is_broker_start else ()
         found = [find_offset_of(each) or 0 for each in names if each.endswith(LOG_FILE_SUFFIX)]
-        return min([self._segments.first_segment.base_offset, *(each for each in found if each < 0)])
+        return min(
+            [self._segments.first_segment.base_offset, *(each for each in found if each < 0)]
+        )
 
     def _first_unflushed_base(self, base_offsets: Sequence[int]) -> int:
         """Return the base offset from which on all segments are recovered after an unclean stop."""
