@@ -119,7 +119,8 @@ def _about_partition(node: Node, report: DoctorReport, started: Started, at: int
         is_aside or is_unknown or (leaders[-1] >= 0 and started.was_assigned_in_time)
     ):
         yield f"{TOPIC}-{at}: leaders {leaders}, said to be unserved: {is_unserved}"
-    if at not in started.offsets or is_aside:
+    # One that is said not to be served may be for a moment, until its disk goes offline.
+    if at not in started.offsets or is_aside or is_unserved:
         return
     torn = min(
         (
@@ -271,6 +272,8 @@ class Answers(NamedTuple):
         """
         if (served.values, served.trouble) == (self.consumed.values, self.consumed.trouble):
             return
+        if self.error is None and (served.values, served.trouble) == (self.rows, STUCK):
+            return  # it waits at the log's end, which is above its last record
         is_wrong = bool(self.costs.of_consumers)
         if is_wrong and served.trouble is None and served.values == self.truth:
             return

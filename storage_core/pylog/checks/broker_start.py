@@ -38,6 +38,7 @@ from pylog.files.file_names import (
     find_partition_directory_name,
     find_segment_file_name,
 )
+from pylog.files.file_user import READ, DeniedError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import file_names
@@ -231,7 +232,7 @@ def _start(
     view: LogView, end_offset: int, user: FileUser | None, config: LogConfig
 ) -> tuple[BrokerStart, dict[str, int]]:
     """Load the log in an overlay; return the result, and the sizes of ``.log`` files before."""
-    is_clean = _is_clean(view)
+    is_clean, broker_user = _is_clean(view), user
     user = restricted(view.directory.path, user)
     with Overlay(is_quiet=True, user=user) as overlay:
         try:
@@ -242,7 +243,7 @@ def _start(
                 named = join(os.path.dirname(path), str(view.topic_partition))  # noqa: PTH120
                 overlay.replace(path, named)
                 path = named
-            loading = _loading(view, path, overlay, config, is_clean=is_clean)
+            loading = _loading(view, path, overlay, broker_user, config, is_clean=is_clean)
             log = load_log(loading)
             log.close_handlers()
             after = _sizes(path)
@@ -293,13 +294,20 @@ def _is_clean(view: LogView) -> bool:
 
 
 def _loading(
-    view: LogView, path: str, overlay: Overlay, config: LogConfig = _CONFIG, *, is_clean: bool
+    view: LogView,
+    path: str,
+    overlay: Overlay,
+    user: FileUser | None,
+    config: LogConfig = _CONFIG,
+    *,
+    is_clean: bool,
 ) -> LogLoading:
     log_directory = view.directory.log_directory
     is_metadata = view.topic_partition == CLUSTER_METADATA
 
     def offset(name: str) -> int:
-        return 0 if is_metadata else _offset(log_directory, name, view.topic_partition)
+        path = join(log_directory, name)
+        return 0 if is_metadata else _offset(path, view.topic_partition, user)
 
     return LogLoading(
         directory=path,
@@ -326,7 +334,7 @@ def deletion_refusal(view: LogView, user: FileUser | None = None) -> Finding | N
         try:
             path = overlay.path(view.directory.path)
             overlay.follow_links(path)
-            load_deleted(_loading(view, path, overlay, is_clean=_is_clean(view)))
+            load_deleted(_loading(view, path, overlay, None, is_clean=_is_clean(view)))
             for name in file_names(path) if user is not None else ():
                 if name.endswith(LOG_FILE_SUFFIX):
                     overlay.open(join(path, name)).close()
@@ -441,8 +449,10 @@ def _kept(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]
     return kept
 
 
-def _offset(log_directory: str, name: str, topic_partition: TopicPartition) -> int:
+def _offset(path: str, topic_partition: TopicPartition, user: FileUser | None) -> int:
     try:
-        return known_offset_checkpoint(join(log_directory, name)).get(topic_partition, 0)
-    except (CorruptCheckpointError, LogDirectoryError):
+        if user is not None and not is_remote(path):
+            user.ensure_may(path, READ)
+        return known_offset_checkpoint(path).get(topic_partition, 0)
+    except (CorruptCheckpointError, LogDirectoryError, DeniedError, FileNotFoundError):
         return 0

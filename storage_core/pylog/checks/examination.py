@@ -119,7 +119,8 @@ class Examination:
         )
         self.checks = list(checks.values())
         self._metas = {each.path: each.meta for each in self.checks}
-        self._unloaded = {
+        self._passed_over = {each.path for each in self.checks if each.is_passed_over}
+        self._unloaded = self._passed_over | {
             each.path for each in self.checks if not (each.is_loaded or self._is_needed(each.path))
         }
         self._lock = Lock()
@@ -207,7 +208,10 @@ class Examination:
     def _is_needed(self, log_directory: str) -> bool:
         """Whether a node does not start without a log directory."""
         disks = self._nodes[log_directory].disks
-        return len(disks.metas) == 1 or log_directory in disks.metadata_logs
+        is_passed_over = log_directory in self._passed_over
+        return len(disks.metas) == 1 or (
+            log_directory in disks.metadata_logs and not is_passed_over
+        )
 
     def _are_at_home(self, node: Node) -> bool:
         """Whether every partition lies in the log directory that the metadata assign it to.

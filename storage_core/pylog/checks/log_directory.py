@@ -21,7 +21,7 @@ from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
 from pylog.checks.partition import NotLiveDirectory
-from pylog.checks.permissions import is_before_loading, with_own_limits
+from pylog.checks.permissions import is_before_loading, is_not_listed, with_own_limits
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -77,6 +77,7 @@ _SEVERITIES = {
 }
 """Of what a node does at its start without a loss: of no other controller's records."""
 _NO_LOG = "the directory holds no log"
+_STARTS_WITHOUT = "it takes this log directory offline, and starts without it"
 
 
 class LogDirectoryCheck(NamedTuple):
@@ -89,6 +90,7 @@ class LogDirectoryCheck(NamedTuple):
     is_of_a_controller: bool = False  # whether its node is no broker: it has no such marker
     lacks_metadata: bool = False  # whether it is a KRaft node's, and has no log of the metadata
     is_loaded: bool = True  # whether a node looks at its partitions; it goes without it otherwise
+    is_passed_over: bool = False  # whether it does so, though the log of the metadata may be there
 
 
 def log_directories_of(directory: LogDirectory) -> list[str]:
@@ -121,9 +123,17 @@ def check_log_directories(
         here = [each for each in known if each.log_directory == path]
         check = check_log_directory(path, nodes[path], here, held, users.of(path))
         denied = users.directory_findings(path)
-        findings = [*denied[:1], *check.findings]
-        is_loaded = not (nodes[path].disks.is_offline(path) or any(map(is_before_loading, denied)))
-        checks.append(check._replace(findings=with_own_limits(findings), is_loaded=is_loaded))
+        disks = nodes[path].disks
+        is_passed_over = len(disks.metas) > 1 and is_not_listed(path, denied)
+        if is_passed_over:
+            denied = [denied[0]._replace(own_effect=Effect.UNSERVED, own_action=_STARTS_WITHOUT)]
+        is_loaded = not (disks.is_offline(path) or any(map(is_before_loading, denied)))
+        check = check._replace(
+            findings=with_own_limits([*denied[:1], *check.findings]),
+            is_loaded=is_loaded,
+            is_passed_over=is_passed_over,
+        )
+        checks.append(check)
     return checks
 
 
@@ -204,8 +214,7 @@ def _damaged_meta_properties(meta_path: str, reason: str, path: str, node: Node)
     found = Finding(Severity.ERROR, "damaged_meta_properties", meta_path, reason)
     if not node.disks.is_offline(path):
         return found
-    action = "it takes this log directory offline, and starts without it"
-    return found._replace(own_effect=Effect.UNSERVED, own_action=action)
+    return found._replace(own_effect=Effect.UNSERVED, own_action=_STARTS_WITHOUT)
 
 
 def _refused_meta_properties(meta: MetaProperties) -> str | None:

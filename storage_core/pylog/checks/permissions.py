@@ -37,7 +37,7 @@ from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 FORBIDDEN = "forbidden"
 UNREADABLE = "unreadable"
@@ -173,6 +173,15 @@ def is_before_loading(denied: Finding) -> bool:
     """
     is_later = name_of(denied.path) in (LOCK_FILE, *_CHECKPOINTS)
     return denied.effect is Effect.OFFLINE and not is_later
+
+
+def is_not_listed(log_directory: str, denied: Sequence[Finding]) -> bool:
+    """Whether a broker may look into a log directory, and not list it.
+
+    It goes without it from the start, even if the log of the metadata is there, which it finds.
+    """
+    paths = [each.path for each in denied if each.effect is Effect.OFFLINE]
+    return paths[:1] == [log_directory] and join(log_directory, META_PROPERTIES) not in paths
 
 
 def _doubtful_user(log_directory: str) -> Finding | None:

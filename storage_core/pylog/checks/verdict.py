@@ -278,13 +278,19 @@ def _loaded_when_offline(
     LogManager.loadLogs ignores (Kafka 4.4).
     """
     for each in others if finding.effect is Effect.OFFLINE else ():
-        is_it = finding.path.startswith(f"{each.path}/")
-        if each.start is not None and each.start.is_read_on_loading and not is_it:
-            reason = (
-                f"{finding.path} takes the log directory offline, and a broker that loads this "
-                "partition after that file ends: a transaction is looked up in it"
-            )
-            yield _without_offsets(finding, each)._replace(reason=reason)
+        if finding.path.startswith(f"{each.path}/"):
+            continue
+        if each.start is not None and each.start.is_read_on_loading:
+            why = "a transaction is looked up in it"
+        elif any(other.effect is Effect.STRAY for other in each.findings):
+            why = "it cannot be renamed"
+        else:
+            continue
+        reason = (
+            f"{finding.path} takes the log directory offline, and a broker that loads this "
+            f"partition after that ends: {why}"
+        )
+        yield _without_offsets(finding, each)._replace(reason=reason)
 
 
 def _offline_when_read(

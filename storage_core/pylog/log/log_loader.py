@@ -176,9 +176,10 @@ class _LogLoader:
     def load(self) -> UnifiedLog:
         loading = self._loading
         self._tidy()
+        below = self._base_offset_below_zero()
         self._load_segments()
         recovery_point, end = self._recover_log()
-        first_base = self._first_base_offset()
+        first_base = min(below, self._segments.first_segment.base_offset)
         start = max(loading.log_start_offset_checkpoint, first_base)
         self._segments.active_segment.create_indexes()
         self._leader_epochs.truncate_from_end(end)
@@ -345,13 +346,18 @@ class _LogLoader:
         found = (find_offset_of(name) for name in names if name.endswith(LOG_FILE_SUFFIX))
         return sorted({offset for offset in found if offset is not None and offset >= 0})
 
-    def _first_base_offset(self) -> int:
-        """Return where the log begins: a broker has a segment below 0 where a name says so."""
+    def _base_offset_below_zero(self) -> int:
+        """Return where the log begins below 0, by names such as ``-1.log``, else no offset.
+
+        A broker makes a segment there, and recovers it, since it has no index: no producer
+        snapshot is as old.
+        """
         names = file_names(self._directory) if self._is_broker_start else ()
         found = [find_offset_of(each) or 0 for each in names if each.endswith(LOG_FILE_SUFFIX)]
-        return min(
-            [self._segments.first_segment.base_offset, *(each for each in found if each < 0)]
-        )
+        first = min((each for each in found if each < 0), default=_NO_OFFSET)
+        if first < 0 and f"-{-first:020d}{INDEX_FILE_SUFFIX}" not in names:
+            self._snapshots.remove(self._snapshots.offsets)
+        return first
 
     def _first_unflushed_base(self, base_offsets: Sequence[int]) -> int:
         """Return the base offset from which on all segments are recovered after an unclean stop."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
 from pylog.errors import LogStorageError
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import batch_v2, crc32c, plain_records
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
@@ -165,3 +166,18 @@ def test_a_log_begins_where_a_broker_makes_a_segment_of_a_name(
     assert partition.start is not None
     assert partition.start.log_start_offset == log_start
     assert pylog.open_directory(directory.parent)["orders", 0].log_start_offset == log_start
+
+
+def test_a_broker_that_makes_a_segment_below_zero_reads_all_again(directory: Path) -> None:
+    path = segment_path(directory, 10, ".log")
+    path.write_bytes(path.read_bytes() + bytes(5000))
+    (directory.parent / ".kafka_cleanshutdown").unlink()
+    (directory.parent / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 30\n")
+    for base in (20, 30):
+        none_open = bytes(4)
+        snapshot = struct.pack(">hI", 1, crc32c(none_open)) + none_open
+        (directory / f"{base:020d}.snapshot").write_bytes(snapshot)
+    assert pylog.doctor(directory.parent).verdict.would_start is True
+    (directory / "-1.log").write_bytes(b"")
+    [refusal] = pylog.doctor(directory.parent).refusals
+    assert (refusal.code, refusal.path) == ("start_refused", str(path))

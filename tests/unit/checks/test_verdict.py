@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import struct
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,9 +22,11 @@ from tests.support.metadata_log import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 IDS = tuple(bytes(15) + bytes([number]) for number in (200, 201))
+OTHER_ID = TOPIC_ID_TEXT[::-1]
+STRANGER = "4000000"
 PLACES = (0, 1, 1)
 """The disk of each partition."""
 
@@ -30,7 +34,11 @@ PLACES = (0, 1, 1)
 @pytest.fixture
 def disks(tmp_path: Path) -> list[Path]:
     """Give the two disks of a node: the metadata and orders-0, orders-1 and orders-2."""
-    found = [tmp_path / "d1", tmp_path / "d2"]
+    return disks_in(tmp_path)
+
+
+def disks_in(directory: Path) -> list[Path]:
+    found = [directory / "d1", directory / "d2"]
     for disk, directory_id in zip(found, IDS, strict=True):
         disk.mkdir()
         text = base64.urlsafe_b64encode(directory_id).decode().rstrip("=")
@@ -111,3 +119,63 @@ def test_a_folder_in_the_place_of_an_index_that_a_start_builds_again_takes_the_d
     index.mkdir()
     (disks[0] / ".kafka_cleanshutdown").unlink()
     assert pylog.doctor(*disks).verdict.would_start is False
+
+
+def test_a_partition_is_set_aside_in_a_directory_that_may_be_offline_by_then(
+    disks: list[Path],
+) -> None:
+    for name in ("orders-1", "orders-2"):
+        (disks[1] / name / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    (disks[1] / "orders-2" / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}")
+    verdict = pylog.doctor(*disks).verdict
+    assert (verdict.would_start, [each.name for each in verdict.stray_partitions]) == (
+        True,
+        ["orders-2"],
+    )
+    (disks[1] / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
+    verdict = pylog.doctor(*disks).verdict
+    assert (verdict.would_start, [each.name for each in verdict.not_known]) == (None, ["orders-2"])
+
+
+class TestOfAnotherUser:
+    """Everybody may do anything with the disks, but for what a test takes away."""
+
+    @pytest.fixture
+    def disks(self) -> Iterator[list[Path]]:
+        with tempfile.TemporaryDirectory(prefix="pylog-verdict-") as name:
+            Path(name).chmod(0o755)
+            disks = disks_in(Path(name))
+            for disk in disks:
+                (disk / ".lock").write_bytes(b"")
+                for path in (disk, *disk.rglob("*")):
+                    path.chmod(0o777 if path.is_dir() else 0o666)
+            assert pylog.doctor(*disks, as_user=STRANGER).verdict.unserved == []
+            yield disks
+
+    @pytest.mark.parametrize(
+        ("mode", "starts"), [(0o711, True), (0o700, False)], ids=["may look into", "may not"]
+    )
+    def test_a_log_directory_that_cannot_be_listed_is_passed_over(
+        self, disks: list[Path], mode: int, *, starts: bool
+    ) -> None:
+        disks[0].chmod(mode)
+        verdict = pylog.doctor(*disks, as_user=STRANGER).verdict
+        assert verdict.would_start is starts
+        names = {each.name for each in verdict.unserved} - {"__cluster_metadata-0"}
+        assert names == ({"orders-0"} if starts else set())
+
+    def test_a_log_is_recovered_from_its_start_where_its_recovery_point_is_forbidden(
+        self, disks: list[Path]
+    ) -> None:
+        path = disks[1] / "recovery-point-offset-checkpoint"
+        path.write_text("0\n1\norders 1 9\n")
+        (disks[1] / ".kafka_cleanshutdown").unlink()
+        for mode, names in ((0o666, 1), (0o600, 3)):
+            path.chmod(mode)
+            [start] = [
+                each.start
+                for each in pylog.doctor(*disks, as_user=STRANGER).partitions
+                if each.topic_partition == ("orders", 1)
+            ]
+            assert start is not None
+            assert len(start.recovered) == names
