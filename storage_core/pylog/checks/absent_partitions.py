@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, Severity, info, named
+from pylog.checks.findings import Effect, Finding, Severity, info
 from pylog.errors import CorruptCheckpointError, LogDirectoryError
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import (
@@ -17,6 +17,7 @@ from pylog.files.file_names import (
     find_partition_directory_name,
 )
 from pylog.locations import join
+from pylog.text.words import named
 from pylog.writing.node_disks import Place, names_in
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Severity, named
+from pylog.checks.findings import Severity
 from pylog.errors import LogStorageError
 from pylog.files.partition_metadata import ZERO_UUID
 from pylog.model import TopicPartition
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
-from pylog.text.words import counted
+from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import Place
 

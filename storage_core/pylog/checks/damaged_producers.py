@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import named
 from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.storage import open_file
 from pylog.log_file.batch_walk import read_header
 from pylog.model import NO_PRODUCER_ID
+from pylog.text.words import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

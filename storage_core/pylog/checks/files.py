@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Effect, Finding, Severity, info, named, warning
+from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.namesakes import may_hold
 from pylog.errors import (
     CorruptCheckpointError,
@@ -47,6 +47,7 @@ from pylog.files.storage import is_folder, list_directory, open_file
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join, name_of, parent_of
 from pylog.reading.log_view import RemoteOffsets, find_remote_offsets, remote_offsets_note
+from pylog.text.words import named
 
 if TYPE_CHECKING:
     import uuid

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.locations import printable_location
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pylog.record.batch_scan import Window
 
 FINDINGS = """\
@@ -242,12 +240,6 @@ def about_batch(severity: Severity, code: str, message: str, window: Window, pla
         int(headers.offsets[place]),
         int(headers.last_offsets[place]) + 1,
     )
-
-
-def named(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, and how many more there are: ``a, b and 3 more``."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 class FindingCode(NamedTuple):

@@ -10,6 +10,7 @@ import re
 
 from pylog.errors import LogDirectoryError
 from pylog.files.storage import list_directory
+from pylog.text.words import named
 
 _NAME = re.compile(r"(?P<base>\d{20})\.log.+", re.ASCII | re.DOTALL)
 _MOST_NAMED = 3
@@ -25,6 +26,4 @@ def may_hold(directory: str, start: int, end: int) -> str:
     found = [each[0] for each in matches if each and start <= int(each["base"]) < end]
     if not found:
         return ""
-    more = len(found) - _MOST_NAMED
-    shown = ", ".join(found[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"; {shown} may hold what is missing"
+    return f"; {named(found, _MOST_NAMED)} may hold what is missing"

@@ -11,7 +11,7 @@ from pylog.checks.verdict import verdict_on
 from pylog.lazy_modules import LazyModule
 from pylog.locations import parent_of, printable_location
 from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
-from pylog.text.words import counted
+from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,9 +267,7 @@ _OFFSETS = (
 def _page(report: DoctorReport) -> str:
     """Return the whole page: the verdict first, then findings by kind, then partitions."""
     paths = [each.path for each in report.directories] or [each.path for each in report.partitions]
-    shown = ", ".join(text(printable_location(each)) for each in paths[:3])
-    if len(paths) > 3:
-        shown += f" and {len(paths) - 3} more"
+    shown = named([text(printable_location(each)) for each in paths])
     body = (
         f'<header><h1>What is wrong with these Kafka logs</h1><p class="lead"><code>{shown}</code>'
         f"</p></header>{_page_part(report)}"

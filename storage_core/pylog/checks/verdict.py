@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Effect, Finding, named
+from pylog.checks.findings import Effect, Finding
 from pylog.files.file_names import find_partition_directory_name
 from pylog.locations import name_of, parent_of
 from pylog.model import TopicPartition
 from pylog.text.instants import calendar_text
+from pylog.text.words import named
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.cli.output import aligned_columns, document_of
 from pylog.results import ConfigSource
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +66,6 @@ def cleanup_document(
     }
 
 
-_SHOWN_TOPICS = 3
 _NO_LIMITS = ("-1", str(2**63 - 1))
 
 _ORIGINS = {
@@ -103,12 +102,6 @@ def _config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]
         {"PROPERTY", "SOURCE", "TOPICS"},
     )
     yield ""
-
-
-def named(topics: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(topics) - _SHOWN_TOPICS
-    return ", ".join(topics[:_SHOWN_TOPICS]) + (f" and {more} more" if more > 0 else "")
 
 
 def config_document(entries: Sequence[ConfigEntry]) -> dict[str, Any]:

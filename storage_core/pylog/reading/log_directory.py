@@ -17,6 +17,7 @@ from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, Pending
 from pylog.reading.log_view import LogView
 from pylog.reading.notebook_display import directories_repr, short_repr, topics_html
 from pylog.reading.replicas import one_of_each
+from pylog.text.words import named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -111,9 +112,7 @@ def no_topic_matches(pattern: str, known: Iterable[str]) -> UnknownTopicOrPartit
 
 def topic_list(topics: Iterable[str]) -> str:
     """Return the names for a message, the first ones if there are many."""
-    names = sorted(topics)
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more or "none"
+    return named(sorted(topics), _MOST_NAMED) or "none"
 
 
 def choose_partitions(

@@ -16,6 +16,7 @@ from pylog.model import NO_TIMESTAMP
 from pylog.reading.damage import Attempts
 from pylog.reading.html_table import MOST_ROWS, html_table, shown_time
 from pylog.reading.log_view import first_timestamp
+from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -211,9 +212,8 @@ def _places(directories: Iterable[PartitionDirectory]) -> str:
         printable_location(each.path if each.is_named else each.log_directory)
         for each in directories
     )
-    first = next(iter(paths), "(nothing)")
-    return first if len(paths) < 2 else f"{first} and {len(paths) - 1} more"
+    return named(list(paths), 1) or "(nothing)"
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return counted(count, noun, digits=",")

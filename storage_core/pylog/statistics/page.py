@@ -24,6 +24,7 @@ from pylog.text.charts import (
     text,
     tiles,
 )
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,11 +88,11 @@ def _summary(topic: Row, codecs: Sequence[Row]) -> str:
 
 
 def _counted(count: int, thing: str) -> str:
-    return f"{number(count)} {thing}{'' if count == 1 else 's'}"
+    return counted(count, thing, digits=",")
 
 
 def _batches(count: int) -> str:
-    return f"{number(count)} {'batch' if count == 1 else 'batches'}"
+    return counted(count, "batch", "batches", digits=",")
 
 
 def times_card(rows: Sequence[Row], *, untimed: str = "") -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from typing import TYPE_CHECKING
 
 from pylog.text.instants import LAST_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -28,9 +32,18 @@ def format_bytes(size_bytes: float, blank: str = "") -> str:
     return f"{size:.{digits}f}{blank}{unit}"
 
 
-def counted(number: int, thing: str, plural: str | None = None) -> str:
-    """Return ``1 record``, ``2 records``; ``plural`` where an ``s`` does not make it."""
-    return f"{number} {thing if number == 1 else plural or thing + 's'}"
+def counted(number: int, thing: str, plural: str | None = None, *, digits: str = "") -> str:
+    """Return ``1 record``, ``2 records``; ``plural`` where an ``s`` does not make it.
+
+    ``digits`` formats the number: ``,`` makes ``1,234 records``.
+    """
+    return f"{number:{digits}} {thing if number == 1 else plural or thing + 's'}"
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are: ``a, b, c and 3 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 _UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))

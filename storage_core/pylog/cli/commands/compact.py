@@ -8,12 +8,12 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.cleanup import cleanup_document, cleanup_lines, named
+from pylog.cli.cleanup import cleanup_document, cleanup_lines
 from pylog.cli.options import command
 from pylog.cli.output import announce_compilation, write_summary
 from pylog.cli.progress import Interruption
 from pylog.results import NotCleaned
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

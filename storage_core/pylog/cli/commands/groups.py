@@ -11,11 +11,10 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.cleanup import named
 from pylog.cli.options import command
 from pylog.cli.output import aligned_columns, document_of, known, tell, write_json
 from pylog.cli.style import OutputTraits
-from pylog.text.words import counted
+from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

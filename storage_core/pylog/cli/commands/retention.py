@@ -8,11 +8,11 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.cleanup import cleanup_document, cleanup_lines, named
+from pylog.cli.cleanup import cleanup_document, cleanup_lines
 from pylog.cli.options import command
 from pylog.cli.output import write_summary
 from pylog.text.instants import calendar_text, likely_unit
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

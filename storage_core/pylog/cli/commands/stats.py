@@ -388,7 +388,7 @@ def _records(row: Row) -> str:
 
 
 def _batches(number: int) -> str:
-    return f"{number:,} {'batch' if number == 1 else 'batches'}"
+    return counted(number, "batch", "batches", digits=",")
 
 
 def _mean(part: int, whole: int) -> str:
