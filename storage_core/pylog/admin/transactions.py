@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,7 @@ from pylog.reading.coordinators import StaleState, cluster_image
 from pylog.reading.html_table import html_table, shown_time
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_directory import open_directory
+from pylog.reading.log_view import read_steadily
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import ensure_one_cluster
 from pylog.reading.slicing import segment_slices
@@ -161,7 +163,6 @@ class TransactionListing:
 DEFAULT_MAX_TIMEOUT_MS = 15 * 60_000
 """Kafka's ``transaction.max.timeout.ms``: no transaction should be open for longer."""
 
-_MOST_LOOKS = 20
 _MAX_THREADS = 16
 
 
@@ -289,12 +290,16 @@ class _Found(NamedTuple):
 
 def _find_steadily(view: LogView, find: Callable[[LogView], _Found]) -> _Found:
     """Return what is found in a log; after a new look where a broker has compacted it meanwhile."""
-    found = find(view)
-    for _ in range(_MOST_LOOKS):
-        if not isinstance(found.error, SegmentVanishedError):
-            break
-        view = view.refreshed()
-        found = find(view)
+    found = _Found(Counter(), [])
+
+    def look(now: LogView) -> None:
+        nonlocal found
+        found = find(now)
+        if isinstance(found.error, SegmentVanishedError):
+            raise found.error
+
+    with suppress(SegmentVanishedError):  # which is among the errors
+        read_steadily(view, look)
     return found
 
 

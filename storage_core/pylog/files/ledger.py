@@ -66,6 +66,7 @@ from pylog.files.job_archive import (
     fingerprint_digest,
     read_archive,
 )
+from pylog.files.looks import Looks
 from pylog.files.staged_files import (
     JobKey,
     as_integer,
@@ -88,7 +89,6 @@ KEPT_RECENT = 100
 MAX_FINGERPRINT_LENGTH = 4_000
 _MOST_ENTRY_BYTES = 64 << 10
 """Of one entry; each of its texts has a limit."""
-_MOST_LOOKS = 100
 _OPTIONAL = ("fingerprint", "bookmark")
 _ENTRY_FIELDS = ("job_id", "batch_id", "commit_id", "time_ms", "record_count", *_OPTIONAL)
 _OWN_NAME = re.compile(rf"(?:{re.escape(LEDGER)}-|{re.escape(BOOKMARK_PREFIX)})[0-9a-f]{{32}}")
@@ -232,7 +232,8 @@ def ask_ledger(log_directory: str, question: Callable[[Ledger], AnswerT]) -> Ans
     CorruptCheckpointError
         The ledger, or a file that it names, is damaged; or such a file is gone.
     """
-    for _ in range(_MOST_LOOKS):
+    looks = Looks()
+    while True:
         try:
             return question(read_ledger(log_directory))
         except SegmentVanishedError as error:
@@ -240,8 +241,8 @@ def ask_ledger(log_directory: str, question: Callable[[Ledger], AnswerT]) -> Ans
             if name in read_ledger(log_directory).file_names:
                 reason = f"file is gone that {LEDGER} names; {_way_out(name)}"
                 raise CorruptCheckpointError(reason, error.path) from error
-    reason = "commits come and go faster than the ledger can be looked at"
-    raise LogDirectoryError(reason, ledger_path(log_directory))
+        reason = "commits come and go faster than the ledger can be looked at"
+        looks.again(LogDirectoryError(reason, ledger_path(log_directory)))
 
 
 def ensure_intact(log_directory: str) -> None:

@@ -35,9 +35,11 @@ from pylog.files.file_names import (
     is_partition_file,
     parse_partition_directory_name,
 )
+from pylog.files.looks import Looks
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
+from pylog.text.words import named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -153,8 +155,7 @@ def _why_no_log(entries: Sequence[DirectoryEntry]) -> str:
             "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
             f"<topic>-<partition> with such files{what_it_looks_like(entries)}"
         )
-    more = len(below) - _MOST_NAMED
-    listed = ", ".join(below[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    listed = named(below, _MOST_NAMED)
     what = "that path" if len(below) == 1 else "one or more of these paths"
     return f"no Kafka log here, but one level below, in {listed}; give {what}"
 
@@ -289,9 +290,6 @@ def discover_all(
 # commit has begun or ended since, so that whoever has looked at several logs looks again.
 
 
-_MOST_LOOKS = 100
-
-
 class PendingCommit:
     """What the manifest of a log directory hides, as it was when this was made.
 
@@ -315,18 +313,19 @@ class PendingCommit:
     def _end_offsets(self) -> dict[TopicPartition, int]:
         if self._seen is None or self._seen[0] is None:
             return {}
-        for _ in range(_MOST_LOOKS):
+        looks = Looks()
+        while True:
             before = _state_of(self.log_directory)
             try:
                 ends = self._look()
             except (SegmentVanishedError, CorruptRecordError):
                 if before == _state_of(self.log_directory):
                     raise
-                continue
-            if before == _state_of(self.log_directory):
-                return ends
-        reason = "commits come and go faster than they can be looked at"
-        raise LogDirectoryError(reason, join(self.log_directory, MANIFEST))
+            else:
+                if before == _state_of(self.log_directory):
+                    return ends
+            reason = "commits come and go faster than they can be looked at"
+            looks.again(LogDirectoryError(reason, join(self.log_directory, MANIFEST)))
 
     def _look(self) -> dict[TopicPartition, int]:
         manifest = commit_manifest.read_manifest(self.log_directory)

@@ -19,6 +19,7 @@ from pylog.errors import (
 )
 from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
 from pylog.files.leader_epochs import UNDEFINED_EPOCH, end_offset_for
+from pylog.files.looks import Looks
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import change_mark
 from pylog.lazy_modules import LazyModule
@@ -63,9 +64,6 @@ else:
 
 
 _LOGGER = logging.getLogger(__name__)
-
-
-_MOST_LOOKS = 20
 
 
 class FollowedLog(NamedTuple):
@@ -149,12 +147,13 @@ class FollowedPartition:
         )
 
     def _look_at_files(self, starts: LogStartOffsets) -> FollowedLog:
-        for _ in range(_MOST_LOOKS):
+        looks = Looks()
+        while True:
             try:
                 return self._look(starts)
-            except SegmentVanishedError:
+            except SegmentVanishedError as error:
+                looks.again(error)
                 self._directory_mark = None  # retention was faster
-        return self._look(starts)
 
     def _look(self, starts: LogStartOffsets) -> FollowedLog:
         seen, known_mark = self._seen, self._directory_mark
@@ -372,7 +371,8 @@ class FollowedDirectory:
         """Return all partitions with what is pending at one moment: a job is seen as a whole."""
         above = {each.log_directory for each in chosen}
         rewritten: dict[TopicPartition, int] = {}
-        for _ in range(_MOST_LOOKS):
+        looks = Looks()
+        while True:
             pending = {each: self._pending_in(each) for each in above}
             starts = {each: self._log_start_offsets(each) for each in above}
             logs = {
@@ -389,8 +389,8 @@ class FollowedDirectory:
                     each: log._replace(rewritten_below=rewritten.get(each))
                     for each, log in logs.items()
                 }
-        reason = "commits of jobs come and go faster than all partitions can be looked at"
-        raise LogDirectoryError(reason, sorted(above)[0])
+            reason = "commits of jobs come and go faster than all partitions can be looked at"
+            looks.again(LogDirectoryError(reason, sorted(above)[0]))
 
     def _look(
         self, directory: PartitionDirectory, starts: LogStartOffsets, pending: PendingCommit

@@ -12,12 +12,13 @@ from bisect import bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import InvalidRecordError, LogStorageError, SegmentVanishedError
+from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.consumer_offsets import group_records
 from pylog.internal_topics.group_kinds import GroupKinds
 from pylog.internal_topics.group_state import group_states
 from pylog.reading.coordinators import partition_count, who_answers
 from pylog.reading.internal_logs import coordinator_records
+from pylog.reading.log_view import read_steadily
 from pylog.reading.producer_transactions import find_transactions
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 
 CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
-_MOST_LOOKS = 20
 
 
 class LastRecords(NamedTuple):
@@ -125,26 +125,22 @@ class _Decisions:
 
     def __init__(self, view: LogView, at_ms: int | None) -> None:
         self._ends: dict[int, list[tuple[int, bool]]] = {}
-        for _ in range(_MOST_LOOKS):
-            self.error = self._read(view, at_ms)
-            if not isinstance(self.error, SegmentVanishedError):
-                break
-            view = view.refreshed()  # a broker has compacted it meanwhile
-
-    def _read(self, view: LogView, at_ms: int | None) -> LogStorageError | None:
-        """Take in all markers; return the error that ends the walk."""
-        self._ends.clear()
+        self.error: LogStorageError | None = None
         try:
-            for each in find_transactions(view):
-                if each.marker_offset is None:
-                    continue
-                is_by_then = at_ms is None or (each.marker_timestamp or 0) <= at_ms
-                is_committed = each.state == "committed" and is_by_then
-                ends = self._ends.setdefault(each.producer_id, [])
-                ends.append((each.marker_offset, is_committed))
+            read_steadily(view, lambda now: self._read(now, at_ms))
         except LogStorageError as error:
-            return error  # what was ended before it counts
-        return None
+            self.error = error  # what was ended before it counts
+
+    def _read(self, view: LogView, at_ms: int | None) -> None:
+        """Take in all markers."""
+        self._ends.clear()
+        for each in find_transactions(view):
+            if each.marker_offset is None:
+                continue
+            is_by_then = at_ms is None or (each.marker_timestamp or 0) <= at_ms
+            is_committed = each.state == "committed" and is_by_then
+            ends = self._ends.setdefault(each.producer_id, [])
+            ends.append((each.marker_offset, is_committed))
 
     def counts(self, stored: StoredRecord) -> bool:
         """Whether a record is of no transaction, or of one that has been committed."""

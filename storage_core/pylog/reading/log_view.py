@@ -36,6 +36,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.looks import Looks
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeBatches
@@ -44,6 +45,7 @@ from pylog.reading.discovery import LogStartOffsets, PendingCommit
 from pylog.reading.html_table import segments_html
 from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.segments import DEFAULT_ACCESS, list_segments
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -79,17 +81,17 @@ class ConsumedSegment(NamedTuple):
 
 
 _Value = TypeVar("_Value")
-_MOST_LOOKS = 20
 
 
 def read_steadily(view: LogView, read: Callable[[LogView], _Value]) -> _Value:
     """Return what ``read`` does of a log; of a new look at it where files change meanwhile."""
-    for _ in range(_MOST_LOOKS):
+    looks = Looks()
+    while True:
         try:
             return read(view)
-        except SegmentVanishedError:
+        except SegmentVanishedError as error:
+            looks.again(error)
             view = view.refreshed()
-    return read(view)
 
 
 class RemoteOffsets(NamedTuple):
@@ -215,8 +217,8 @@ class LogView:
         opens_files = not is_remote(self.directory.path)
         start = attempts.read(lambda: self.log_start_offset) if opens_files else None
         end = attempts.read(lambda: self.log_end_offset) if opens_files else None
-        many = "segment" if len(segments) == 1 else "segments"
-        title = f"LogView {printable_location(self.directory.path)}: {len(segments):,} {many}"
+        many = counted(len(segments), "segment", digits=",")
+        title = f"LogView {printable_location(self.directory.path)}: {many}"
         if start is not None and end is not None:
             title += f", offsets {start:,} to {end:,} (exclusive)"
         return segments_html(title, segments, end, attempts, opens_files=opens_files)

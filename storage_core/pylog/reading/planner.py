@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
+from pylog.files.looks import Looks
 from pylog.locations import printable_location
 from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
 from pylog.reading.discovery import PendingCommit
@@ -59,7 +60,6 @@ def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int,
 
 
 _LOGGER = logging.getLogger(__name__)
-_MOST_LOOKS = 20
 _WALKED_WHILE_PLANNING = 4 << 30
 
 
@@ -83,7 +83,8 @@ def plan_tasks(
 ) -> list[ScanTask]:
     """Return the tasks of all partitions that have anything to read, in the order of ``views``."""
     known = {} if ranges is None else ranges
-    for _ in range(_MOST_LOOKS):
+    looks = Looks()
+    while True:
         found = dict(known)
         tasks = [
             task
@@ -94,6 +95,8 @@ def plan_tasks(
         if not any(pending.has_changed() for pending in {view.pending for view in views}):
             break
         # Of a job that was committed meanwhile, some partitions would be read with it.
+        reason = "commits of jobs come and go faster than a read of all partitions can be planned"
+        looks.again(LogDirectoryError(reason, views[0].pending.log_directory))
         views = _with_new_look(views)
     known.update(found)
     return split_tasks(

@@ -29,6 +29,7 @@ from pylog.errors import (
     SegmentReplacedError,
     SegmentVanishedError,
 )
+from pylog.files.looks import Looks
 from pylog.log_file.segment_windows import WindowMemory
 from pylog.reading.checked_windows import CheckedWindows, ReadOptions, check_some
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
@@ -190,10 +191,6 @@ def decode_sound(
             size *= 2
 
 
-_MOST_LOOKS = 100
-"""How often a task looks for its files again; a broker that outruns it for ever is an error."""
-
-
 class TaskWindows:
     """Iterates (slice, window) over a task, in offset order. One thread, one iteration."""
 
@@ -224,18 +221,19 @@ class TaskWindows:
         after the last read of the file: a caller that stops earlier has rows that were not checked.
         """
         slices = self._task.slices
-        for _ in range(_MOST_LOOKS):
+        looks = Looks()
+        while True:
             try:
                 for segment_slice in slices:
                     yield from self._windows_of(segment_slice)
             except SegmentReplacedError:
                 raise  # rows that were given already may be of either file
             except SegmentVanishedError as error:
+                reason = "the log changes faster than it is read"
+                looks.again(SegmentVanishedError(reason, self._task.directory.path))
                 slices = self._slices_now(error)
             else:
                 return
-        reason = "the log changes faster than it is read"
-        raise SegmentVanishedError(reason, self._task.directory.path)
 
     def _windows_of(self, segment_slice: SegmentSlice) -> Iterator[tuple[SegmentSlice, Window]]:
         where = self._task.where
@@ -287,17 +285,16 @@ class TaskWindows:
         return look.slices
 
     def _look_again(self, start: int) -> _Look:
-        for looks_left in range(_MOST_LOOKS - 1, -1, -1):
+        looks = Looks()
+        while True:
             view = LogView(self._task.directory, damage=self._damage, access=self._task.access)
             try:
                 first, end = view.log_start_offset, view.log_end_offset
                 lost = _lost_offsets(view, self._task, start)
                 rest = max(start, first), min(self._task.end_offset, end)
                 return _Look((first, end), lost, segment_slices(view, *rest, checks_gap=False))
-            except SegmentVanishedError:
-                if not looks_left:
-                    raise
-        raise AssertionError  # the last look returns or raises
+            except SegmentVanishedError as error:
+                looks.again(error)
 
 
 class _Look(NamedTuple):

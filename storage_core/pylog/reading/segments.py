@@ -19,6 +19,7 @@ Source: LogLoader, LocalLog.replaceSegments, LocalLog.read (Kafka 3.9, 4.4).
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.index_entries import OffsetIndexEntries
 from pylog.files.java_numbers import find_offset_of
+from pylog.files.looks import Looks
 from pylog.files.storage import is_folder, list_directory, open_file, settled_since, stat_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
@@ -260,7 +262,6 @@ _WALKED_BYTES = 1 << 13
 """So few are walked over sooner than the index is opened."""
 _PlacedHeader = tuple[PositionedHeader, int]
 """A header, and the offset after the batch before it."""
-_MOST_LOOKS = 100
 
 
 @dataclass(slots=True)
@@ -343,16 +344,16 @@ class _Names:
 
 def list_segments(directory: str) -> SegmentListing:
     """Return what the partition directory at ``directory`` holds."""
-    for _ in range(_MOST_LOOKS):
+    looks = Looks()
+    while True:
         before = settled_since(directory)
-        try:
+        # A file may be renamed or deleted between listing and stat, or before it is read.
+        with suppress(SegmentVanishedError):
             listing = _list_once(directory)
-        except SegmentVanishedError:
-            continue  # renamed or deleted between listing and stat, or before it was read
-        if before == settled_since(directory):
-            return listing
-    reason = "files come and go faster than the directory can be listed"
-    raise LogDirectoryError(reason, directory)
+            if before == settled_since(directory):
+                return listing
+        reason = "files come and go faster than the directory can be listed"
+        looks.again(LogDirectoryError(reason, directory))
 
 
 def _list_once(directory: str) -> SegmentListing:

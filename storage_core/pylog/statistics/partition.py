@@ -25,6 +25,7 @@ from pylog.errors import (
 )
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
+from pylog.files.looks import Looks
 from pylog.kernels.decode_headers import RECORD_COUNT
 from pylog.locations import join
 from pylog.reading.damage import DamageReport
@@ -334,9 +335,6 @@ class TopicCounts:
                 self._sum = None
 
 
-_ATTEMPTS = 20
-
-
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
     """The statistics of one partition."""
@@ -366,20 +364,20 @@ class PartitionWork:
         return result
 
     def _run(self, place: int, view: LogView) -> tuple[PartitionResult, CountedRecords | None]:
-        for _ in range(_ATTEMPTS):
-            try:
-                return self._read(place, view)
-            except SegmentVanishedError as error:  # a broker is at work there
-                problem: LogStorageError = error
-                view = view.refreshed()
-            except (CorruptRecordError, InvalidRecordError, UnreadableFileError) as error:
-                problem = error
-                if view.damage is not None:
-                    break
-                view = view.refreshed().with_damage(DamageReport(is_logged=False))
-            except LogStorageError as error:
-                problem = error
-                break
+        looks = Looks()
+        try:
+            while True:
+                try:
+                    return self._read(place, view)
+                except SegmentVanishedError as error:  # a broker is at work there
+                    looks.again(error)
+                    view = view.refreshed()
+                except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
+                    if view.damage is not None:
+                        raise
+                    view = view.refreshed().with_damage(DamageReport(is_logged=False))
+        except LogStorageError as error:
+            problem = error
         headers = PartitionStatistics(view)
         with suppress(LogStorageError):  # then nothing of it can be read
             headers = walk_partition(view, self.now_ms, advance=lambda _: None)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
+from pylog.errors import LogDirectoryError
+from pylog.reading.discovery import PendingCommit
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
@@ -76,3 +78,12 @@ def test_tasks_can_be_pickled(directory: Path) -> None:
 def test_a_plan_is_made_once(directory: Path) -> None:
     scan = pylog.scan(directory)
     assert scan.plan() is scan.plan()
+
+
+def test_a_plan_ends_where_commits_never_leave_it_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 5))]})
+    monkeypatch.setattr(PendingCommit, "has_changed", lambda _: True)
+    with pytest.raises(LogDirectoryError, match="commits of jobs come and go faster than a read"):
+        pylog.scan(tmp_path).plan()
