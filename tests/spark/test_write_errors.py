@@ -158,8 +158,8 @@ def test_a_row_without_a_key_for_a_compacted_topic(rows: DataFrame, logs: Path) 
     frame = rows.coalesce(1).selectExpr("if(id = 3, null, key) key", "value")
     message = refusal(frame, logs, topic="compacted", **{"topic.cleanup.policy": "compact"})
     assert message == (
-        f"pylog.errors.InvalidRecordError: {in_task(0)}row 3 has no key, and topic 'compacted' is "
-        "compacted: give it a key, or leave the row out"
+        f"pylog.errors.RecordValidationError: {in_task(0)}row 3 has no key, and topic 'compacted' "
+        "is compacted: give it a key, or leave the row out"
     )
     assert list(pylog.open_directory(logs).topics) == ["orders"]
 

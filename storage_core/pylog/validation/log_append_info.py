@@ -13,7 +13,6 @@ from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
     OffsetsOutOfOrderError,
-    RecordTooLargeError,
 )
 from pylog.log_file.batch_walk import PositionedHeader
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, AppendOrigin, CompressionType
@@ -27,6 +26,7 @@ from pylog.record.batch_header import (
     peek_entry_size,
 )
 from pylog.record.record_batch import RecordBatch
+from pylog.validation.record_rules import size_rules
 
 if TYPE_CHECKING:
     import numpy as np
@@ -233,8 +233,7 @@ def _check_batch(
 
 def ensure_fits_message_size(size_bytes: int, config: LogConfig, topic_partition: str) -> None:
     """Raise `RecordTooLargeError` if a batch is larger than ``max.message.bytes``."""
-    if size_bytes > config.max_message_bytes:
-        reason = (
-            f"record batch has {size_bytes} bytes, max.message.bytes is {config.max_message_bytes}"
-        )
-        raise RecordTooLargeError(reason, topic_partition)
+    rule, _ = size_rules(config)
+    if size_bytes > rule.most_bytes:
+        reason = f"record batch has {size_bytes} bytes, {rule.name} is {rule.most_bytes}"
+        raise rule.error(reason, topic_partition)

@@ -38,6 +38,7 @@ from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.text.words import counted
 from pylog.validation.log_append_info import batches_of
+from pylog.validation.record_rules import TimestampRange
 from pylog.validation.record_summary import RecordSummary, summarize
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class LogValidator:
         self._config = config
         self._origin = origin
         self._now_ms = now_ms
+        self._timestamps = TimestampRange.at(now_ms, config)
         self._leader_epoch = leader_epoch
         self._is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         self._decompressor = decompressor or Decompressor(advice=SEND_LESS)
@@ -166,15 +168,8 @@ class LogValidator:
             return False
         if self._is_append_time or summary.lowest_timestamp is None:
             return True
-        return self._is_in_range(summary.lowest_timestamp) and self._is_in_range(
-            summary.highest_timestamp
-        )
-
-    def _is_in_range(self, timestamp: int) -> bool:
-        return (
-            self._now_ms - timestamp <= self._config.message_timestamp_before_max_ms
-            and timestamp - self._now_ms <= self._config.message_timestamp_after_max_ms
-        )
+        lowest, highest = summary.lowest_timestamp, summary.highest_timestamp
+        return self._timestamps.has(lowest) and self._timestamps.has(highest)
 
     def _refuse_records(
         self, batch: memoryview, header: BatchHeader, inner_magics: Sequence[int]
@@ -198,11 +193,10 @@ class LogValidator:
 
     def _timestamp_error(self, header: BatchHeader, timestamp: int) -> str | None:
         if not self._is_append_time and timestamp != NO_TIMESTAMP:
-            if self._is_in_range(timestamp):
+            if self._timestamps.has(timestamp):
                 return None
-            low = self._now_ms - self._config.message_timestamp_before_max_ms
-            high = self._now_ms + self._config.message_timestamp_after_max_ms
-            return f"timestamp {timestamp} is not in the range {low} to {high}"
+            lowest, highest = self._timestamps
+            return f"timestamp {timestamp} is not in the range {lowest} to {highest}"
         if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
             return "a producer may not send LogAppendTime batches"
         return None

@@ -27,6 +27,7 @@ from pylog.record.batch_scan import Window, find_batches
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_sizes import ensure_record_sizes, find_large_record
+from pylog.validation.record_rules import TimestampRange, size_rules
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -335,7 +336,7 @@ def _decompressed(
 def may_stay_in_place(headers: BatchHeaders, config: LogConfig) -> BoolArray:
     """Mask the batches whose headers say nothing against it."""
     counts = headers.record_counts
-    most_bytes = min(config.max_message_bytes, config.segment_bytes)
+    most_bytes = min(each.most_bytes for each in size_rules(config))
     stays = np.zeros(COMPRESSION_CODEC_MASK + 1, dtype=np.bool_)
     for codec in CompressionType:
         stays[codec] = config.target_compression_type(codec) is codec
@@ -363,8 +364,8 @@ def stays_in_place(
     if config.message_timestamp_type is TimestampType.CREATE_TIME:
         lowest, highest = summaries.lowest_timestamps, summaries.highest_timestamps
         mask &= lowest >= 0
-        mask &= now_ms - lowest <= config.message_timestamp_before_max_ms
-        mask &= highest - now_ms <= config.message_timestamp_after_max_ms
+        allowed = TimestampRange.at(now_ms, config)
+        mask &= (lowest >= allowed.lowest) & (highest <= allowed.highest)
         # Another one is put right, and the checksum with it.
         mask &= headers.max_timestamps[: mask.size] == highest
     return mask

@@ -24,7 +24,7 @@ from pylog.errors import (
     InvalidRecordError,
     InvalidTimestampError,
     KafkaStorageError,
-    RecordTooLargeError,
+    RecordValidationError,
 )
 from pylog.files.commit_manifest import read_manifest
 from pylog.files.owned_directories import partition_directories, writable_log_directory
@@ -43,6 +43,7 @@ from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.record.batch_writer import set_base_offsets
 from pylog.record.compression import parse_compression
+from pylog.validation.record_rules import TimestampRange, broken_size_rule, size_rules
 from pylog.writing.partitioner import (
     UNASSIGNED,
     PartitionAssignment,
@@ -221,20 +222,18 @@ class StagedPartition:
             )
             raise InvalidRecordError(reason)
         sizes = chunk.ends - chunk.positions
-        most = min(self._config.max_message_bytes, self._config.segment_bytes)
-        is_large = sizes > most
-        if not is_large.any():
+        most = min(each.most_bytes for each in size_rules(self._config))
+        at = int((sizes > most).argmax()) if sizes.size else 0
+        rule = broken_size_rule(int(sizes[at]), self._config) if sizes.size else None
+        if rule is None:
             return
-        at = int(is_large.argmax())
         row = self._row_at(first + int(chunk.record_counts[:at].sum()), rows)
-        name = "max.message.bytes"
-        if most != self._config.max_message_bytes:
-            name = "segment.bytes"
         reason = (
             f"row {row} makes a batch of {sizes[at]} bytes for partition {self._topic_partition}, "
-            f"{name} of the topic is {most}: raise it, compress, or leave the row out"
+            f"{rule.name} of the topic is {rule.most_bytes}: raise it, compress, or leave the row "
+            "out"
         )
-        raise RecordTooLargeError(reason)
+        raise rule.error(reason)
 
     def _row_at(self, place: int, rows: npt.NDArray[np.int64]) -> int:
         """Return what errors call a row; those of the open batch are not told apart."""
@@ -451,13 +450,14 @@ class StagedTopic:
                 f"row {row} has no key, and topic {topic!r} is compacted: give it a key, or leave "
                 "the row out"
             )
-            raise InvalidRecordError(reason)
+            raise RecordValidationError(reason)
         if config.message_timestamp_type is not TimestampType.CREATE_TIME:
             return
         times = batch.column("timestamp").to_numpy()
         has_time = times != NO_TIMESTAMP
-        is_early = has_time & (now_ms - times > config.message_timestamp_before_max_ms)
-        is_late = has_time & (times - now_ms > config.message_timestamp_after_max_ms)
+        allowed = TimestampRange.at(now_ms, config)
+        is_early = has_time & (times < allowed.lowest)
+        is_late = has_time & (times > allowed.highest)
         for is_wrong, name in (
             (is_early, "message.timestamp.before.max.ms"),
             (is_late, "message.timestamp.after.max.ms"),

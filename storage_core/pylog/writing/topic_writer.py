@@ -15,6 +15,7 @@ from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES, EncodedChunk, Record
 from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_writer import set_base_offsets
+from pylog.validation.record_rules import size_rules
 from pylog.writing.partitioner import UNASSIGNED, PartitionAssignment, rows_by_partition
 from pylog.writing.record_rows import RecordRow, rows_to_batch
 from pylog.writing.topics import (
@@ -42,7 +43,7 @@ def encoder_for(
     target = config.target_compression_type(compression)
     if target is not compression:  # the log would decompress, and compress with this
         level = config.target_compression_level
-    most = min(config.max_message_bytes, config.segment_bytes)
+    most = min(each.most_bytes for each in size_rules(config))
     if target is not CompressionType.NONE:
         most -= most // 100  # what cannot be compressed grows a little
     size = batch_size_bytes if batch_size_bytes < 1 else min(batch_size_bytes, max(most, 1))

@@ -21,7 +21,9 @@ from pylog.errors import (
     InvalidTimestampError,
     LogLockedError,
     LogStorageError,
+    RecordBatchTooLargeError,
     RecordTooLargeError,
+    RecordValidationError,
     SegmentVanishedError,
     UnknownTopicOrPartitionError,
 )
@@ -288,7 +290,7 @@ def test_indexes_are_those_of_appends(tmp_path: Path) -> None:
         (
             {"cleanup.policy": "compact"},
             {"key": ["k", None], "value": ["a", "b"]},
-            InvalidRecordError,
+            RecordValidationError,
             "row 4 has no key, and topic 'orders' is compacted",
         ),
         (
@@ -319,6 +321,12 @@ def test_indexes_are_those_of_appends(tmp_path: Path) -> None:
             {"max.message.bytes": "1000"},
             {"key": ["k", "k"], "value": ["a", "x" * 1_000]},
             RecordTooLargeError,
+            "row 4 makes a batch of 107",
+        ),
+        (
+            {"segment.bytes": "1000"},
+            {"key": ["k", "k"], "value": ["a", "x" * 1_000]},
+            RecordBatchTooLargeError,
             "row 4 makes a batch of 107",
         ),
         (
