@@ -145,6 +145,9 @@ def epoch_ends(
     return {(topic, each["partition"]): each["endOffset"] for each in answer["partitions"]}
 
 
+_NOBODY_THERE = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
+
+
 def _ask(what: str, servers: str, *arguments: object) -> tuple[list[Any], bool]:
     """Return what a process of its own says, and whether it ended by itself."""
     asked = json.dumps([what, servers, *arguments])
@@ -215,7 +218,8 @@ def _offsets(servers: str, partitions: list[Partition]) -> None:
 
 def _times(servers: str, partitions: list[tuple[str, int]], times: list[int]) -> None:
     client = _client(servers, "read_uncommitted")
-    client.list_topics(timeout=20)
+    with suppress(KafkaException):  # where the broker has ended, nothing is answered
+        client.list_topics(timeout=20)
     admin = AdminClient({"bootstrap.servers": servers})
     of_latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
     latest = dict.fromkeys((TopicPartition(*each) for each in partitions), of_latest)
@@ -237,7 +241,9 @@ def _answers(client: Consumer, asked: list[TopicPartition]) -> list[TopicPartiti
     """Return what a broker answers; nothing of a partition where that is an error."""
     try:
         return client.offsets_for_times(asked, timeout=30)
-    except KafkaException:
+    except KafkaException as error:
+        if error.args[0].code() in _NOBODY_THERE:
+            return []
         half = len(asked) // 2
         return [*_answers(client, asked[:half]), *_answers(client, asked[half:])] if half else []
 

@@ -280,6 +280,8 @@ class Answers(NamedTuple):
         rows, got = self.rows.items(), served.values.items()
         if is_wrong and served.trouble is None and self.consumed.values.items() <= got <= rows:
             return
+        if is_wrong and self.error is None and rows <= got <= self.consumed.values.items():
+            return  # a batch that goes on above the log's end comes whole
         if (self.error is None) != (served.trouble is None):
             one, other = served.trouble or "to the end", self.error or "to the end"
             yield f"served {one}, a scan: {other}"

@@ -334,7 +334,8 @@ class Node:
             offsets = self._offsets(broker, leaders[0])
             begins = {(TOPIC, at): first for at, (first, _) in offsets.items()}
             looks = [at_each_level(broker.bootstrap_servers, begins)]
-            if self.kind.user is not None:  # this opens time indexes, as retention does
+            # This opens time indexes, as retention does.
+            if self.kind.user is not None and broker.is_running:
                 offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             time.sleep(_TEN_MINUTES_SECONDS)
             if not broker.is_running:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.damaged_producers import producers_text
-from pylog.checks.findings import Effect, Finding, Severity, about_batch
+from pylog.checks.findings import Effect, Finding, Severity, about_batch, warning
 from pylog.checks.repeated_batches import first_repeated
 from pylog.checks.swaps import end_of_batches
 from pylog.errors import (
@@ -240,48 +240,43 @@ def overlap_findings(view: LogView, ends: Sequence[OffsetPosition]) -> Iterator[
     ``ends`` are the offsets after the last intact batch of each segment, and where they are.
     """
     for index, segment in enumerate(view.segments):
-        name = name_of(segment.file_path())
+        path, stop = segment.file_path(), ends[index].offset
         for later, end in zip(view.segments[index + 1 :], ends[index + 1 :], strict=True):
-            start, stop = later.base_offset, min(ends[index].offset, end.offset)
-            if start >= ends[index].offset:
+            if later.base_offset >= stop:
                 break
-            if end.offset == start and later is not view.segments[-1]:
-                stop = ends[index].offset
-                message = (
-                    f"{name_of(later.file_path())} has no batch, and lies amid its offsets: a "
-                    f"consumer that asks for one of {start} to {stop - 1} gets those of the file "
-                    "after that"
-                )
-                yield Finding(
-                    Severity.WARNING,
-                    "overlapping_segments",
-                    segment.file_path(),
-                    message,
-                    next_offset=start,
-                    end_offset=stop,
-                    own_effect=Effect.CONSUMERS,
-                )
-            if start >= stop or end.offset == start:
-                continue
-            message = (
-                f"offsets {start} to {stop - 1} are in {name_of(later.file_path())}, too: a "
-                f"consumer that reads on from {name} gets the records there, and one that starts "
-                "at one of these offsets those of the file with the highest number"
-            )
-            if later is view.segments[-1] and end.offset < ends[index].offset:
-                message += (
-                    f"; the log ends at offset {end.offset}, and {name} has more up to "
-                    f"{ends[index].offset - 1}, after which a consumer is out of range"
-                )
-            path = segment.file_path()
-            yield Finding(
-                Severity.WARNING,
-                "overlapping_segments",
-                path,
-                message,
-                next_offset=start,
-                end_offset=stop,
-            )
+            is_last = later is view.segments[-1]
+            yield _overlap(path, stop, later, end.offset, is_last=is_last)
+
+
+def _overlap(
+    path: str, stop: int, later: LogSegmentView, later_end: int, *, is_last: bool
+) -> Finding:
+    """Return what consumers get where a file with offsets up to ``stop`` goes on into another."""
+    name, other, start = name_of(path), name_of(later.file_path()), later.base_offset
+    is_empty, goes_on = later_end == start, is_last and later_end < stop
+    effect = Effect.CONSUMERS if is_empty or goes_on else None
+    more = f"{name} has more up to {stop - 1}, after which a consumer is out of range"
+    if is_empty and is_last:
+        message = f"the log ends at offset {start}, where {other} has no batch, and {more}"
+    elif is_empty:
+        message = (
+            f"{other} has no batch, and lies amid its offsets: a consumer that asks for one of "
+            f"{start} to {stop - 1} gets those of the file after that"
+        )
+    else:
+        last = min(stop, later_end) - 1
+        message = (
+            f"offsets {start} to {last} are in {other}, too: a consumer that reads on from {name} "
+            "gets the records there, and one that starts at one of these offsets those of the "
+            "file with the highest number"
+        )
+        if goes_on:
+            message += f"; the log ends at offset {later_end}, and {more}"
+        else:
+            stop = last + 1
+    return warning("overlapping_segments", path, message)._replace(
+        next_offset=start, end_offset=stop, own_effect=effect
+    )
 
 
 def size_findings(walk: SegmentWalk) -> Iterator[Finding]:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import DELETED_FILE_SUFFIX, LOG_FILE_SUFFIX, find_segment_file_name
 from pylog.files.storage import is_folder, list_directory, open_file
-from pylog.locations import join
-from pylog.log_file.batch_walk import walk_headers
+from pylog.locations import join, name_of
+from pylog.log_file.batch_walk import OFFSETS_IN_SEGMENT, walk_headers
 from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
@@ -117,12 +117,18 @@ def end_of_batches(path: str) -> int:
 
 
 def offsets_in_batches(path: str) -> tuple[int, int]:
-    """Return the offsets ``[start, end)`` between which all batches that can be found lie."""
+    """Return the offsets ``[start, end)`` between which all batches that can be found lie.
+
+    Their order does not matter to a broker; an offset that the file cannot hold is damage.
+    """
     start = end = 0
+    name = find_segment_file_name(name_of(path))
+    base = 0 if name is None else name.base_offset
     with open_file(path) as source, suppress(CorruptRecordError):
-        for batch in walk_headers(source, 0, source.size()):
-            start = min(start, batch.header.offset) if end else batch.header.offset
-            end = max(end, batch.header.next_offset)
+        for batch in walk_headers(source, 0, source.size(), lowest_offset=None):
+            if 0 <= batch.header.last_offset - base < OFFSETS_IN_SEGMENT:
+                start = min(start, batch.header.offset) if end else batch.header.offset
+                end = max(end, batch.header.next_offset)
     return start, end
 
 
@@ -180,7 +186,7 @@ class _Originals:
     def _walk(self, paths: Sequence[str]) -> Iterator[tuple[PositionedHeader, ByteSource]]:
         for path in paths:
             with open_file(path) as source, suppress(CorruptRecordError):
-                for batch in walk_headers(source, 0, source.size()):
+                for batch in walk_headers(source, 0, source.size(), lowest_offset=None):
                     yield batch, source
 
     def overlapping(self, start: int, last: int) -> list[tuple[PositionedHeader, ByteSource]]:

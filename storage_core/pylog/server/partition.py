@@ -39,6 +39,7 @@ from pylog.errors import (
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.leader_epochs import EpochEntry, end_offset_for, read_leader_epoch_checkpoint
 from pylog.locations import join
+from pylog.log_file.batch_walk import HIGHEST_OFFSET
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.log_end import find_log_end
@@ -381,14 +382,19 @@ class Partition:
         source = proof.source  # it may be released at any time
         if is_committed and proof.has_transactions:
             limit = min(limit, self._decided_limit(index, offset))
-        found = proof.locate(
+        locate = partial(
+            proof.locate,
             offset,
-            max_bytes,
-            limit,
             whole_batch=whole_batch,
             end=self._ends[index],
             is_fresh=is_fresh,
         )
+        found = locate(max_bytes, limit)
+        if found is not None and not (found.size_bytes or found.exceeds):
+            # A broker bounds a fetch by a position, in the segment that the limit is in. So of a
+            # segment before that, a batch that goes on above the limit is given.
+            own = bisect_right(self._base_offsets, limit) - 1
+            found = locate(1, HIGHEST_OFFSET) if own > index else found
         self._first_looks.setdefault(index, proof.look)
         if found is None:
             return None

@@ -91,6 +91,13 @@ def test_a_file_that_compaction_has_made_is_none(logs: Path, content: list[Built
     assert lost(logs) == []
 
 
+def test_the_order_of_the_batches_that_it_was_made_from_does_not_matter(logs: Path) -> None:
+    path = segment_path(logs / "orders-0", 0)
+    path.write_bytes(joined([BATCHES[1], BATCHES[0]]))
+    put(logs, 0, joined(BATCHES[:2]))
+    assert lost(logs) == []
+
+
 def test_several_files_are_each_looked_at(logs: Path) -> None:
     put(logs, 0, joined(BATCHES[:2]))
     put(logs, 10, joined(OTHERS[2:4]))

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 import pylog
 from pylog.errors import OffsetOutOfRangeError
@@ -142,6 +143,39 @@ def test_a_last_segment_inside_another_one_ends_the_log(tmp_path: Path) -> None:
         pylog.scan(directory, start=401).to_table()
     (finding,) = [each for each in _findings(directory) if each.code == "overlapping_segments"]
     assert "has more up to 499, after which a consumer is out of range" in finding.message
+
+
+@pytest.mark.parametrize("base", [300, 305], ids=["at a batch", "amid a batch"])
+def test_an_empty_last_segment_inside_another_one_ends_the_log(tmp_path: Path, base: int) -> None:
+    directory = write_partition(tmp_path, {0: run(0, 0, 500), base: []})
+    assert runs(pylog.scan(directory).to_table()) == [(0, base - 1, 0)]
+    (finding,) = _findings(directory)
+    assert (finding.next_offset, finding.end_offset) == (base, 500)
+    assert "has more up to 499, after which a consumer is out of range" in finding.message
+    [affected] = pylog.doctor(directory).verdict.consumers
+    assert (affected.from_offset, affected.to_offset) == (base, 500)
+    with pylog.serve(tmp_path) as server:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": server.address,
+                "group.id": "g",
+                "auto.offset.reset": "error",
+                "enable.partition.eof": True,
+            }
+        )
+        consumer.assign([TopicPartition("orders", 0, 0)])
+        offsets: list[int] = []
+        while True:
+            [message] = consumer.consume(1, 20)
+            stopped = message.error()
+            if stopped is not None:
+                break
+            offsets.append(message.offset() or 0)
+        consumer.close()
+    # As of a broker, a batch comes whole; what follows is out of range.
+    assert offsets == list(range(310 if base == 305 else 300))
+    error = KafkaError._AUTO_OFFSET_RESET if base == 305 else KafkaError._PARTITION_EOF
+    assert stopped.code() == error
 
 
 @pytest.mark.parametrize("base", [95, 200, 2**20])
