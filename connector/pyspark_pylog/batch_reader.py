@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pylog.jobs import ScanTask
     from pylog.results import LogDirectory
-    from pyspark_pylog.options import ReadOptions
+    from pyspark_pylog.options import LoadOptions
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ _Item = TypeVar("_Item")
 
 def pack(
     items: Sequence[_Item],
-    options: ReadOptions,
+    options: LoadOptions,
     size_of: Callable[[_Item], int],
     offsets_of: Callable[[_Item], int],
     *,
@@ -120,7 +120,7 @@ class TaskPartition(InputPartition):
 
 
 def read_task_partition(
-    partition: InputPartition, schema: pa.Schema, options: ReadOptions, **advice: str
+    partition: InputPartition, schema: pa.Schema, options: LoadOptions, **advice: str
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of one input partition; none for Spark's stand-in for "no partitions"."""
     if not isinstance(partition, TaskPartition):
@@ -140,7 +140,7 @@ def read_task_partition(
 class PylogBatchReader(DataSourceReader):
     """Plans on the driver, reads on executors."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: LoadOptions, schema: StructType) -> None:
         check_read_schema(options, schema)
         self._options = options
         self._schema = arrow_schema(schema)
@@ -198,7 +198,7 @@ class PylogBatchReader(DataSourceReader):
         )
 
 
-def check_read_schema(options: ReadOptions, schema: StructType) -> None:
+def check_read_schema(options: LoadOptions, schema: StructType) -> None:
     """Raise ``ValueError`` unless records fit into ``schema``, and the options make that one."""
     check_schema(schema, record_columns(options))
     check_columns(options, schema)
@@ -223,7 +223,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 class RecordCountReader(DataSourceReader):
     """Plans as `PylogBatchReader` does; its tasks count what that one's would read."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: LoadOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
@@ -283,7 +283,7 @@ class TimestampColumn(NamedTuple):
     wanted: pa.Schema
 
     @classmethod
-    def of(cls, wanted: pa.Schema, options: ReadOptions) -> TimestampColumn | None:
+    def of(cls, wanted: pa.Schema, options: LoadOptions) -> TimestampColumn | None:
         """Return what converts records; None where they are read as they are wanted."""
         place = wanted.get_field_index(TIMESTAMP)
         is_converted = options.timestamp_unit == MILLISECONDS or options.mode is ReadMode.PERMISSIVE

@@ -23,7 +23,7 @@ from pyspark_pylog.catalog_table import (
     with_options,
 )
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.options import RECORDS, ReadOptions, WriteOptions
+from pyspark_pylog.options import RECORDS, LoadOptions, WriteOptions
 from pyspark_pylog.schemas import read_schema, table_schema
 from pyspark_pylog.spark_workarounds.stand_ins import RefusedStreamReader
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
@@ -92,7 +92,7 @@ class PylogDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
-        options = ReadOptions.parse(options_to_read(self._given, schema))
+        options = LoadOptions.parse(options_to_read(self._given, schema))
         self._warn_of(options.without_effect)
         if options.table != RECORDS:
             return PylogTableReader(options, schema)
@@ -103,7 +103,7 @@ class PylogDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the stream reader, or one that says why there is none."""
         try:
-            options = ReadOptions.parse(options_to_read(self._given, schema), is_stream=True)
+            options = LoadOptions.parse(options_to_read(self._given, schema), is_stream=True)
             reader = PylogStreamReader(options, schema)
         except ValueError as error:
             return RefusedStreamReader(str(error))
@@ -128,20 +128,20 @@ class PylogDataSource(DataSource):
             self._warn_of(options.without_effect)
         return PylogStreamWriter(options, schema)
 
-    def _options_of_load(self) -> ReadOptions:
+    def _options_of_load(self) -> LoadOptions:
         """Return the options of a batch or, where only that makes sense, of a stream.
 
         At ``load()`` Spark does not say which it is; both readers look at the options again.
         """
         try:
-            of_stream = ReadOptions.parse(self._given, is_stream=True)
+            of_stream = LoadOptions.parse(self._given, is_stream=True)
         except ValueError:
-            options = ReadOptions.parse(self._given)
+            options = LoadOptions.parse(self._given)
             self._warn_of(options.without_effect)
             return options
         self._warn_of(of_stream.without_effect)
         try:
-            return ReadOptions.parse(self._given)
+            return LoadOptions.parse(self._given)
         except ValueError:
             return of_stream
 

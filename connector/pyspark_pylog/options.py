@@ -4,7 +4,7 @@ Names and meanings are those of Spark's ``kafka`` source and sink. An unknown op
 since a typo must not change a result. Options of ``kafka`` that have no meaning here are accepted
 with one warning, except those that would change where a record goes, or what it holds.
 
-To add an option, add a row to `ReadOptions` or `WriteOptions`, and a line to ``docs/spark.md``.
+To add an option, add a row to `LoadOptions` or `WriteOptions`, and a line to ``docs/spark.md``.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _rows(options: type) -> tuple[_Row, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
+class LoadOptions:
     """Checked options of one ``load()``."""
 
     paths: tuple[str, ...]
@@ -224,7 +224,7 @@ class ReadOptions:
         return any((*limits, self.max_bytes_per_trigger))
 
     @classmethod
-    def parse(cls, given: Mapping[str, str], *, is_stream: bool = False) -> ReadOptions:
+    def parse(cls, given: Mapping[str, str], *, is_stream: bool = False) -> LoadOptions:
         """Return what is given to ``spark.read`` or ``readStream``; `ValueError` if senseless."""
         lower = {name.lower(): value for name, value in given.items()}
         without_effect = _check_names_of_read(lower)
@@ -326,7 +326,7 @@ class WriteOptions:
         )
 
 
-_READ, _WRITE = _rows(ReadOptions), _rows(WriteOptions)
+_READ, _WRITE = _rows(LoadOptions), _rows(WriteOptions)
 READ_OPTIONS = (*PATH_OPTIONS, *(row.name for row in _READ if not row.is_hidden))
 WRITE_OPTIONS = ("path", *(row.name for row in _WRITE))
 

@@ -17,7 +17,7 @@ from pylog import RecordFilter
 from pylog.jobs import absolute_location, to_record_filter
 from pyspark_pylog.batch_reader import COUNT, PylogBatchReader, TaskPartition
 from pyspark_pylog.option_values import format_record_filter
-from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS, ReadOptions
+from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS, LoadOptions
 from pyspark_pylog.schemas import read_schema
 from pyspark_pylog.spark_workarounds import classic_plan, connect_plan
 from pyspark_pylog.spark_workarounds.worker_python import is_classic, worker_python_checked
@@ -118,7 +118,7 @@ class PylogTable:
             given = {name: str(value) for name, value in {**self._options, **pushed}.items()}
             path = self._path if isinstance(self._path, str) else json.dumps(list(self._path))
             given["path" if isinstance(self._path, str) else "paths"] = path
-            lines = list(_lines_of_read(ReadOptions.parse(given), names))
+            lines = list(_lines_of_read(LoadOptions.parse(given), names))
         else:
             lines = ["== pylog ==", f"pushed:     {pushed.get(RECORD_FILTER, 'nothing')}"]
         print("\n".join([*lines, ""]))  # noqa: T201 - as DataFrame.explain does
@@ -184,7 +184,7 @@ def _shown_path(path: str) -> str:
         return "…"
 
 
-def _lines_of_read(options: ReadOptions, columns: Sequence[str]) -> Iterator[str]:
+def _lines_of_read(options: LoadOptions, columns: Sequence[str]) -> Iterator[str]:
     """Yield what a batch read of records, or of a table, looks at: nothing of it is read."""
     yield "== pylog =="
     for path in options.paths:

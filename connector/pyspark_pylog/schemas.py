@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pyspark_pylog.options import ReadOptions
+    from pyspark_pylog.options import LoadOptions
 
 # As `pylog.record_schema` has them, in Spark's types: a schema is asked for at every load(), in a
 # process that has no other use for Arrow. A test holds one against the other.
@@ -81,14 +81,14 @@ _SIMPLE: dict[str, DataType] = {
 """By the name that Arrow prints of its type."""
 
 
-def record_columns(options: ReadOptions) -> Mapping[str, DataType]:
+def record_columns(options: LoadOptions) -> Mapping[str, DataType]:
     """Return the columns of records, with their types."""
     if options.timestamp_unit == MILLISECONDS:
         return _COLUMNS | {"timestamp": LongType()}
     return _COLUMNS
 
 
-def read_schema(options: ReadOptions) -> StructType:
+def read_schema(options: LoadOptions) -> StructType:
     """Return the schema that the options ask for."""
     names = options.columns
     if names is None:
@@ -120,7 +120,7 @@ def selection(names: Sequence[str], columns: Mapping[str, DataType]) -> StructTy
     return StructType([StructField(name, columns[name]) for name in names])
 
 
-def check_columns(options: ReadOptions, schema: StructType) -> None:
+def check_columns(options: LoadOptions, schema: StructType) -> None:
     """Raise `ValueError` unless option ``columns``, if it is given, names those of ``schema``."""
     if options.columns not in (None, tuple(schema.fieldNames())):
         raise ValueError(

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pylog import TopicPartition
     from pylog.jobs import ScanTask
     from pylog.results import FollowedDirectory, FollowedLog
-    from pyspark_pylog.options import ReadOptions
+    from pyspark_pylog.options import LoadOptions
     from pyspark_pylog.spark_workarounds.stand_ins import ReadLimit
 
 _OPENING_COST_BYTES = 1 << 20
@@ -68,7 +68,7 @@ _LIMITS_NEED_4_2 = (
 class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the directory on the driver, reads on executors."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: LoadOptions, schema: StructType) -> None:
         check_read_schema(options, schema)
         if options.is_limited and not HAS_ADMISSION_CONTROL:
             raise ValueError(_LIMITS_NEED_4_2)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pylog.results import LogView
-    from pyspark_pylog.options import ReadOptions
+    from pyspark_pylog.options import LoadOptions
 
 _OF_DAMAGE = (
     "look at another replica, set option mode=DROPMALFORMED, which leaves the damage out, or leave "
@@ -47,7 +47,7 @@ class DirectoriesPartition(InputPartition):
 class PylogTableReader(DataSourceReader):
     """Lists directories on the driver, reads headers and side files on executors."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: LoadOptions, schema: StructType) -> None:
         check_table_schema(options.table, schema)
         check_columns(options, schema)
         self._options = options

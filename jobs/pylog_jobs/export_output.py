@@ -82,7 +82,7 @@ DEFAULT_PARTITION_BY = ("topic", "date")
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedFile:
+class RunFile:
     """One file of a run."""
 
     path: str  # below the directory of the run
@@ -97,7 +97,7 @@ class ExportRun:
     number: int  # 0 for the first one
     isolation: str  # of all runs of this output
     partitions: Mapping[tuple[str, int], ExportedPartition]  # of this run and earlier ones
-    files: Sequence[ExportedFile] = ()  # of this run alone
+    files: Sequence[RunFile] = ()  # of this run alone
     format: str = PARQUET  # this and the next: of all runs, where the output keeps them
     partition_by: Sequence[str] = DEFAULT_PARTITION_BY
     restarted: Collection[str] = ()  # topics whose earlier offsets count no more; not in the file
@@ -139,7 +139,7 @@ class ExportRun:
                 for topic, partitions in values["partitions"].items()
                 for partition, exported in partitions.items()
             },
-            files=[ExportedFile(**each) for each in values["files"]],
+            files=[RunFile(**each) for each in values["files"]],
             format=str(values.get("format", PARQUET)),
             partition_by=tuple(map(str, values.get("partition_by", DEFAULT_PARTITION_BY))),
         )
@@ -252,7 +252,7 @@ class ExportOutput(Output):
             place = within / Path(each.path).name
             (staging / within).mkdir(parents=True, exist_ok=True)
             Path(each.path).rename(staging / place)
-            listed.append(ExportedFile(str(place), each.rows, each.bytes))
+            listed.append(RunFile(str(place), each.rows, each.bytes))
         (staging / _MANIFEST).write_text(replace(run, files=listed).to_json(), "utf-8")
         _sync_tree(staging)
         published = self.path / f"run={run.number}"

@@ -81,7 +81,7 @@ _MOST_BROADCAST = 1_000_000
 _LOGGER = logging.getLogger(__name__)
 
 
-class Piece(NamedTuple):
+class RunPiece(NamedTuple):
     """What one run reads."""
 
     rows: DataFrame  # with `POSITION` and `DIGEST` if rows are remembered
@@ -100,7 +100,7 @@ class Piece(NamedTuple):
 class Look:
     """What a look at the source has found."""
 
-    piece: Piece | None  # None: nothing new
+    piece: RunPiece | None  # None: nothing new
     left_out: LeftOut | None = None  # None: of versions of a table nothing is
     gone_back: str | None = None  # how the newest row is before the bookmark, as a sentence
     waits_for: str | None = None  # what rows wait for besides time
@@ -150,7 +150,9 @@ def look_at(
         return Look(None)
     if incremental.is_by_version:
         found = next_versions(spark, config.source, incremental, last, after_version)
-        return Look(None if found is None else Piece(found.rows, (), found.read_range, found.about))
+        return Look(
+            None if found is None else RunPiece(found.rows, (), found.read_range, found.about)
+        )
     return _NextRows(spark, config.source, incremental, last).look()
 
 
@@ -304,7 +306,7 @@ class _NextRows:
         if last is not None:
             about = replace(about, rows=last.rows)
         rows, carried = self._rows(planned, last, identity)
-        piece = Piece(rows, carried, planned, about, rows_before)
+        piece = RunPiece(rows, carried, planned, about, rows_before)
         return Look(piece, left_out, gone_back, waits_for)
 
     def _rows(

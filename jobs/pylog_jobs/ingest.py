@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from pylog_jobs.incremental import LastRun, Piece
+    from pylog_jobs.incremental import LastRun, RunPiece
     from pylog_jobs.ingest_config import IngestConfig
 
 _FIRST_ROWS = 5
@@ -211,7 +211,7 @@ def _write(
     write: RecordWrite,
     rows: DataFrame,
     stop: StopRequest,
-    piece: Piece | None = None,
+    piece: RunPiece | None = None,
 ) -> int | None:
     """Stage rows, check them, commit them; return how many, None if that was done before."""
     checks = RowChecks(config.checks)
@@ -244,7 +244,7 @@ def _write(
     return staged.rows if is_written else None
 
 
-def _bookmark(piece: Piece, staged: StagedRows) -> str:
+def _bookmark(piece: RunPiece, staged: StagedRows) -> str:
     """Return the bookmark of the rows that are staged."""
     before = piece.rows_before
     if before is not None:

@@ -108,7 +108,7 @@ def literal_value(expression: str) -> str | None:
     return text[1:-1] if is_literal and _SPECIAL.search(text[1:-1]) is None else None
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A part of a text, from ``start`` to ``end`` (exclusive)."""
 
     kind: str
@@ -128,7 +128,7 @@ class SqlText:
         self.dialect = dialect
         self.parts = list(_parts(text, dialect))
 
-    def part_at(self, position: int) -> Part:
+    def part_at(self, position: int) -> TextPart:
         """Return the part in which a position is."""
         return next(each for each in self.parts if each.start <= position < each.end)
 
@@ -168,7 +168,7 @@ class SqlText:
         before = self.text[:position]
         return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
-    def _in_literal(self, value: str, part: Part, start: int) -> str:
+    def _in_literal(self, value: str, part: TextPart, start: int) -> str:
         is_special = _SPECIAL.search(value) is not None
         if is_special and part.has_backslashes and self._is_escaped(start):
             raise ValueError(f"stands after a backslash, which {value!r} cannot")
@@ -195,14 +195,14 @@ class SqlText:
         return value.replace("'", "''")
 
 
-def _parts(text: str, dialect: Dialect) -> Iterator[Part]:
+def _parts(text: str, dialect: Dialect) -> Iterator[TextPart]:
     position = code = 0
     word = ""  # directly before the position
     while position < len(text):
         part = _comment(text, position, dialect) or _quoted(text, position, word, dialect)
         if part is not None:
             if code < position:
-                yield Part(CODE, code, position)
+                yield TextPart(CODE, code, position)
             yield part
             position = code = part.end
             word = ""
@@ -214,12 +214,12 @@ def _parts(text: str, dialect: Dialect) -> Iterator[Part]:
             match = _NUMBER.match(text, position)
             position = position + 1 if match is None else match.end()
     if code < len(text):
-        yield Part(CODE, code, len(text))
+        yield TextPart(CODE, code, len(text))
 
 
-def _comment(text: str, start: int, dialect: Dialect) -> Part | None:
+def _comment(text: str, start: int, dialect: Dialect) -> TextPart | None:
     if match := dialect.line_comment.match(text, start):
-        return Part(COMMENT, start, match.end())
+        return TextPart(COMMENT, start, match.end())
     if not text.startswith("/*", start):
         return None
     depth = 1
@@ -229,20 +229,20 @@ def _comment(text: str, start: int, dialect: Dialect) -> Part | None:
         elif dialect.has_nested_comments:
             depth += 1
         if not depth:
-            return Part(COMMENT, start, match.end())
-    return Part(COMMENT, start, len(text), is_whole=False)
+            return TextPart(COMMENT, start, match.end())
+    return TextPart(COMMENT, start, len(text), is_whole=False)
 
 
-def _quoted(text: str, start: int, prefix: str, dialect: Dialect) -> Part | None:
+def _quoted(text: str, start: int, prefix: str, dialect: Dialect) -> TextPart | None:
     quote = text[start]
     if dialect.has_dollar_quotes and (match := _DOLLARS.match(text, start)):
-        return _up_to(text, match.end(), match[0], Part(QUOTED, start, 0, "$"))
+        return _up_to(text, match.end(), match[0], TextPart(QUOTED, start, 0, "$"))
     if dialect.has_alternative_quotes and quote == "'" and prefix in ("Q", "NQ"):
         opening = text[start + 1 : start + 2]
         closing = {"[": "]", "{": "}", "(": ")", "<": ">"}.get(opening, opening)
-        return _up_to(text, start + 2, closing + quote, Part(QUOTED, start, 0, "q'"))
+        return _up_to(text, start + 2, closing + quote, TextPart(QUOTED, start, 0, "q'"))
     if quote == "[" and dialect.has_brackets:
-        return _up_to_quote(text, Part(QUOTED, start, 0, "]"))
+        return _up_to_quote(text, TextPart(QUOTED, start, 0, "]"))
     if quote not in "'\"" + "`" * dialect.has_backticks:
         return None
     # What double quotes mean is a matter of settings, so that nothing is escaped in them.
@@ -251,18 +251,18 @@ def _quoted(text: str, start: int, prefix: str, dialect: Dialect) -> Part | None
         quote in dialect.quotes_with_backslashes or (prefix in dialect.escape_prefixes)
     )
     kind = LITERAL if quote == "'" and not is_raw else QUOTED
-    part = Part(kind, start, 0, quote, prefix, has_backslashes)
+    part = TextPart(kind, start, 0, quote, prefix, has_backslashes)
     return _up_to(text, start + 1, quote, part) if is_raw else _up_to_quote(text, part)
 
 
-def _up_to(text: str, start: int, end: str, part: Part) -> Part:
+def _up_to(text: str, start: int, end: str, part: TextPart) -> TextPart:
     found = text.find(end, start)
     if found < 0:
         return part._replace(end=len(text), is_whole=False)
     return part._replace(end=found + len(end))
 
 
-def _up_to_quote(text: str, part: Part) -> Part:
+def _up_to_quote(text: str, part: TextPart) -> TextPart:
     """Return the part with its end: a quote that is neither doubled nor escaped."""
     position = part.start + 1
     while position < len(text):

@@ -27,7 +27,7 @@ from tests.structure.layers import (
     read_layers,
 )
 from tests.structure.man_pages import man_pages
-from tests.structure.names import rebound_names
+from tests.structure.names import rebound_names, repeated_classes
 from tests.structure.page import generated_files, stale_files
 from tests.structure.sizes import long_functions
 from tests.structure.source_tree import SourceTree
@@ -48,6 +48,7 @@ ROOT = Path(__file__).parents[2]
 _RULES = (
     long_functions,
     rebound_names,
+    repeated_classes,
     circles,
     imports_inside_functions,
     unannounced_loading,

@@ -1,4 +1,4 @@
-"""Names at the top of a module: each is bound once.
+"""Names at the top of a module: each is bound once, and a public class's is that of no other.
 
 When two files are merged, the second binding of a private name replaces the first one in silence:
 with two tables ``LAYOUT`` in one module, one index would be read by the layout of the other.
@@ -32,6 +32,22 @@ def rebound_names(tree: SourceTree) -> Iterator[Problem]:
                         f"{name} is bound again, first on line {before.lineno}",
                         "Give one of them another name.",
                     )
+
+
+def repeated_classes(tree: SourceTree) -> Iterator[Problem]:
+    """Find public classes of one name in two modules: nobody can say which one is meant."""
+    first: dict[str, str] = {}
+    for module in tree:
+        for node in module.syntax.body:
+            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+                continue
+            if node.name in first:
+                yield module.problem(
+                    node.lineno,
+                    f"a class {node.name} is in {first[node.name]}, too",
+                    "Give one of them another name, or have one class serve both.",
+                )
+            first.setdefault(node.name, module.name)
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pylog.scheduling.worker_threads import SharedProgress, StoppedError
+from pylog.scheduling.worker_threads import SharedProgress, WorkStoppedError
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
@@ -51,7 +51,7 @@ def test_after_an_interruption_threads_end_when_they_next_advance() -> None:
             while True:
                 time.sleep(0.005)
                 shared.advance(1)
-        except StoppedError:
+        except WorkStoppedError:
             ended.set()
             raise
 

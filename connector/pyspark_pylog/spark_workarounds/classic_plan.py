@@ -51,7 +51,7 @@ _WORDS = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 LOCAL_STEP = dt.timedelta(hours=3)
 
 
-class Clock(enum.Enum):
+class ClockUse(enum.Enum):
     """What the literals of a plan have to do with the time at which it was made."""
 
     NOT_ASKED = enum.auto()
@@ -67,10 +67,12 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
     asked = chain.from_iterable(_conjuncts(node.condition()) for node in reversed(filters))
     repeatable = takewhile(lambda each: each.deterministic(), asked)
     comparisons = [*filter(None, map(_to_comparison, repeatable))]
-    clock = find_clock(filtered) if comparisons else Clock.NOT_ASKED
-    if clock is Clock.UNKNOWN:
+    clock = find_clock(filtered) if comparisons else ClockUse.NOT_ASKED
+    if clock is ClockUse.UNKNOWN:
         return []
-    return [*filter(None, map(_of_later, comparisons))] if clock is Clock.GROWING else comparisons
+    return (
+        [*filter(None, map(_of_later, comparisons))] if clock is ClockUse.GROWING else comparisons
+    )
 
 
 def _of_later(comparison: Comparison) -> Comparison | None:
@@ -192,7 +194,7 @@ def instant(microseconds: int) -> dt.datetime | None:
         return None
 
 
-def find_clock(filtered: DataFrame) -> Clock:
+def find_clock(filtered: DataFrame) -> ClockUse:
     """Return how the conditions of ``filtered``, a DataFrame of filters alone, ask the clock."""
     plan = filtered._jdf.queryExecution().analyzed()
     jvm: Any = filtered.sparkSession._jvm
@@ -202,9 +204,9 @@ def find_clock(filtered: DataFrame) -> Clock:
         if condition.containsPattern(pattern):
             asked = True
             if not _only_grows(condition, pattern):
-                return Clock.UNKNOWN
+                return ClockUse.UNKNOWN
         asked = asked or _WORDS.search(str(condition.toString())) is not None
-    return Clock.GROWING if asked else Clock.NOT_ASKED
+    return ClockUse.GROWING if asked else ClockUse.NOT_ASKED
 
 
 def _conditions(plan: Any) -> Iterator[Any]:  # noqa: ANN401 - of the JVM

@@ -100,7 +100,7 @@ class ListedPartition:
         return [*map(str, self.errors), *self.warnings]
 
 
-class NotLiveDirectory(NamedTuple):
+class NotLiveLog(NamedTuple):
     """A partition directory that is ``delete`` (being deleted), ``stray`` or ``future``."""
 
     topic: str
@@ -154,7 +154,7 @@ class PartitionListing:
     """What `list_partitions` returns."""
 
     partitions: list[ListedPartition]
-    not_live: list[NotLiveDirectory]
+    not_live: list[NotLiveLog]
     log_directories: list[ListedLogDirectory] = field(default_factory=list)
 
     @property
@@ -246,7 +246,7 @@ def list_partitions(
             if view.topic in chosen
         ],
         [
-            NotLiveDirectory(
+            NotLiveLog(
                 *each.topic_partition,
                 each.state.removeprefix("-"),
                 printable_location(each.path),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.files.producer_snapshot import ProducerStateEntry
+    from pylog.files.producer_snapshot import ProducerSnapshotEntry
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import Window
@@ -250,7 +250,7 @@ class _Claim(NamedTuple):
     """What one snapshot says of one producer: which batch was its last."""
 
     path: str
-    entry: ProducerStateEntry
+    entry: ProducerSnapshotEntry
 
 
 class SnapshotFindings:
@@ -328,7 +328,7 @@ class SnapshotFindings:
                 yield info("snapshot_above_log_end", path, message)
 
 
-def _read_once_written(path: str) -> list[ProducerStateEntry]:
+def _read_once_written(path: str) -> list[ProducerSnapshotEntry]:
     """Return what a snapshot holds; of one that a broker is just writing, once it is whole.
 
     A broker makes the file and writes into it then.

@@ -37,7 +37,7 @@ class SizedSegment(Protocol):
         """Length of its ``.log`` file."""
 
 
-class DatedSegment(SizedSegment, Protocol):
+class AgedSegment(SizedSegment, Protocol):
     """One of which the age may count."""
 
     @property
@@ -67,7 +67,7 @@ class CleanableOffsets(NamedTuple):
     resets_checkpoint: bool
 
     @classmethod
-    def of(cls, segments: Sequence[DatedSegment], params: CleanableParams) -> CleanableOffsets:
+    def of(cls, segments: Sequence[AgedSegment], params: CleanableParams) -> CleanableOffsets:
         """Return them for all segments of a log, in order; the last of them is active."""
         start = params.log_start_offset
         first_dirty = start if params.checkpoint is None else params.checkpoint
@@ -114,7 +114,7 @@ class NotCleaned(StrEnum):
 
     @classmethod
     def of(
-        cls, segments: Sequence[DatedSegment], params: CleanableParams, high_watermark: int
+        cls, segments: Sequence[AgedSegment], params: CleanableParams, high_watermark: int
     ) -> NotCleaned:
         """Return why, for all segments of a log of which nothing is cleanable."""
         offsets = CleanableOffsets.of(segments, params)

@@ -43,7 +43,7 @@ from pylog.record.batch_header import (
     SIZE_OFFSET,
 )
 from pylog.record.compression import Compressor, ensure_level
-from pylog.record.record_sizes import LargeRecord, find_large_record
+from pylog.record.record_sizes import OversizedRecord, find_large_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ class EncodedChunk(NamedTuple):
     crcs: npt.NDArray[np.int64]
     # The first record of compressed batches above `RecordEncoder`'s ``max_record_bytes``; its place
     # counts the records of the chunk.
-    large_record: LargeRecord | None
+    large_record: OversizedRecord | None
 
 
 class RecordEncoder:
@@ -212,7 +212,7 @@ class RecordEncoder:
         crcs = np.empty(len(described), dtype=np.int64)
         counts = described[:, kernel.BATCH_RECORD_COUNT].copy()
         end = 0
-        large: LargeRecord | None = None
+        large: OversizedRecord | None = None
         for place, row in enumerate(described.tolist()):
             if self._is_compressed and large is None:
                 large = self._large_record(chunk, row, counts[:place])
@@ -227,7 +227,7 @@ class RecordEncoder:
 
     def _large_record(
         self, chunk: memoryview, described: list[int], before: npt.NDArray[np.int64]
-    ) -> LargeRecord | None:
+    ) -> OversizedRecord | None:
         """Return a batch's first record that is too large, counted after those ``before`` it."""
         start, end = described[kernel.BATCH_START], described[kernel.BATCH_END]
         payload = chunk[start + RECORDS_OFFSET : end]

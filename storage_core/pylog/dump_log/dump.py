@@ -17,7 +17,7 @@ from pylog.dump_log.indexes import (
     transaction_index_lines,
 )
 from pylog.dump_log.lines import json_line
-from pylog.dump_log.log import Decoders, Part, log_parts, text_part
+from pylog.dump_log.log import Decoders, DumpPart, log_parts, text_part
 from pylog.dump_log.options import (
     DEFAULT_MAX_MESSAGE_BYTES,
     DumpFile,
@@ -98,7 +98,7 @@ class Dump:
         for report in self.reports:
             yield from report.log_texts(version)
 
-    def _lines_of(self, part: Part, lines: Iterable[memoryview]) -> Iterator[memoryview]:
+    def _lines_of(self, part: DumpPart, lines: Iterable[memoryview]) -> Iterator[memoryview]:
         if part.report.has_ended:
             return
         try:
@@ -108,13 +108,15 @@ class Dump:
         part.finish()
         self.done_bytes += part.size_bytes
 
-    def _with_lines(self, workers: WorkerThreads) -> Iterator[tuple[Part, Iterable[memoryview]]]:
+    def _with_lines(
+        self, workers: WorkerThreads
+    ) -> Iterator[tuple[DumpPart, Iterable[memoryview]]]:
         """Yield the parts in order; with threads, the next ones are being made meanwhile."""
         if workers.count == 1:
             return ((each, each.lines) for each in self._parts())
         return workers.each_ahead(self._parts(), lambda each: iter(each.lines), _MOST_BYTES)
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[DumpPart]:
         for file in self._files:
             report = FileReport(file.path, file.absolute_path)
             self.reports.append(report)
@@ -126,7 +128,7 @@ class Dump:
 
 def _file_parts(
     file: DumpFile, report: FileReport, options: DumpOptions, decoders: Decoders
-) -> Iterator[Part]:
+) -> Iterator[DumpPart]:
     of_file = json_line({"type": "file", "path": file.path})
     yield text_part(report, of_file if options.is_json else f"Dumping {file.path}\n")
     match file.suffix:
@@ -134,15 +136,15 @@ def _file_parts(
             try:
                 yield from log_parts(file, report, options, decoders)
             except LogStorageError as error:
-                yield Part(report, [], finish=partial(report.end, error))
+                yield DumpPart(report, [], finish=partial(report.end, error))
         case ".index":
-            yield Part(report, offset_index_lines(file, options, report))
+            yield DumpPart(report, offset_index_lines(file, options, report))
         case ".timeindex":
-            yield Part(report, time_index_lines(file, options, report, decoders))
+            yield DumpPart(report, time_index_lines(file, options, report, decoders))
         case ".snapshot":
-            yield Part(report, snapshot_lines(file, options))
+            yield DumpPart(report, snapshot_lines(file, options))
         case ".txnindex":
-            yield Part(report, transaction_index_lines(file, options))
+            yield DumpPart(report, transaction_index_lines(file, options))
         case _:
             report.errors.append(f"Ignoring unknown file {file.path}")
 

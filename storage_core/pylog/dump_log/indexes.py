@@ -19,7 +19,7 @@ from pylog.dump_log.lines import RecordsOneByOne, entry_lines, in_utf8, json_lin
 from pylog.dump_log.log import ALL_OFFSETS, ensure_normal_end
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
-from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
+from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry, read_producer_snapshot
 from pylog.files.storage import open_file
 from pylog.files.transaction_index import ENTRY, ensure_readable_size
 from pylog.internal_topics.versions import KafkaVersion
@@ -310,7 +310,7 @@ def snapshot_lines(file: DumpFile, options: DumpOptions) -> Iterator[memoryview]
 
 
 def _fields(
-    entry: ProducerStateEntry, start: int | None
+    entry: ProducerSnapshotEntry, start: int | None
 ) -> tuple[dict[str, object], dict[str, object]]:
     producer: dict[str, object] = {
         "producerId": entry.producer_id,

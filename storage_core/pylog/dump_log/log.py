@@ -280,7 +280,7 @@ _SIZE_AND_MAGIC = struct.Struct(">8xi4xb")
 _CRC = struct.Struct(">12xI")
 
 
-class Part(NamedTuple):
+class DumpPart(NamedTuple):
     """Lines of a file; raising `LogStorageError`, they end the dump of the file."""
 
     report: FileReport
@@ -289,14 +289,14 @@ class Part(NamedTuple):
     finish: Callable[[], None] = lambda: None
 
 
-def text_part(report: FileReport, text: str) -> Part:
+def text_part(report: FileReport, text: str) -> DumpPart:
     """Return a part that is known already."""
-    return Part(report, [in_utf8(text)])
+    return DumpPart(report, [in_utf8(text)])
 
 
 def log_parts(
     file: DumpFile, report: FileReport, options: DumpOptions, decoders: Decoders
-) -> Iterator[Part]:
+) -> Iterator[DumpPart]:
     """Yield the parts of a ``.log`` file, or of a snapshot of the metadata log, in order."""
     heading = _heading(file)
     if not options.is_json:
@@ -319,13 +319,13 @@ def log_parts(
             for window in windows:
                 lines = BatchLines(log, window)
                 finish = partial(lines.report_to, report, gaps)
-                yield Part(report, lines, window.size_bytes, finish)
+                yield DumpPart(report, lines, window.size_bytes, finish)
             position, defect = windows.tail
             odd = _find_odd_batch(source, position, end) if defect else None
             if odd is None:
                 break
             lines = BatchLines(log, odd.window, odd.fault, odd.changes)
-            yield Part(report, lines, odd.size_bytes, partial(lines.report_to, report, gaps))
+            yield DumpPart(report, lines, odd.size_bytes, partial(lines.report_to, report, gaps))
             position += odd.size_bytes
         ensure_normal_end(source, position, end, defect)
         if position < end and options.max_bytes is None and not options.is_json:

@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 PRODUCER_SNAPSHOT_VERSION = 1
 MAX_PRODUCER_SNAPSHOT_BYTES = 64 * 1024 * 1024
 NO_OFFSET = -1
-"""Stands for "none" in `ProducerStateEntry.last_offset` and `.current_txn_first_offset`."""
+"""Stands for "none" in `ProducerSnapshotEntry.last_offset` and `.current_txn_first_offset`."""
 
 _HEADER = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")
 _CHECKSUMMED_POSITION = 6
 
 
-class ProducerStateEntry(NamedTuple):
+class ProducerSnapshotEntry(NamedTuple):
     """What a broker knew of one producer.
 
     Fields that the producer has not given rise to yet are -1: `NO_SEQUENCE`, `NO_OFFSET`,
@@ -71,7 +71,7 @@ class ProducerStateEntry(NamedTuple):
     current_txn_first_offset: int
 
 
-def read_producer_snapshot(path: str | os.PathLike[str]) -> list[ProducerStateEntry]:
+def read_producer_snapshot(path: str | os.PathLike[str]) -> list[ProducerSnapshotEntry]:
     """Return the producers of a snapshot file, in file order."""
     with open_file(path) as file:
         size = file.size()
@@ -86,7 +86,7 @@ def read_producer_snapshot(path: str | os.PathLike[str]) -> list[ProducerStateEn
 
 def parse_producer_snapshot(
     data: bytes, path: str | os.PathLike[str] | None = None
-) -> list[ProducerStateEntry]:
+) -> list[ProducerSnapshotEntry]:
     """Return the producers of a snapshot's bytes, in file order."""
     if len(data) < _HEADER.size:
         reason = f"producer snapshot has {len(data)} bytes, expected at least {_HEADER.size}"
@@ -105,10 +105,10 @@ def parse_producer_snapshot(
     if computed_crc != stored_crc:
         reason = wrong_checksum("producer snapshot", stored_crc, computed_crc)
         raise CorruptSnapshotError(reason, path, 2)
-    return [ProducerStateEntry(*fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size :])]
+    return [ProducerSnapshotEntry(*fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size :])]
 
 
-def producer_snapshot_bytes(entries: Iterable[ProducerStateEntry]) -> bytes:
+def producer_snapshot_bytes(entries: Iterable[ProducerSnapshotEntry]) -> bytes:
     """Return the bytes of a snapshot of ``entries``, in their order."""
     try:
         packed = [_ENTRY.pack(*entry) for entry in entries]
@@ -122,7 +122,7 @@ def producer_snapshot_bytes(entries: Iterable[ProducerStateEntry]) -> bytes:
 def write_producer_snapshot(
     io: DurableIO,
     path: str | os.PathLike[str],
-    entries: Iterable[ProducerStateEntry],
+    entries: Iterable[ProducerSnapshotEntry],
     *,
     sync: bool,
 ) -> None:

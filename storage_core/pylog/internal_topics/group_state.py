@@ -49,7 +49,7 @@ class StoredOffset(NamedTuple):
 
 
 @dataclass(slots=True)
-class MemberState:
+class StoredMember:
     """A member: who it is, and what it is assigned."""
 
     member_id: str
@@ -73,7 +73,7 @@ class GroupState:
     protocol: str | None = None
     epoch: int | None = None
     assignment_epoch: int | None = None
-    members: dict[str, MemberState] = field(default_factory=dict)
+    members: dict[str, StoredMember] = field(default_factory=dict)
     offsets: dict[tuple[str, int], StoredOffset] = field(default_factory=dict)
     known_state: str | None = None  # where no record says it
     shared: dict[uuid.UUID, list[int]] = field(default_factory=dict)  # of a share group, by topic
@@ -182,7 +182,7 @@ def _take_classic(group: GroupState, _key: dict[str, Any], value: dict[str, Any]
     group.empty_since = None if since == -1 else since
     group.is_subscription_known = not value["members"] or value["protocol"] is not None
     for each in value["members"]:
-        member = MemberState(
+        member = StoredMember(
             each["memberId"], each.get("groupInstanceId"), each["clientId"], each["clientHost"]
         )
         if group.protocol_type == consumer_offsets.CONSUMER_PROTOCOL_TYPE:
@@ -264,8 +264,8 @@ def _take_shared(group: GroupState, _key: dict[str, Any], value: dict[str, Any])
         group.shared[each["topicId"]] = each["partitions"]
 
 
-def _member(group: GroupState, member_id: str) -> MemberState:
-    return group.members.setdefault(member_id, MemberState(member_id))
+def _member(group: GroupState, member_id: str) -> StoredMember:
+    return group.members.setdefault(member_id, StoredMember(member_id))
 
 
 _TAKERS = {

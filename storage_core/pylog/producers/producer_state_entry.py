@@ -14,8 +14,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.files.producer_snapshot import NO_OFFSET
-from pylog.files.producer_snapshot import ProducerStateEntry as StoredProducerStateEntry
+from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry
 from pylog.model import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class ProducerStateEntry:
     batch_metadata: deque[BatchMetadata] = field(default_factory=_no_batches)
 
     @classmethod
-    def from_stored(cls, stored: StoredProducerStateEntry) -> ProducerStateEntry:
+    def from_stored(cls, stored: ProducerSnapshotEntry) -> ProducerStateEntry:
         """Return the state that an entry of a snapshot file holds."""
         first_offset = stored.current_txn_first_offset
         entry = cls(
@@ -127,10 +126,10 @@ class ProducerStateEntry:
             )
         return entry
 
-    def to_stored(self) -> StoredProducerStateEntry:
+    def to_stored(self) -> ProducerSnapshotEntry:
         """Return what a snapshot file keeps of this state."""
         first_offset = self.current_txn_first_offset
-        return StoredProducerStateEntry(
+        return ProducerSnapshotEntry(
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             last_sequence=self.last_sequence,

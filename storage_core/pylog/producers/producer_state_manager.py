@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pylog.files.durable_io import DurableIO
-    from pylog.files.producer_snapshot import ProducerStateEntry as StoredProducerStateEntry
+    from pylog.files.producer_snapshot import ProducerSnapshotEntry
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import (
@@ -118,11 +118,11 @@ class ProducerSnapshots:
         """Offset of the newest snapshot, None if there is none."""
         return max(self._offsets, default=None)
 
-    def read(self, offset: int) -> list[StoredProducerStateEntry]:
+    def read(self, offset: int) -> list[ProducerSnapshotEntry]:
         """Return the entries of the snapshot at ``offset``; errors of `read_producer_snapshot`."""
         return read_producer_snapshot(self._path(offset))
 
-    def write(self, offset: int, entries: Iterable[StoredProducerStateEntry], *, sync: bool) -> str:
+    def write(self, offset: int, entries: Iterable[ProducerSnapshotEntry], *, sync: bool) -> str:
         """Write a snapshot and return its path; with ``sync``, it survives a power failure."""
         path = self._path(offset)
         write_producer_snapshot(self._io, path, entries, sync=sync)

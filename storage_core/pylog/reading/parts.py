@@ -37,7 +37,7 @@ MOST_DECODED_BYTES = 3 << 23
 _GROWTH = 4
 
 
-class Piece(NamedTuple):
+class TaskPiece(NamedTuple):
     """A task of the plan, or a part of it; ``task_number`` says of which."""
 
     task_number: int
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 class Part(NamedTuple):
     """What a thread reads in one go: some small tasks, or a piece of a large one."""
 
-    pieces: list[Piece]
+    pieces: list[TaskPiece]
     past: set[int]
     """Tasks of which nothing more can pass the filter, once the part has been read."""
 
@@ -145,7 +145,7 @@ def parts_of(
     skips_damage: bool = False,
 ) -> Iterator[Part]:
     """Yield the tasks in order, in parts: some small tasks, or a piece of a large one."""
-    small: list[Piece] = []
+    small: list[TaskPiece] = []
     small_bytes = 0
     for number, task in enumerate(tasks):
         if small and small_bytes + task.size_bytes > sizes.next_bytes():
@@ -153,13 +153,13 @@ def parts_of(
             sizes.grow()
             small, small_bytes = [], 0
         if task.size_bytes <= sizes.next_bytes():
-            small.append(Piece(number, task))
+            small.append(TaskPiece(number, task))
             small_bytes += task.size_bytes
             continue
         for each in _pieces(task, sizes, skips_damage=skips_damage):
             if number in past:
                 break
-            yield Part([Piece(number, each)], set())
+            yield Part([TaskPiece(number, each)], set())
             sizes.grow()
     if small:
         yield Part(small, set())

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.files.producer_snapshot import ProducerStateEntry
+    from pylog.files.producer_snapshot import ProducerSnapshotEntry
     from pylog.reading.task_range import SegmentSlice, TaskRange
     from pylog.record.batch_scan import BatchHeaders, Window
 
@@ -287,7 +287,7 @@ class FollowedTransactions:
         )
 
 
-def find_producer_snapshot(view: LogView, offset: int) -> list[ProducerStateEntry] | None:
+def find_producer_snapshot(view: LogView, offset: int) -> list[ProducerSnapshotEntry] | None:
     """Return what the producer snapshot of an offset holds; None if it is damaged, or not there."""
     name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
     try:

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 _INT32 = struct.Struct(">i")
 
 
-class LargeRecord(NamedTuple):
+class OversizedRecord(NamedTuple):
     """A record above the limit: its place in the batch from 0 on, and its size."""
 
     place: int
     size_bytes: int
 
 
-def find_large_record(payload: Bytes, limit: int, *, is_v2: bool) -> LargeRecord | None:
+def find_large_record(payload: Bytes, limit: int, *, is_v2: bool) -> OversizedRecord | None:
     """Return the first record above ``limit`` in decompressed records; None if there is none.
 
     What is malformed is passed over: whoever decodes the records says so.
@@ -60,7 +60,7 @@ def find_large_record(payload: Bytes, limit: int, *, is_v2: bool) -> LargeRecord
         except InvalidRecordError:
             return None
         if size_bytes > limit:
-            return LargeRecord(int(pieces[:at, PIECE_RECORDS].sum()), size_bytes)
+            return OversizedRecord(int(pieces[:at, PIECE_RECORDS].sum()), size_bytes)
     return None
 
 

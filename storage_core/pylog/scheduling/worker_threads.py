@@ -219,7 +219,7 @@ _MOST_THREADS = 16
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 
-class StoppedError(Exception):
+class WorkStoppedError(Exception):
     """The work is not wanted any more: its caller was interrupted."""
 
 
@@ -234,9 +234,9 @@ class SharedProgress:
         self._lock = threading.Lock()
 
     def advance(self, size_bytes: int) -> None:
-        """Note that some more bytes are done; `StoppedError` if the caller has gone."""
+        """Note that some more bytes are done; `WorkStoppedError` if the caller has gone."""
         if self._is_stopped:
-            raise StoppedError
+            raise WorkStoppedError
         with self._lock:
             self._done_bytes += size_bytes
 

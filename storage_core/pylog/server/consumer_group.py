@@ -1,4 +1,4 @@
-"""`ConsumerGroup`: members that share partitions by the consumer protocol (KIP-848).
+"""`ConsumerProtocolGroup`: members that share partitions by the consumer protocol (KIP-848).
 
 The server decides who reads what. Each change of members or topics begins a new group epoch with a
 target assignment, and each member goes there on its own, heartbeat by heartbeat::
@@ -122,7 +122,7 @@ class ConsumerGroupMember:
         self.pending_revocation = pending_revocation or {}
 
 
-class ConsumerGroup:
+class ConsumerProtocolGroup:
     """A group of the consumer protocol. One thread, that of the event loop.
 
     Invariant: no partition is assigned to, or still owned by, two members.
@@ -139,7 +139,7 @@ class ConsumerGroup:
         image: MetadataCache,
         *,
         epoch: int = _FIRST_EPOCH,
-        assign_later: Callable[[ConsumerGroup], None] = lambda group: (
+        assign_later: Callable[[ConsumerProtocolGroup], None] = lambda group: (
             group.wanted_assignment().make()
         ),
     ) -> None:
@@ -575,7 +575,7 @@ class ConsumerGroup:
 class WantedAssignment(NamedTuple):
     """What a target assignment is made of, in any thread."""
 
-    group: ConsumerGroup
+    group: ConsumerProtocolGroup
     epoch: int
     assignor: Assignor
     members: list[tuple[ConsumerGroupMember, frozenset[str], frozenset[str], Assignment]]

@@ -27,7 +27,7 @@ from pylog.scheduling.scheduler import SystemClock
 from pylog.server.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup
 from pylog.server.consumer_group import (
     JOIN_EPOCH,
-    ConsumerGroup,
+    ConsumerProtocolGroup,
     ensure_valid_heartbeat,
 )
 from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pylog.server.offset_metadata_manager import OffsetMetadataManager
     from pylog.server.protocol import Api, Handler, Request, RequestContext, Response
 
-    Group = ClassicGroup | ConsumerGroup
+    Group = ClassicGroup | ConsumerProtocolGroup
 
 _LOGGER = server_logger(__name__)
 _NO_OFFSET = {"committedOffset": -1, "committedLeaderEpoch": -1, "metadata": ""}
@@ -98,7 +98,7 @@ class GroupCoordinator:
         self._clock = clock or SystemClock()
         self._groups: dict[str, Group] = {}
         self._in_thread = asyncio.Semaphore(_MOST_THREADS)
-        self._assigning: dict[ConsumerGroup, asyncio.Task[None]] = {}
+        self._assigning: dict[ConsumerProtocolGroup, asyncio.Task[None]] = {}
 
     def handlers(self) -> dict[Api, Handler]:
         """Return what answers each API."""
@@ -156,9 +156,9 @@ class GroupCoordinator:
             generation_id=epoch or 0,
         )
 
-    def _new_consumer_group(self, group_id: str, epoch: int | None = None) -> ConsumerGroup:
+    def _new_consumer_group(self, group_id: str, epoch: int | None = None) -> ConsumerProtocolGroup:
         known = {} if epoch is None else {"epoch": epoch}
-        return ConsumerGroup(
+        return ConsumerProtocolGroup(
             group_id,
             self._config,
             self._timer,
@@ -167,14 +167,14 @@ class GroupCoordinator:
             **known,
         )
 
-    def _assign_later(self, group: ConsumerGroup) -> None:
+    def _assign_later(self, group: ConsumerProtocolGroup) -> None:
         """Find the target assignment of a large group in a thread."""
         if group not in self._assigning:
             task = asyncio.get_running_loop().create_task(self._assign(group))
             self._assigning[group] = task
             task.add_done_callback(lambda _: self._assigning.pop(group))
 
-    async def _assign(self, group: ConsumerGroup) -> None:
+    async def _assign(self, group: ConsumerProtocolGroup) -> None:
         async with self._in_thread:
             wanted = group.wanted_assignment()
             group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
@@ -356,7 +356,7 @@ class GroupCoordinator:
         """Return the topics of a heartbeat's regular expression; None if they are known."""
         group = self._groups.get(request["groupId"])
         regex = request["subscribedTopicRegex"]
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerProtocolGroup):
             regex = group.unresolved_regex(request)
         if not regex:
             return None
@@ -364,7 +364,7 @@ class GroupCoordinator:
         async with self._in_thread:
             return await asyncio.to_thread(matching_topics, regex, names)
 
-    def _heartbeat_group(self, request: Request) -> ConsumerGroup:
+    def _heartbeat_group(self, request: Request) -> ConsumerProtocolGroup:
         """Return the group of a heartbeat; a new one for its first member."""
         group_id = request["groupId"]
         group = self._groups.get(group_id)
@@ -374,7 +374,7 @@ class GroupCoordinator:
             # would give up for good if the group were unknown.
             message = f"Member {request['memberId']} is not a member of group {group_id}."
             raise GroupError(Errors.UNKNOWN_MEMBER_ID, message)
-        if isinstance(group, ConsumerGroup) or request["memberEpoch"] != JOIN_EPOCH:
+        if isinstance(group, ConsumerProtocolGroup) or request["memberEpoch"] != JOIN_EPOCH:
             return self._consumer_group(group_id)
         if group is not None and not group.is_unused:
             message = (
@@ -384,9 +384,9 @@ class GroupCoordinator:
             raise GroupError(Errors.GROUP_ID_NOT_FOUND, message)
         return self._new_consumer_group(group_id)
 
-    def _consumer_group(self, group_id: str) -> ConsumerGroup:
+    def _consumer_group(self, group_id: str) -> ConsumerProtocolGroup:
         group = self._group(group_id)
-        if not isinstance(group, ConsumerGroup):
+        if not isinstance(group, ConsumerProtocolGroup):
             message = f"Group {group_id} is not a consumer group."
             raise GroupError(Errors.GROUP_ID_NOT_FOUND, message)
         return group
@@ -504,7 +504,7 @@ class GroupCoordinator:
     def _fetched(self, request: Request, context: RequestContext) -> Response:
         group_id = request["groupId"]
         group = self._groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerProtocolGroup):
             try:
                 group.validate_offset_fetch(request["memberId"], request["memberEpoch"])
             except GroupError as refusal:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _THREADS = 8
 
 
-class SegmentTransactions(NamedTuple):
+class AbortedInSegment(NamedTuple):
     """The aborted transactions that overlap a segment.
 
     Where damage hides how one was decided, read_committed ends at ``undecided_offset``.
@@ -54,7 +54,7 @@ class LogTransactions:
         with self._lock:
             return self._followed.last_stable_offset(view, high_watermark)
 
-    def of_segment(self, view: LogView, index: int) -> SegmentTransactions:
+    def of_segment(self, view: LogView, index: int) -> AbortedInSegment:
         """Return the aborted transactions of a segment; walks over what no view had before."""
         with self._lock:
             known = {(each.base_offset, each.file_id) for each in view.segments}
@@ -77,7 +77,7 @@ class _SegmentWalk:
         self._open = OpenTransactions({})
         self._aborted: list[AbortedTransaction] = []
 
-    def look(self, view: LogView, limit: int | None) -> SegmentTransactions:
+    def look(self, view: LogView, limit: int | None) -> AbortedInSegment:
         """Return what is known with this view, where the segment's batches lie below ``limit``."""
         log_end = view.log_end_offset
         end = log_end if limit is None else limit
@@ -88,13 +88,13 @@ class _SegmentWalk:
                 self._walk(view, log_end, end)
         except CorruptRecordError as error:
             undecided = min(self._open.first_offsets.values(), default=None)
-            return SegmentTransactions(tuple(self._aborted), undecided, error)
+            return AbortedInSegment(tuple(self._aborted), undecided, error)
         # What is below the last stable offset has been decided, but for what damage hides.
         open_ones = [
             AbortedTransaction(producer_id, since, max(end, since))
             for producer_id, since in self._open.undecidable.items()
         ]
-        return SegmentTransactions((*self._aborted, *open_ones))
+        return AbortedInSegment((*self._aborted, *open_ones))
 
     def _walk(self, view: LogView, end: int, below: int) -> None:
         is_inside = end == below

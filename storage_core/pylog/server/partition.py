@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pylog.model import AbortedTransaction, TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
-    from pylog.server.log_transactions import SegmentTransactions
+    from pylog.server.log_transactions import AbortedInSegment
 
 _LOGGER = server_logger(__name__)
 _MOST_LOOKS = 64
@@ -198,7 +198,7 @@ class Partition:
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
         self._first_looks: dict[int, int] = {}  # by segment: see `SegmentProof.look`
-        self._transactions: dict[int, SegmentTransactions] = {}
+        self._transactions: dict[int, AbortedInSegment] = {}
         self._walk_errors: dict[int | None, LogStorageError] = {}
 
     @cached_property

@@ -118,7 +118,7 @@ def _cost(batches: Batches) -> int:
     return _ENTRY_BATCHES + len(batches.positions)
 
 
-class ReadRange(NamedTuple):
+class ProvedRange(NamedTuple):
     """What a fetch gets of one segment: ``size_bytes`` bytes that are proved.
 
     There are none if the first batch ``exceeds`` what is asked for. A batch that has to be sent
@@ -179,7 +179,7 @@ class SegmentProof:
         whole_batch: bool,
         end: int,
         is_fresh: bool = False,
-    ) -> ReadRange | None:
+    ) -> ProvedRange | None:
         """Return the bytes for a fetch; None if the segment holds no batch from ``offset`` on.
 
         The bounds are a broker's (LogSegment.read, ReplicaManager.readFromLog): from the batch that
@@ -209,7 +209,7 @@ class SegmentProof:
         batches = self._batches(window)
         place = bisect_left(batches.last_offsets, offset)
         if batches.last_offsets[place] >= limit_offset:
-            return ReadRange(batches.positions[place], 0, offset, has_transactions=False)
+            return ProvedRange(batches.positions[place], 0, offset, has_transactions=False)
         position = batches.positions[place]
         is_last = place + 1 == len(batches.positions)
         batch_end = window.end_position if is_last else batches.positions[place + 1]
@@ -220,7 +220,7 @@ class SegmentProof:
         # A part of the first batch is of no use to anybody.
         size_bytes = batch_end - position if whole_batch or fits else 0
         exceeds = max_bytes > 0 and not size_bytes
-        found = ReadRange(
+        found = ProvedRange(
             position, size_bytes, window.next_offset, window.has_transactions, exceeds
         )
         return found if moved is None else found._replace(base_offset=moved[0])
@@ -232,7 +232,7 @@ class SegmentProof:
         wanted: int,
         limit_offset: int,
         end: int,
-    ) -> ReadRange:
+    ) -> ProvedRange:
         """Return up to ``wanted`` bytes from a position in the first of some windows."""
         has_transactions = False
         for window, following in zip_longest(windows, windows[1:]):
@@ -253,7 +253,7 @@ class SegmentProof:
                 break
         stop = min((stop, *(each for each in self._moved if each > position)))
         size_bytes = min(stop - position, wanted)
-        return ReadRange(position, size_bytes, window.next_offset, has_transactions)
+        return ProvedRange(position, size_bytes, window.next_offset, has_transactions)
 
     def _ensure_walked(
         self, windows: tuple[ProvedWindow, ...], index: int, offset: int, end: int

@@ -292,7 +292,7 @@ _put_start = struct.Struct(">qii").pack
 """Base offset, length and leader epoch: the first 16 bytes of a batch."""
 
 
-class Window(NamedTuple):
+class StagedWindow(NamedTuple):
     """Neighbouring batches of a staged file."""
 
     first: int
@@ -323,7 +323,7 @@ class StagedBatches:
         self._window(0, 1)
         self._window(len(self.entries) - 1, len(self.entries))
 
-    def windows(self, first: int = 0) -> Iterator[Window]:
+    def windows(self, first: int = 0) -> Iterator[StagedWindow]:
         """Yield all batches from ``first`` on, checked, a few MiB at a time."""
         count = len(self.entries)
         while first < count:
@@ -333,7 +333,7 @@ class StagedBatches:
             yield self._window(first, stop)
             first = stop
 
-    def _window(self, first: int, stop: int) -> Window:
+    def _window(self, first: int, stop: int) -> StagedWindow:
         entries = self.entries
         start = int(self._ends[first] - entries.sizes_bytes[first])
         content = bytearray(int(self._ends[stop - 1]) - start)
@@ -357,9 +357,9 @@ class StagedBatches:
         if bad is not None:
             position = start + int(headers.positions[bad.index])
             raise CorruptRecordError(bad.reason, self.path, position)
-        return Window(first, start, view, headers)
+        return StagedWindow(first, start, view, headers)
 
-    def placed(self, window: Window, base_offset: int, leader_epoch: int) -> BatchHeaders:
+    def placed(self, window: StagedWindow, base_offset: int, leader_epoch: int) -> BatchHeaders:
         """Give the batches of a window their offsets; return their headers as they are then."""
         headers = _with_offsets(window.headers.columns, base_offset, leader_epoch)
         set_base_offsets(window.records, headers.positions, headers.offsets)

@@ -8,7 +8,7 @@ from pylog.statistics.batches import TimeSteps, without_strays
 from pylog.text.charts import (
     NONE,
     Bar,
-    Column,
+    ChartColumn,
     Share,
     bar_chart,
     card,
@@ -102,7 +102,7 @@ def times_card(rows: Sequence[Row], *, untimed: str = "") -> str:
     if steps is None:
         return ""
     columns = [
-        Column(
+        ChartColumn(
             size_bytes,
             spanning,
             f"{moment(steps.start_ms + place * steps.step_ms)} UTC: {size(size_bytes)}, "
@@ -163,7 +163,9 @@ def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
             shown(start) if each["end"] - start <= 1 else f"{shown(start)} to {shown(each['end'])}"
         )
         amount = size(each[weight]) if measure == "bytes" else _counted(each[weight], "record")
-        columns.append(Column(each[weight], 0, f"{label}: {amount}, {_batches(each['batches'])}"))
+        columns.append(
+            ChartColumn(each[weight], 0, f"{label}: {amount}, {_batches(each['batches'])}")
+        )
     counted = topic["batches"] - (0 if measure == "bytes" else topic["uncountedBatches"])
     mean = topic[weight] / counted if counted else 0
     title = (

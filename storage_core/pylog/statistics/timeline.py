@@ -12,7 +12,7 @@ from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import open_directory
 from pylog.tables.tables import metadata_table
 from pylog.text.charts import (
-    Column,
+    ChartColumn,
     Strip,
     card,
     column_chart,
@@ -286,7 +286,7 @@ def _card(found: PartitionTimeline) -> str:
         ("records", found.records, f"{max(found.records):,}"),
         ("bytes", found.size_bytes, size(max(found.size_bytes))),
     ):
-        columns = [Column(value, 0, tip) for value, tip in zip(values, tips, strict=True)]
+        columns = [ChartColumn(value, 0, tip) for value, tip in zip(values, tips, strict=True)]
         charts += f'<p class="note">{title}</p>{column_chart(columns, highest, ends)}'
     step = "each offset" if found.step == 1 else f"steps of {found.step:,} offsets"
     note = f"Offsets {ends[0]} to {ends[1]} (exclusive), {step}."

@@ -32,7 +32,7 @@ from pylog.files.file_names import (
     file_name_prefix,
 )
 from pylog.files.partition_metadata import format_uuid
-from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
+from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join, name_of, printable_location
 from pylog.log_file.batch_walk import find_whole_batches
@@ -329,7 +329,7 @@ def _producers(view: LogView) -> Iterator[tuple[object, ...]]:
             yield name, offset, *_values(entry), None
 
 
-def _values(entry: ProducerStateEntry) -> tuple[int | None, ...]:
+def _values(entry: ProducerSnapshotEntry) -> tuple[int | None, ...]:
     has_data = entry.last_offset != NO_OFFSET
     return (
         entry.producer_id,
@@ -344,7 +344,7 @@ def _values(entry: ProducerStateEntry) -> tuple[int | None, ...]:
     )
 
 
-def _first_sequence(entry: ProducerStateEntry) -> int | None:
+def _first_sequence(entry: ProducerSnapshotEntry) -> int | None:
     """Return the sequence of the last batch's first record; they go from 2^31-1 to 0."""
     if entry.last_sequence == NO_SEQUENCE:
         return None

@@ -137,7 +137,7 @@ def bar_chart(bars: Sequence[Bar]) -> str:
     return f'<div class="bars">{"".join(rows)}</div>'
 
 
-class Column(NamedTuple):
+class ChartColumn(NamedTuple):
     """A column of a column chart: its height, how much of that is another colour, and its tip."""
 
     value: float
@@ -145,7 +145,7 @@ class Column(NamedTuple):
     tip: str
 
 
-def column_chart(columns: Sequence[Column], highest: str, labels: Sequence[str]) -> str:
+def column_chart(columns: Sequence[ChartColumn], highest: str, labels: Sequence[str]) -> str:
     """Return upright columns."""
     top = max((each.value for each in columns), default=0) or 1
     gap = _GAP if len(columns) <= 80 else 0.0

@@ -208,7 +208,7 @@ def test_segments_that_were_deleted_meanwhile_are_let_be(tmp_path: Path) -> None
     assert [name for name in dirty.directory.iterdir() if name.suffix == ".deleted"] == []
 
 
-class StoppedError(Exception):
+class WorkStoppedError(Exception):
     pass
 
 
@@ -224,10 +224,10 @@ def test_an_abort_leaves_the_log_as_it_was(tmp_path: Path, calls: int) -> None:
         nonlocal count
         count += 1
         if count == calls:
-            raise StoppedError
+            raise WorkStoppedError
 
     dirty.check_done = check
-    with pytest.raises(StoppedError):
+    with pytest.raises(WorkStoppedError):
         dirty.clean()
     assert dirty.files == before
 

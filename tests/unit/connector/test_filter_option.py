@@ -6,12 +6,12 @@ import pytest
 
 from pylog import RecordFilter
 from pyspark_pylog.option_values import format_record_filter
-from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.options import LoadOptions
 
 
 def parse_record_filter(text: str | None) -> RecordFilter | None:
     given = {} if text is None else {"recordFilter": text}
-    return ReadOptions.parse({"path": "/logs", **given}).where
+    return LoadOptions.parse({"path": "/logs", **given}).where
 
 
 WHOLE = RecordFilter(

@@ -10,16 +10,16 @@ import pytest
 
 from pylog.model import IsolationLevel
 from pylog.reading.damage import ReadMode
-from pyspark_pylog.options import READ_OPTIONS, ReadOptions
+from pyspark_pylog.options import READ_OPTIONS, LoadOptions
 
 
-def parse(**given: str) -> ReadOptions:
-    return ReadOptions.parse({"path": "/logs", **given})
+def parse(**given: str) -> LoadOptions:
+    return LoadOptions.parse({"path": "/logs", **given})
 
 
 def refusal(given: dict[str, str]) -> str:
     with pytest.raises(ValueError, match=r".") as caught:
-        ReadOptions.parse(given)
+        LoadOptions.parse(given)
     return str(caught.value)
 
 
@@ -27,7 +27,7 @@ def test_the_defaults_are_those_of_a_batch_read_of_the_kafka_source() -> None:
     options = parse()
     assert (options.starting, options.ending) == ("earliest", "latest")
     assert options.isolation is IsolationLevel.READ_UNCOMMITTED
-    assert options == ReadOptions(
+    assert options == LoadOptions(
         paths=("/logs",),
         subscribe=None,
         assign=None,
@@ -124,7 +124,7 @@ def test_names_are_read_without_regard_to_case() -> None:
 def test_a_path_becomes_absolute_or_is_remote(
     given: dict[str, str], paths: tuple[str, ...]
 ) -> None:
-    assert ReadOptions.parse(given).paths == paths
+    assert LoadOptions.parse(given).paths == paths
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 from pylog.errors import CorruptRecordError
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.batch_reader import TaskPartition, pack
-from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.options import LoadOptions
 from pyspark_pylog.table_reader import ViewPartition
 from tests.support.batches import Built, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
@@ -34,7 +34,7 @@ class Range:
 
 
 def sizes_of_groups(items: list[Range], **given: str) -> list[int]:
-    options = ReadOptions.parse({"path": "/logs", **given})
+    options = LoadOptions.parse({"path": "/logs", **given})
     groups = list(pack(items, options, lambda each: each.size, lambda each: each.offsets))
     assert [item for group in groups for item in group] == items
     return [len(group) for group in groups]

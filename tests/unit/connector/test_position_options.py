@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pylog import OffsetSpecs, Timestamp, TopicPartition
-from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.options import LoadOptions
 
 
 def starting(**given: str) -> OffsetSpecs:
-    return ReadOptions.parse({"path": "/logs", **given}).starting
+    return LoadOptions.parse({"path": "/logs", **given}).starting
 
 
 def ending(**given: str) -> OffsetSpecs:
-    return ReadOptions.parse({"path": "/logs", **given}).ending
+    return LoadOptions.parse({"path": "/logs", **given}).ending
 
 
 @pytest.mark.parametrize(

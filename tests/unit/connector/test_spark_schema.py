@@ -17,12 +17,12 @@ from pyspark.sql.types import (
 )
 
 from pyspark_pylog.batch_reader import PylogBatchReader, arrow_schema
-from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.options import LoadOptions
 from pyspark_pylog.schemas import check_schema, read_schema
 
 
 def schema_of(**given: str) -> StructType:
-    return read_schema(ReadOptions.parse({"path": "/logs", **given}))
+    return read_schema(LoadOptions.parse({"path": "/logs", **given}))
 
 
 def refusal(schema: StructType) -> str:
@@ -146,7 +146,7 @@ def test_other_schemas_are_refused(schema: StructType, message: str) -> None:
 
 
 def test_option_columns_and_a_schema_that_disagree_are_refused() -> None:
-    options = ReadOptions.parse({"path": "/logs", "columns": "key,offset"})
+    options = LoadOptions.parse({"path": "/logs", "columns": "key,offset"})
     PylogBatchReader(options, read_schema(options))
     with pytest.raises(ValueError, match="option columns says key, offset and the schema offset; "):
         PylogBatchReader(options, StructType().add("offset", LongType()))

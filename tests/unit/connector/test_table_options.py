@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.tables import TABLE_NAMES
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.options import READ_OPTIONS, ReadOptions
+from pyspark_pylog.options import READ_OPTIONS, LoadOptions
 from pyspark_pylog.schemas import check_table_schema, table_schema
 from pyspark_pylog.table_reader import PylogTableReader
 from tests.support.batches import Stored, batch_v2, plain_records
@@ -52,15 +52,15 @@ def source(path: object, **options: str) -> DefaultSource:
 
 
 def test_records_are_read_unless_a_table_is_named() -> None:
-    assert ReadOptions.parse({"path": "/logs"}).table == "records"
+    assert LoadOptions.parse({"path": "/logs"}).table == "records"
     given = {"path": "/logs", "table": " Records ", "startingOffsets": "earliest"}
-    assert ReadOptions.parse(given).table == "records"
+    assert LoadOptions.parse(given).table == "records"
 
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
 def test_every_table_can_be_named(name: str) -> None:
     given = {"path": "/logs", "TABLE": name, "assign": '{"t":[0]}', "columns": "topic"}
-    assert ReadOptions.parse(given).table == name
+    assert LoadOptions.parse(given).table == name
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_every_table_can_be_named(name: str) -> None:
 def test_options_of_records_are_refused(option: str) -> None:
     value = VALUES.get(option, "true")
     with pytest.raises(ValueError, match=r".") as caught:
-        ReadOptions.parse({"path": "/logs", "table": "batches", option: value})
+        LoadOptions.parse({"path": "/logs", "table": "batches", option: value})
     assert f"takes no option {option}; " in str(caught.value)
 
 
 @pytest.mark.parametrize("table", ["segments", "records"])
 def test_keys_are_of_one_table_alone(table: str) -> None:
     with pytest.raises(ValueError, match=r"option checkKeys is for table 'cleaning'"):
-        ReadOptions.parse({"path": "/logs", "table": table, "checkKeys": "false"})
+        LoadOptions.parse({"path": "/logs", "table": table, "checkKeys": "false"})
 
 
 @pytest.mark.parametrize(("value", "live"), [("true", 1), ("false", None)])
@@ -156,7 +156,7 @@ def test_topic_and_partition_may_be_declared_not_null() -> None:
 
 
 def test_a_schema_that_contradicts_option_columns_is_refused(tmp_path: Path) -> None:
-    options = ReadOptions.parse({"path": str(tmp_path), "table": "batches", "columns": "codec"})
+    options = LoadOptions.parse({"path": str(tmp_path), "table": "batches", "columns": "codec"})
     with pytest.raises(ValueError, match="give one of them"):
         PylogTableReader(options, table_schema("batches", ("crc",)))
 
@@ -183,7 +183,7 @@ def test_a_partition_that_cannot_be_read_hides_no_other(
 
     def rows(table: str, **options: str) -> list[dict[str, object]]:
         chosen = {"path": str(tmp_path), "table": table, **options}
-        reader = PylogTableReader(ReadOptions.parse(chosen), table_schema(table))
+        reader = PylogTableReader(LoadOptions.parse(chosen), table_schema(table))
         tasks = pickle.loads(pickle.dumps(reader.partitions()))  # noqa: S301 - our own
         return [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
 

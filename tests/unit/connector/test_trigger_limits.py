@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pylog import TopicPartition
-from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.options import LoadOptions
 from pyspark_pylog.stream_batches import TriggerDelay, limited_ends
 
 HIGHEST = 2**63 - 1
@@ -85,8 +85,8 @@ def test_nothing_waits_without_a_least_number() -> None:
     assert not any(waiting.is_waiting(0, now_ms) for now_ms in (0, 1, 2))
 
 
-def parse(**given: str) -> ReadOptions:
-    return ReadOptions.parse({"path": "/logs", **given}, is_stream=True)
+def parse(**given: str) -> LoadOptions:
+    return LoadOptions.parse({"path": "/logs", **given}, is_stream=True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pylog.errors import CorruptSnapshotError, SegmentVanishedError
 from pylog.files import producer_snapshot
 from pylog.files.durable_io import DurableIO
 from pylog.files.producer_snapshot import (
-    ProducerStateEntry,
+    ProducerSnapshotEntry,
     parse_producer_snapshot,
     producer_snapshot_bytes,
     read_producer_snapshot,
@@ -39,7 +39,7 @@ REAL_SNAPSHOT = bytes.fromhex(
 
 def test_entry_has_the_layout_of_the_format() -> None:
     assert parse_producer_snapshot(GOLDEN_SNAPSHOT) == [
-        ProducerStateEntry(
+        ProducerSnapshotEntry(
             producer_id=1,
             producer_epoch=2,
             last_sequence=1,
@@ -121,7 +121,7 @@ def test_huge_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @given(
     st.lists(
         st.builds(
-            ProducerStateEntry,
+            ProducerSnapshotEntry,
             *(
                 st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
                 for bits in (64, 16, 32, 64, 32, 64, 32, 64)
@@ -130,7 +130,7 @@ def test_huge_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyP
         max_size=20,
     )
 )
-def test_what_a_broker_writes_is_read_back(entries: list[ProducerStateEntry]) -> None:
+def test_what_a_broker_writes_is_read_back(entries: list[ProducerSnapshotEntry]) -> None:
     body = struct.pack(">i", len(entries))
     body += b"".join(struct.pack(">qhiqiqiq", *entry) for entry in entries)
     data = struct.pack(">hI", 1, crc32c(body)) + body
@@ -151,18 +151,18 @@ def test_any_bytes_are_a_snapshot_or_corrupt(data: bytes) -> None:
     ("entries", "expected"),
     [
         ([], EMPTY_SNAPSHOT),
-        ([ProducerStateEntry(1, 2, 1, 2, 3, -1, 3, 100)], GOLDEN_SNAPSHOT),
+        ([ProducerSnapshotEntry(1, 2, 1, 2, 3, -1, 3, 100)], GOLDEN_SNAPSHOT),
         (
             [
-                ProducerStateEntry(0, 2, 4, 28, 1, 1713115209673, 0, 24),
-                ProducerStateEntry(1, 0, 3, 23, 3, 1713115208401, -1, 20),
+                ProducerSnapshotEntry(0, 2, 4, 28, 1, 1713115209673, 0, 24),
+                ProducerSnapshotEntry(1, 0, 3, 23, 3, 1713115208401, -1, 20),
             ],
             REAL_SNAPSHOT,
         ),
     ],
 )
 def test_snapshot_has_the_bytes_that_a_broker_writes(
-    entries: list[ProducerStateEntry], expected: bytes
+    entries: list[ProducerSnapshotEntry], expected: bytes
 ) -> None:
     assert producer_snapshot_bytes(entries) == expected
 
@@ -170,14 +170,14 @@ def test_snapshot_has_the_bytes_that_a_broker_writes(
 @pytest.mark.parametrize(
     "entry",
     [
-        ProducerStateEntry(2**63, 0, 0, 0, 0, 0, 0, 0),
-        ProducerStateEntry(0, 2**15, 0, 0, 0, 0, 0, 0),
-        ProducerStateEntry(0, 0, 2**31, 0, 0, 0, 0, 0),
-        ProducerStateEntry(0, 0, 0, 0, 0, 0, 0, -(2**63) - 1),
+        ProducerSnapshotEntry(2**63, 0, 0, 0, 0, 0, 0, 0),
+        ProducerSnapshotEntry(0, 2**15, 0, 0, 0, 0, 0, 0),
+        ProducerSnapshotEntry(0, 0, 2**31, 0, 0, 0, 0, 0),
+        ProducerSnapshotEntry(0, 0, 0, 0, 0, 0, 0, -(2**63) - 1),
     ],
 )
 def test_number_that_does_not_fit_is_refused_before_anything_is_written(
-    tmp_path: Path, entry: ProducerStateEntry
+    tmp_path: Path, entry: ProducerSnapshotEntry
 ) -> None:
     with pytest.raises(ValueError, match="does not fit into a snapshot"):
         write_producer_snapshot(DurableIO(), tmp_path / "s", [entry], sync=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs.export_output import ExportedFile, ExportOutput, ExportRun
+from pylog_jobs.export_output import ExportOutput, ExportRun, RunFile
 from pylog_jobs.export_ranges import ExportedPartition
 from pylog_jobs.job import JobFailedError, UsageError
 from pylog_jobs.record_files import Folder, WrittenFile
@@ -22,7 +22,7 @@ PARTITIONS = {
 
 
 def export_run(number: int) -> ExportRun:
-    files = [ExportedFile("topic=orders/date=2026-11-22/part-0.parquet", 12, 4)]
+    files = [RunFile("topic=orders/date=2026-11-22/part-0.parquet", 12, 4)]
     return ExportRun(number=number, isolation="read_committed", partitions=PARTITIONS, files=files)
 
 

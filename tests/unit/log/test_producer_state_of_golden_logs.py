@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pylog.files.producer_snapshot import ProducerStateEntry
+    from pylog.files.producer_snapshot import ProducerSnapshotEntry
     from pylog.producers.producer_state_entry import CompletedTransaction
     from tests.support.golden import GoldenRoot
 
@@ -48,7 +48,7 @@ UNCOMPACTED = [
 class Replayed(NamedTuple):
     """What comes of a log: snapshots by offset, transaction index entries, epoch checkpoint."""
 
-    snapshots: dict[int, list[ProducerStateEntry]]
+    snapshots: dict[int, list[ProducerSnapshotEntry]]
     aborted: list[tuple[int, int, int, int]]
     leader_epochs: str
 

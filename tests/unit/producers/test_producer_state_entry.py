@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.files.producer_snapshot import ProducerStateEntry as StoredProducerStateEntry
+from pylog.files.producer_snapshot import ProducerSnapshotEntry
 from pylog.model import NO_SEQUENCE, NO_TIMESTAMP
 from pylog.producers.producer_state_entry import BatchMetadata, ProducerStateEntry
 from tests.unit.producers.producers import LARGEST_SEQUENCE, data
@@ -90,12 +90,12 @@ def test_update_adds_newer_batches_to_those_remembered() -> None:
 @pytest.mark.parametrize(
     "stored",
     [
-        StoredProducerStateEntry(1, 2, 1, 2, 3, NO_TIMESTAMP, 3, 100),
-        StoredProducerStateEntry(11, 12, -1, -1, 0, 123_456, 13, -1),
-        StoredProducerStateEntry(7, 0, 4, 28, 1, 1_713_115_209_673, -1, 0),
+        ProducerSnapshotEntry(1, 2, 1, 2, 3, NO_TIMESTAMP, 3, 100),
+        ProducerSnapshotEntry(11, 12, -1, -1, 0, 123_456, 13, -1),
+        ProducerSnapshotEntry(7, 0, 4, 28, 1, 1_713_115_209_673, -1, 0),
     ],
 )
-def test_state_read_from_a_snapshot_is_written_as_it_was(stored: StoredProducerStateEntry) -> None:
+def test_state_read_from_a_snapshot_is_written_as_it_was(stored: ProducerSnapshotEntry) -> None:
     assert ProducerStateEntry.from_stored(stored).to_stored() == stored
 
 

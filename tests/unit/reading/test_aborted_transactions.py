@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptIndexError, CorruptRecordError
-from pylog.files.producer_snapshot import ProducerStateEntry, producer_snapshot_bytes
+from pylog.files.producer_snapshot import ProducerSnapshotEntry, producer_snapshot_bytes
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 from tests.support.batches import (
     ABORT,
@@ -291,7 +291,7 @@ def test_beside_damage_too_the_markers_alone_decide_where_it_is_skipped(
 
 
 def _snapshot(directory: Path, offset: int, open_since: int | None) -> None:
-    entry = ProducerStateEntry(1, 0, 0, 0, 0, 0, 0, -1 if open_since is None else open_since)
+    entry = ProducerSnapshotEntry(1, 0, 0, 0, 0, 0, 0, -1 if open_since is None else open_since)
     path = segment_path(directory, offset, ".snapshot")
     path.write_bytes(producer_snapshot_bytes([entry]))
 

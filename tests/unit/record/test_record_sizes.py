@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from pylog.errors import InvalidRecordError
-from pylog.record.record_sizes import LargeRecord, ensure_record_sizes, find_large_record
+from pylog.record.record_sizes import OversizedRecord, ensure_record_sizes, find_large_record
 
 SEEDS = range(40)
 
@@ -36,7 +36,7 @@ def test_the_first_record_above_the_limit_is_found(magic: int, seed: int) -> Non
     sizes = [generator.randint(1, limit + 2) for _ in range(generator.randint(1, 60))]
     wide = generator.random() < 0.5
     expected = next(
-        (LargeRecord(place, size) for place, size in enumerate(sizes) if size > limit), None
+        (OversizedRecord(place, size) for place, size in enumerate(sizes) if size > limit), None
     )
     payload = payload_of(sizes, magic, wide=wide)
     found = find_large_record(payload, limit, is_v2=magic == 2)

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from pylog.server.consumer_group import ConsumerGroup
+from pylog.server.consumer_group import ConsumerProtocolGroup
 from pylog.server.group_config import GroupCoordinatorConfig, GroupError
 from pylog.server.protocol import Errors
 from pylog.server.topic_regexes import matching_topics
@@ -52,7 +52,7 @@ class Group:
     def __init__(self, counts: dict[str, int] | None = None) -> None:
         self.timer = ManualTimer()
         self.topics = Topics({"orders": 3, "payments": 2} if counts is None else counts)
-        self.group = ConsumerGroup("group", CONFIG, self.timer, self.topics)
+        self.group = ConsumerProtocolGroup("group", CONFIG, self.timer, self.topics)
 
     def beat(self, member: Member, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - of any type
         """Send a heartbeat, and do as the answer says."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.structure.names import rebound_names
+from tests.structure.names import rebound_names, repeated_classes
 from tests.unit.structure.made_up import tree_of
 
 
@@ -46,3 +46,18 @@ def test_branches_overloads_other_scopes_and_defaults_bind_no_name_again(
     source: str,
 ) -> None:
     assert not list(rebound_names(tree_of({"pylog.a": source})))
+
+
+def test_a_public_class_of_the_same_name_elsewhere_is_found() -> None:
+    sources = {"pylog.a": "class A: pass\nclass _B: pass", "pylog.b": "\nclass A: pass"}
+    (problem,) = repeated_classes(tree_of({**sources, "pylog_jobs.c": "class _B: pass"}))
+    assert (problem.path, problem.line) == ("pylog/b.py", 2)
+    assert "a class A is in pylog.a, too" in str(problem)
+
+
+def test_classes_inside_of_others_and_imported_ones_are_no_second_ones() -> None:
+    sources = {
+        "pylog.a": "class A: pass",
+        "pylog.b": "from pylog.a import A\nclass B:\n  class A: ...",
+    }
+    assert not list(repeated_classes(tree_of(sources)))

@@ -30,7 +30,7 @@ from pylog.cli.browse.cells import (
     printable_text,
     time_text,
 )
-from pylog.cli.browse.record_windows import Row, Window, joined
+from pylog.cli.browse.record_windows import Row, RowWindow, joined
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class RecordTable(Widget, can_focus=True):
         """A thread has read a window, or could not."""
 
         generation: int
-        window: Window | None
+        window: RowWindow | None
         where: str  # "before" or "after" what is there, or "instead"
         to: int  # the offset that the cursor moves to, if it is "instead"
 
@@ -103,7 +103,7 @@ class RecordTable(Widget, can_focus=True):
         self.records = records
         self._matches = matches  # by offset
         self.damaged_offsets: set[int] = set()  # that somebody has found
-        self.loaded = Window(0, 0, [])  # what is in memory
+        self.loaded = RowWindow(0, 0, [])  # what is in memory
         self._top = self._cursor = 0
         self._generation = 0
         self._reading: set[str] = set()
@@ -139,22 +139,22 @@ class RecordTable(Widget, can_focus=True):
         """Forget all rows: the log has changed."""
         self._generation += 1
         self._reading.clear()
-        self.loaded = Window(0, 0, [])
+        self.loaded = RowWindow(0, 0, [])
 
-    def _jump(self, read: Callable[[], Window], to: int) -> None:
+    def _jump(self, read: Callable[[], RowWindow], to: int) -> None:
         self._generation += 1
         self._reading.clear()
         self._pending_rows = 0
         self._start("instead", read, to)
 
-    def _start(self, where: str, read: Callable[[], Window], to: int = 0) -> None:
+    def _start(self, where: str, read: Callable[[], RowWindow], to: int = 0) -> None:
         if where in self._reading:
             return
         self._reading.add(where)
         work = partial(self._read, self._generation, where, read, to)
         self.run_worker(work, thread=True, group="read")
 
-    def _read(self, generation: int, where: str, read: Callable[[], Window], to: int) -> None:
+    def _read(self, generation: int, where: str, read: Callable[[], RowWindow], to: int) -> None:
         """Read a window, in a thread."""
         window = None
         try:
@@ -183,12 +183,12 @@ class RecordTable(Widget, can_focus=True):
             self._prepend(window)
         self._moved()
 
-    def _append(self, window: Window) -> None:
+    def _append(self, window: RowWindow) -> None:
         self.loaded = joined(self.loaded, window)
         self._forget_first(len(self.loaded.rows) - MOST_ROWS)
         self._move_by(0)
 
-    def _prepend(self, window: Window) -> None:
+    def _prepend(self, window: RowWindow) -> None:
         before = len(self.loaded.rows)
         self.loaded = joined(window, self.loaded)
         added = len(self.loaded.rows) - before
@@ -197,12 +197,12 @@ class RecordTable(Widget, can_focus=True):
         self._move_by(0)
         if len(self.loaded.rows) > MOST_ROWS:
             kept = self.loaded.rows[:MOST_ROWS]
-            self.loaded = Window(self.loaded.start_offset, kept[-1].end_offset, kept)
+            self.loaded = RowWindow(self.loaded.start_offset, kept[-1].end_offset, kept)
 
     def _forget_first(self, count: int) -> None:
         if count > 0:
             kept = self.loaded.rows[count:]
-            self.loaded = Window(kept[0].offset, self.loaded.end_offset, kept)
+            self.loaded = RowWindow(kept[0].offset, self.loaded.end_offset, kept)
             self._top = max(self._top - count, 0)
             self._cursor = max(self._cursor - count, 0)
 

@@ -45,7 +45,7 @@ class Row(NamedTuple):
         return not self.note
 
 
-class Window(NamedTuple):
+class RowWindow(NamedTuple):
     """Rows that cover ``[start_offset, end_offset)``."""
 
     start_offset: int
@@ -83,11 +83,11 @@ class PartitionRecords:
         self.start_offset = min((each.start_offset for each in tasks), default=0)
         self.end_offset = max((each.end_offset for each in tasks), default=self.start_offset)
 
-    def forward(self, offset: int, count: int = WINDOW_RECORDS) -> Window:
+    def forward(self, offset: int, count: int = WINDOW_RECORDS) -> RowWindow:
         """Return the window of ``count`` records from ``offset`` on."""
         offset = max(offset, self.start_offset)
         if offset >= self.end_offset:
-            return Window(offset, offset, [])
+            return RowWindow(offset, offset, [])
         scan = self._scan(start=offset, end=self.end_offset, limit=count, columns=_COLUMNS)
         rows: list[Row] = []
         read_bytes = 0
@@ -100,17 +100,17 @@ class PartitionRecords:
                 break
         return _window(offset, end_offset, rows, self._damage(scan, offset, end_offset))
 
-    def backward(self, offset: int, count: int = WINDOW_RECORDS) -> Window:
+    def backward(self, offset: int, count: int = WINDOW_RECORDS) -> RowWindow:
         """Return the window of the last ``count`` records before ``offset``."""
         offset = min(offset, self.end_offset)
         if offset <= self.start_offset:
-            return Window(offset, offset, [])
+            return RowWindow(offset, offset, [])
         scan = self._scan(start=self.start_offset, end=offset, columns=_COLUMNS).last(count)
         rows = [row for batch in scan.to_batches() for row in record_rows(batch)]
         start_offset = rows[0].offset if len(rows) >= count else self.start_offset
         return _window(start_offset, offset, rows, self._damage(scan, start_offset, offset))
 
-    def around(self, offset: int) -> Window:
+    def around(self, offset: int) -> RowWindow:
         """Return a window with rows before and after ``offset``."""
         offset = min(max(offset, self.start_offset), self.end_offset)
         before, after = self.backward(offset), self.forward(offset)
@@ -167,7 +167,7 @@ def record_rows(batch: pa.RecordBatch) -> Iterator[Row]:
     yield from map(Row, offsets, ends, timestamps, map(_beginning, keys), map(_beginning, values))
 
 
-def joined(before: Window, after: Window) -> Window:
+def joined(before: RowWindow, after: RowWindow) -> RowWindow:
     """Return two windows that meet as one; a range without records that they share as one row."""
     first, second = before.rows, after.rows
     if first and second and first[-1].note and _continues(first[-1], second[0]):
@@ -175,7 +175,7 @@ def joined(before: Window, after: Window) -> Window:
         if not whole.is_damage:
             whole = _gap(whole.offset, whole.end_offset)
         first, second = first[:-1], [whole, *second[1:]]
-    return Window(before.start_offset, after.end_offset, [*first, *second])
+    return RowWindow(before.start_offset, after.end_offset, [*first, *second])
 
 
 def _continues(row: Row, following: Row) -> bool:
@@ -209,7 +209,7 @@ def _gap(offset: int, end_offset: int) -> Row:
 
 def _window(
     start_offset: int, end_offset: int, records: list[Row], damage: Iterable[Row]
-) -> Window:
+) -> RowWindow:
     """Return the rows in order, with one for each range in which there is none."""
     rows: list[Row] = []
     at = start_offset
@@ -220,4 +220,4 @@ def _window(
         at = max(at, row.end_offset)
     if at < end_offset:
         rows.append(_gap(at, end_offset))
-    return Window(start_offset, end_offset, rows)
+    return RowWindow(start_offset, end_offset, rows)

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from pylog.cli.browse import record_table
 from pylog.cli.browse.record_tree import SHOWN_BYTES
-from pylog.cli.browse.record_windows import PartitionRecords, Window
+from pylog.cli.browse.record_windows import PartitionRecords, RowWindow
 from pylog.cli.browse.records_screen import RecordsScreen
 from pylog.cli.browse.search_screen import SearchScreen
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
@@ -400,7 +400,7 @@ def test_help_lists_the_keys_of_the_screen(demo_directory: Path) -> None:
 def test_an_error_has_no_escape_sequence(
     demo_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def around(self: PartitionRecords, offset: int) -> Window:
+    def around(self: PartitionRecords, offset: int) -> RowWindow:
         message = "cannot read a\x1b[2Jb"
         raise OSError(message)
 

@@ -15,7 +15,7 @@ from tests.support.log_files import segment_path, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.cli.browse.record_windows import Window
+    from pylog.cli.browse.record_windows import RowWindow
     from tests.support.golden import GoldenRoot
 
 CHOICE = {"start": "earliest", "end": "latest", "isolation": "read_uncommitted"}
@@ -28,14 +28,14 @@ def records_of(directory: Path) -> PartitionRecords:
     return records
 
 
-def forwards(records: PartitionRecords, count: int) -> Window:
+def forwards(records: PartitionRecords, count: int) -> RowWindow:
     window = records.forward(records.start_offset, count)
     while window.end_offset < records.end_offset:
         window = joined(window, records.forward(window.end_offset, count))
     return window
 
 
-def backwards(records: PartitionRecords, count: int) -> Window:
+def backwards(records: PartitionRecords, count: int) -> RowWindow:
     window = records.backward(records.end_offset, count)
     while window.start_offset > records.start_offset:
         window = joined(records.backward(window.start_offset, count), window)
@@ -56,7 +56,7 @@ def scanned(directory: Path) -> list[tuple[int, int]]:
     return list(zip(table.column("offset").to_pylist(), times, strict=True))
 
 
-def ensure_covered(window: Window) -> None:
+def ensure_covered(window: RowWindow) -> None:
     """Rows are in order, and leave no offset out."""
     at = window.start_offset
     for row in window.rows:
