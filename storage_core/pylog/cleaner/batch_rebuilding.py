@@ -25,7 +25,6 @@ record: it is written as an empty v2 batch.
 from __future__ import annotations
 
 import itertools
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,23 +32,19 @@ import numpy as np
 from pylog.errors import CorruptRecordError
 from pylog.kernels import rebuild_batches as kernel
 from pylog.model import NO_TIMESTAMP
-from pylog.native.checksum import crc32c
 from pylog.reading.headers import has_horizon
 from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     COMPRESSION_CODEC_MASK,
     CONTROL_FLAG_MASK,
-    CRC_OFFSET,
     DELETE_HORIZON_FLAG_MASK,
-    LOG_OVERHEAD,
     MAGIC_VALUE_V2,
     RECORDS_OFFSET,
-    SIZE_OFFSET,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_FLAG_MASK,
     codec_of,
 )
-from pylog.record.batch_writer import MAX_INT64
+from pylog.record.batch_writer import MAX_INT64, seal_batch, set_size
 from pylog.record.compression import Compressor
 
 if TYPE_CHECKING:
@@ -64,8 +59,6 @@ if TYPE_CHECKING:
     Int64Array = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
 
-_put_crc = struct.Struct(">I").pack_into
-_put_size = struct.Struct(">i").pack_into
 _KEPT_OF_EMPTY = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_FLAG_MASK | CONTROL_FLAG_MASK
 _KEPT_OF_ALL = _KEPT_OF_EMPTY | COMPRESSION_CODEC_MASK | DELETE_HORIZON_FLAG_MASK
 
@@ -188,9 +181,10 @@ class BatchRebuilder:
         whole = bytearray(RECORDS_OFFSET + len(payload))
         whole[:RECORDS_OFFSET] = batch[:RECORDS_OFFSET]
         whole[RECORDS_OFFSET:] = payload
-        _put_size(whole, SIZE_OFFSET, len(whole) - LOG_OVERHEAD)
-        _put_crc(whole, CRC_OFFSET, crc32c(memoryview(whole)[ATTRIBUTES_OFFSET:]))
-        return memoryview(whole)
+        data = memoryview(whole)
+        set_size(data)
+        seal_batch(data, 0, len(data))
+        return data
 
 
 def _built(
@@ -225,7 +219,7 @@ def _built(
     view = out.data
     start = 0
     for end in out_ends.tolist():
-        _put_crc(view, start + CRC_OFFSET, crc32c(view[start + ATTRIBUTES_OFFSET : end]))
+        seal_batch(view, start, end)
         start = end
     return view, out_ends
 

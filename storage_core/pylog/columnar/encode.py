@@ -20,7 +20,6 @@ Source of the rules: MemoryRecordsBuilder, DefaultRecordBatch.writeHeader (Kafka
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,15 +32,12 @@ from pylog.model import (
     NO_TIMESTAMP,
     CompressionType,
 )
-from pylog.native.checksum import crc32c
 from pylog.record.batch_header import (
-    ATTRIBUTES_OFFSET,
-    CRC_OFFSET,
     LOG_OVERHEAD,
     MAGIC_VALUE_V2,
     RECORDS_OFFSET,
-    SIZE_OFFSET,
 )
+from pylog.record.batch_writer import seal_batch, set_size
 from pylog.record.compression import Compressor, ensure_level
 from pylog.record.record_sizes import OversizedRecord, find_large_record
 
@@ -102,8 +98,6 @@ DEFAULT_BATCH_SIZE_BYTES = 16_384
 _MOST_BATCHES = 4_096  # that one kernel call writes
 _INT32_MAX = 2**31 - 1
 _ALL_ROWS = NO_ENDS
-_put_crc = struct.Struct(">I").pack_into
-_SIZE = struct.Struct(">i")
 
 
 class EncodedBatch(NamedTuple):
@@ -283,8 +277,7 @@ class RecordEncoder:
         data = chunk[start:end]
         if self._is_compressed:
             data = self._compressed_batch(data, at)
-        crc = crc32c(data[ATTRIBUTES_OFFSET:])
-        _put_crc(data, CRC_OFFSET, crc)
+        crc = seal_batch(data, 0, len(data))
         base_offset = self.next_offset
         self.next_offset = base_offset + count
         return EncodedBatch(
@@ -307,7 +300,7 @@ class RecordEncoder:
         data = self._compressed.data[at : at + size]
         data[:RECORDS_OFFSET] = plain[:RECORDS_OFFSET]
         data[RECORDS_OFFSET:] = payload
-        _SIZE.pack_into(data, SIZE_OFFSET, size - LOG_OVERHEAD)
+        set_size(data)
         return data
 
 

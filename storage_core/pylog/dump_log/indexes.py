@@ -8,7 +8,6 @@ timestamps have to go up.
 
 from __future__ import annotations
 
-import struct
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,10 +25,12 @@ from pylog.internal_topics.versions import KafkaVersion
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import NO_TIMESTAMP
 from pylog.record.batch_header import (
+    ENTRY_START_OF_KAFKA,
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
     MAGIC_VALUE_V2,
     RECORD_OVERHEAD_V0,
+    V2_SPAN,
 )
 
 if TYPE_CHECKING:
@@ -51,9 +52,6 @@ _TIME_ENTRY = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
 _ENTRIES_AT_ONCE = 1 << 20
 _ABORTED_TRANSACTION = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
 _ABORTED_TRANSACTION_VERSION = 0
-_HEADER_BYTES = 27
-_OFFSET_SIZE_MAGIC = struct.Struct(">qi4xb")
-_LAST_OFFSET_DELTA = struct.Struct(">23xi")
 _NOT_FOUND = -1
 
 
@@ -181,17 +179,18 @@ def _last_offset_at(log: ByteSource, position: int, most_bytes: int) -> int | No
     left = min(log.size() - position, most_bytes)
     if position < 0 or left <= HEADER_SIZE_UP_TO_MAGIC:
         return None
-    head = log.read_at(position, _HEADER_BYTES)
+    head = log.read_at(position, V2_SPAN.size)
     if len(head) < HEADER_SIZE_UP_TO_MAGIC:
         return None
-    offset, size, magic = _OFFSET_SIZE_MAGIC.unpack_from(head)
+    offset, size, magic = ENTRY_START_OF_KAFKA.unpack_from(head)
     if size < RECORD_OVERHEAD_V0 or LOG_OVERHEAD + size > left:
         return None
     if magic < MAGIC_VALUE_V2:
         return int(offset)
-    if len(head) < _HEADER_BYTES:
+    if len(head) < V2_SPAN.size:
         return None
-    return int(offset) + int(_LAST_OFFSET_DELTA.unpack(head)[0])
+    base_offset, _, last_offset_delta = V2_SPAN.unpack(head)
+    return int(base_offset) + int(last_offset_delta)
 
 
 def _verify_timestamps(

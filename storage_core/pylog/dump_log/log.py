@@ -51,7 +51,9 @@ from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import CompressionType, TopicPartition
 from pylog.reading.headers import valid_checksums
 from pylog.record.batch_header import (
+    ENTRY_START_OF_KAFKA,
     HEADER_SIZE_UP_TO_MAGIC,
+    LEGACY_CRC_OFFSET,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_VALUE_V1,
@@ -276,9 +278,6 @@ _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint", re.ASCII)
 _MOST_BYTES = 1 << 26
 """A larger odd batch is left to the error about its header."""
 
-_SIZE_AND_MAGIC = struct.Struct(">8xi4xb")
-_CRC = struct.Struct(">12xI")
-
 
 class DumpPart(NamedTuple):
     """Lines of a file; raising `LogStorageError`, they end the dump of the file."""
@@ -370,7 +369,7 @@ def _find_odd_batch(source: ByteSource, position: int, end: int) -> _OddBatch | 
     head = source.read_at(position, HEADER_SIZE_UP_TO_MAGIC)
     if len(head) < HEADER_SIZE_UP_TO_MAGIC:
         return None
-    size, magic = _SIZE_AND_MAGIC.unpack(head)
+    _, size, magic = ENTRY_START_OF_KAFKA.unpack(head)
     size_bytes = LOG_OVERHEAD + size
     if size < RECORD_OVERHEAD_V0 or size_bytes > min(end - position, _MOST_BYTES):
         return None
@@ -387,7 +386,8 @@ def _find_odd_batch(source: ByteSource, position: int, end: int) -> _OddBatch | 
     changes = {MAGIC: magic, SIZE: size_bytes}
     fault = None
     if is_short:
-        changes[IS_VALID] = is_v1 and _CRC.unpack_from(data)[0] == zlib.crc32(data[MAGIC_OFFSET:])
+        (stored,) = struct.unpack_from(">I", data, LEGACY_CRC_OFFSET)
+        changes[IS_VALID] = is_v1 and stored == zlib.crc32(data[MAGIC_OFFSET:])
         fault = f"batch has {size_bytes} bytes, expected at least {least}"
         data = data[:least] + bytes(least - len(data))
         struct.pack_into(">i", data, SIZE_OFFSET, least - LOG_OVERHEAD)
@@ -406,7 +406,7 @@ def ensure_normal_end(source: ByteSource, position: int, end: int, defect: str |
     head = source.read_at(position, HEADER_SIZE_UP_TO_MAGIC)
     if end - position <= HEADER_SIZE_UP_TO_MAGIC or len(head) < HEADER_SIZE_UP_TO_MAGIC:
         return
-    size, magic = _SIZE_AND_MAGIC.unpack(head)
+    _, size, magic = ENTRY_START_OF_KAFKA.unpack(head)
     if size < RECORD_OVERHEAD_V0:
         defect = (
             f"Found record size {size} smaller than minimum record overhead ({RECORD_OVERHEAD_V0})"

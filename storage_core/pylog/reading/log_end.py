@@ -42,7 +42,7 @@ from pylog.record.batch_header import (
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.log_file import resynchronisation  # imports NumPy; `pylog ls` starts without
-    from pylog.log_file.batch_walk import ProvedPosition
+    from pylog.log_file.proved_positions import ProvedPosition
     from pylog.reading import checked_windows  # imports NumPy
     from pylog.reading.segments import LogSegmentView
 else:

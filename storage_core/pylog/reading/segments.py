@@ -50,13 +50,12 @@ from pylog.locations import join
 from pylog.log_file.batch_walk import (
     OFFSETS_IN_SEGMENT,
     PositionedHeader,
-    ProvedPosition,
-    ProvedPositions,
     find_last_offset,
     find_whole_batches,
     has_valid_checksum,
     walk_headers,
 )
+from pylog.log_file.proved_positions import ProvedPosition, ProvedPositions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,12 +30,11 @@ from pylog.files.index_entries import OffsetIndexEntries
 from pylog.lazy_modules import LazyModule
 from pylog.locations import name_of
 from pylog.log_file.batch_walk import (
-    ProvedPosition,
-    ProvedPositions,
     has_valid_checksum,
     read_header,
     walk_headers,
 )
+from pylog.log_file.proved_positions import ProvedPosition, ProvedPositions
 from pylog.reading.damage import DamagedRange
 from pylog.reading.task_range import SegmentSlice
 from pylog.record.batch_header import MAGIC_VALUE_V2

@@ -134,10 +134,20 @@ MAGIC_VALUE_V2 = 2
 
 UNKNOWN_RECORD_COUNT = -1
 
+LEAST_SIZES = tuple(each - LOG_OVERHEAD for each in MIN_ENTRY_SIZES)
+"""By magic: the smallest value of the field ``size``."""
+
+ENTRY_START = struct.Struct(">qi4xB")
+"""Offset, size and magic: what every entry begins with, its first 17 bytes."""
+ENTRY_START_OF_KAFKA = struct.Struct(">qi4xb")
+"""The same as Java has it: a magic of 128 or more is a negative number, below v0."""
+V2_SPAN = struct.Struct(">qi11xi")
+"""Offset, size and last offset delta of a v2 batch, its first 27 bytes."""
+V2_START = struct.Struct(">qii")
+"""Offset, size and leader epoch of a v2 batch: what a leader assigns, its first 16 bytes."""
 _V2 = struct.Struct(">qiibIhiqqqhii")
 _LEGACY_V0 = struct.Struct(">qiIbB")
 _LEGACY_V1 = struct.Struct(">qiIbBq")
-_SIZE = struct.Struct(">i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +258,11 @@ def peek_entry_size(
     position: int | None = None,
 ) -> int:
     """Return how many bytes the entry at ``buffer[at:]`` takes, from its first 17 bytes."""
-    (size,) = _SIZE.unpack_from(buffer, at + SIZE_OFFSET)
-    magic = buffer[at + MAGIC_OFFSET]
+    _, size, magic = ENTRY_START.unpack_from(buffer, at)
     if magic > MAGIC_VALUE_V2:
         reason = f"record format (magic) is {magic}, expected 0, 1 or 2"
         raise CorruptRecordError(reason, path, position)
-    smallest = MIN_ENTRY_SIZES[magic] - LOG_OVERHEAD
+    smallest = LEAST_SIZES[magic]
     if size < smallest:
         reason = f"batch size is {size}, expected at least {smallest} in format v{magic}"
         raise CorruptRecordError(reason, path, position)

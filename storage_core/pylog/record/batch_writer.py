@@ -46,6 +46,7 @@ from pylog.record.batch_header import (
     OFFSET_OFFSET,
     PARTITION_LEADER_EPOCH_OFFSET,
     RECORD_BATCH_OVERHEAD,
+    SIZE_OFFSET,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_FLAG_MASK,
     BatchHeader,
@@ -175,6 +176,18 @@ def _ensure_writable_header(header: BatchHeader, room: int) -> None:
         raise ValueError(msg)
 
 
+def seal_batch(view: memoryview, start: int, end: int) -> int:
+    """Give the v2 batch ``view[start:end]`` the checksum of its bytes; return it."""
+    crc = crc32c(view[start + ATTRIBUTES_OFFSET : end])
+    _UINT32.pack_into(view, start + CRC_OFFSET, crc)
+    return crc
+
+
+def set_size(view: bytearray | memoryview) -> None:
+    """Give the batch that fills ``view`` its size."""
+    _INT32.pack_into(view, SIZE_OFFSET, len(view) - LOG_OVERHEAD)
+
+
 def _magic(view: bytearray | memoryview) -> int:
     return view[MAGIC_OFFSET]
 
@@ -215,7 +228,7 @@ def set_max_timestamp(
     if header.magic == MAGIC_VALUE_V2:
         _INT16.pack_into(entry, ATTRIBUTES_OFFSET, attributes)
         _INT64.pack_into(entry, MAX_TIMESTAMP_OFFSET, timestamp)
-        _UINT32.pack_into(entry, CRC_OFFSET, crc32c(entry[ATTRIBUTES_OFFSET:]))
+        seal_batch(entry, 0, len(entry))
         return
     entry[LEGACY_ATTRIBUTES_OFFSET] = attributes & (COMPRESSION_CODEC_MASK | TIMESTAMP_TYPE_MASK)
     _INT64.pack_into(entry, LEGACY_TIMESTAMP_OFFSET, timestamp)
@@ -233,7 +246,6 @@ def set_max_timestamp(
 
 
 _BIG_INT16, _BIG_INT32, _BIG_INT64 = ">i2", ">i4", ">i8"
-_put_crc = struct.Struct(">I").pack_into
 
 
 def set_base_offsets(view: memoryview, positions: Int64Array, offsets: Int64Array | int) -> None:
@@ -252,11 +264,8 @@ def set_append_times(
     """Make all batches LogAppendTime batches of ``time_ms``, with the checksums that follow."""
     _put(view, positions + ATTRIBUTES_OFFSET, codec_ids | TIMESTAMP_TYPE_MASK, _BIG_INT16)
     _put(view, positions + MAX_TIMESTAMP_OFFSET, time_ms, _BIG_INT64)
-    from_attributes = (positions + ATTRIBUTES_OFFSET).tolist()
-    for covered, crc_at, end in zip(
-        from_attributes, (positions + CRC_OFFSET).tolist(), ends.tolist(), strict=True
-    ):
-        _put_crc(view, crc_at, crc32c(view[covered:end]))
+    for start, end in zip(positions.tolist(), ends.tolist(), strict=True):
+        seal_batch(view, start, end)
 
 
 def _put(view: memoryview, places: Int64Array, values: Int64Array | int, dtype: str) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import os
-import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -33,7 +32,7 @@ from pylog.locations import printable_location
 from pylog.log_file.batch_walk import walk_headers
 from pylog.model import NO_PRODUCER_ID
 from pylog.native.checksum import crc32c
-from pylog.record.batch_header import LOG_OVERHEAD, MAGIC_VALUE_V2
+from pylog.record.batch_header import LOG_OVERHEAD, MAGIC_VALUE_V2, V2_START
 from pylog.record.batch_scan import BatchHeaders, find_bad_checksum, find_batches
 from pylog.record.batch_writer import (
     set_append_times,
@@ -288,8 +287,6 @@ def _epoch_of(log: OwnedLog) -> int:
 
 
 _WINDOW_BYTES = 4 << 20
-_put_start = struct.Struct(">qii").pack
-"""Base offset, length and leader epoch: the first 16 bytes of a batch."""
 
 
 class StagedWindow(NamedTuple):
@@ -378,7 +375,7 @@ class StagedBatches:
         with io.open(self.path) as file:
             write = file.write_at
             for position, offset, length in starts:
-                write(position, _put_start(offset, length, leader_epoch))
+                write(position, V2_START.pack(offset, length, leader_epoch))
             file.sync()
         return headers
 

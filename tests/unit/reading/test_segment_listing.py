@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.files.storage import DirectoryEntry
-    from pylog.log_file.batch_walk import ProvedPosition
+    from pylog.log_file.proved_positions import ProvedPosition
     from tests.support.golden import GoldenRoot
 
 OLD = {base: [batch_v2(plain_records(base, 5))] for base in (0, 5, 10, 15)}

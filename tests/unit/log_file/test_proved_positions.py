@@ -9,7 +9,7 @@ import pytest
 
 from pylog.files.byte_source import LocalFile
 from pylog.files.index_entries import OffsetIndexEntries
-from pylog.log_file.batch_walk import LEAST_WALK_BYTES, ProvedPosition, ProvedPositions
+from pylog.log_file.proved_positions import LEAST_WALK_BYTES, ProvedPosition, ProvedPositions
 from tests.support.batches import (
     Built,
     batch_v2,
