@@ -223,7 +223,8 @@ def _about_readers(
         with pylog.serve(*disks, topics=[TOPIC]) as server:
             served = at_each_level(server.address, begins)
     except LogStorageError as refusal:
-        yield f"the disks cannot be served: {refusal}"
+        if not verdict.not_known:  # else a broker may have made a partition anew on another disk
+            yield f"the disks cannot be served: {refusal}"
         return
     uncompared = _names(verdict.unserved) | _when_read(verdict)
     for isolation in ISOLATIONS:

@@ -197,7 +197,7 @@ class Examination:
             if node not in self._at_home:
                 self._at_home[node] = self._are_at_home(node)
             if not self._at_home[node]:
-                return finding._replace(own_effect=Effect.UNKNOWN)
+                return finding._replace(own_effect=Effect.UNKNOWN_OFFLINE)
             action = "it takes this log directory offline, and serves none of its partitions"
             return finding._replace(own_action=action)
         if is_now:

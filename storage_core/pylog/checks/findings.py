@@ -113,6 +113,8 @@ class Effect(StrEnum):
         Consumers get something else than what was written, or an error.
     UNKNOWN
         What a broker does about it is not known.
+    UNKNOWN_OFFLINE
+        A broker takes the log directory offline, and what becomes of its partitions is not known.
     """
 
     REFUSES = "refuses"
@@ -129,6 +131,7 @@ class Effect(StrEnum):
     EXPIRES = "expires"
     CONSUMERS = "consumers"
     UNKNOWN = "unknown"
+    UNKNOWN_OFFLINE = "unknown_offline"
 
 
 class Finding(NamedTuple):

@@ -200,15 +200,15 @@ def _gathered(
             others = () if path in offline else beside.get(path, ())
             for one in _unserved(affected, finding, beside, offline):
                 _add_whole(found[Effect.UNSERVED], one)
-            for one in _loaded_when_offline(finding, others):
-                _add(found[Effect.UNKNOWN], one)
+            _add_each(found[Effect.UNKNOWN], _loaded_when_offline(finding, others))
+        elif finding.effect is Effect.UNKNOWN_OFFLINE:
+            _add_each(found[Effect.UNKNOWN], _of_all_beside(affected, finding, beside))
         elif finding.effect in (Effect.OFFLINE_WHEN_READ, Effect.ENDS_WHEN_READ):
             when_read.append(finding)
             _add(found[Effect.CONSUMERS], affected)
         elif finding.effect is not None:
             _add(found[finding.effect], affected)
-    for affected in _offline_when_read(when_read, directories, partitions):
-        _add(found[Effect.CONSUMERS], affected)
+    _add_each(found[Effect.CONSUMERS], _offline_when_read(when_read, directories, partitions))
     return refusals, found
 
 
@@ -219,6 +219,13 @@ def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOff
     if each.from_time is None and each.to_time is None:
         each = each._replace(from_time=affected.from_time, to_time=affected.to_time)
     known[key] = each._replace(groups=tuple(_unique([*each.groups, *affected.groups])))
+
+
+def _add_each(
+    known: dict[tuple[object, ...], AffectedOffsets], affected: Iterable[AffectedOffsets]
+) -> None:
+    for each in affected:
+        _add(known, each)
 
 
 _OF_GROUPS = (Effect.LOSES, Effect.STRAY, Effect.UNSERVED, Effect.GONE, Effect.CONSUMERS)
@@ -331,6 +338,14 @@ def _unserved(
     if path in offline:
         return []  # the first reason suffices
     offline.add(path)
+    return _of_all_beside(affected, finding, beside)
+
+
+def _of_all_beside(
+    affected: AffectedOffsets, finding: Finding, beside: Mapping[str, Sequence[PartitionReport]]
+) -> list[AffectedOffsets]:
+    """Return all partitions of the log directory in which a finding lies, or what it is about."""
+    path = _log_directory_of(finding.path, beside)
     return [_without_offsets(finding, each) for each in beside.get(path, ())] or [affected]
 
 

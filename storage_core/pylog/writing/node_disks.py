@@ -134,7 +134,7 @@ class NodeDisks:
         Where it is missing, or is that beside the log of the metadata, the node does not start.
         """
         is_illegible = self.metas.get(log_directory, ...) is None
-        is_needed = not self.metadata_logs or log_directory in self.metadata_logs
+        is_needed = log_directory in (self.metadata_logs or [self.first])
         return is_illegible and not is_needed and META_PROPERTIES in names_in(log_directory)
 
     @property

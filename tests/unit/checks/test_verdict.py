@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 import struct
 import tempfile
 from pathlib import Path
@@ -135,6 +136,17 @@ def test_a_partition_is_set_aside_in_a_directory_that_may_be_offline_by_then(
     (disks[1] / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
     verdict = pylog.doctor(*disks).verdict
     assert (verdict.would_start, [each.name for each in verdict.not_known]) == (None, ["orders-2"])
+
+
+def test_a_directory_whose_partitions_wait_elsewhere_may_be_offline(disks: list[Path]) -> None:
+    live = disks[1] / "orders-1"
+    shutil.copytree(disks[0] / "orders-0", disks[1] / "orders-0")  # assigned to the other disk
+    shutil.rmtree(disks[0] / "orders-0")
+    (live / "leader-epoch-checkpoint").write_text("0\n1\n 0 0\n")
+    verdict = pylog.doctor(*disks).verdict
+    assert verdict.would_start is None
+    names = {each.name for each in verdict.not_known if each.path.startswith(f"{disks[1]}/")}
+    assert names == {"orders-0", "orders-1", "orders-2"}
 
 
 class TestOfAnotherUser:
