@@ -340,7 +340,7 @@ class Node:
             time.sleep(_TEN_MINUTES_SECONDS)
             if not broker.is_running:
                 return Started(is_up=False, has_ended=True, log=broker.server_log)
-            leaders.append(self._leaders(broker, unserved))
+            leaders.append(self._leaders(broker, unserved, has_run=True))
             looks.append(at_each_level(broker.bootstrap_servers, begins))
             return Started(
                 is_up=True,
@@ -353,13 +353,21 @@ class Node:
         finally:
             broker.kill()
 
-    def _leaders(self, broker: Broker, unserved: Container[int]) -> dict[int, int]:
-        """Return the leader of each partition, -1 of one that still has none after a while."""
+    def _leaders(
+        self, broker: Broker, unserved: Container[int], *, has_run: bool = False
+    ) -> dict[int, int]:
+        """Return the leader of each partition, -1 of one that still has none after a while.
+
+        Those in ``unserved`` have none at the latest when the broker has run.
+        """
         deadline = time.monotonic() + _LEADERS_SECONDS * self.kind.nodes
         while True:
             found = dict.fromkeys(range(PARTITIONS), -1)
             found |= leaders_of(broker.bootstrap_servers, TOPIC)
-            is_done = all(leader >= 0 or at in unserved for at, leader in found.items())
+            is_done = all(
+                leader < 0 or not has_run if at in unserved else leader >= 0
+                for at, leader in found.items()
+            )
             if is_done or time.monotonic() > deadline:
                 return found
             time.sleep(0.3)
