@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 import shutil
 import time
-from random import Random
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka
 import pytest
 
 import pylog
 from pylog.server.messages import APIS
+from tests.broker.served_cluster import TOPICS, fill
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -25,46 +24,12 @@ if TYPE_CHECKING:
 
     from tests.broker.conftest import NewBroker
     from tests.conftest import HowMany
-    from tests.support.kafka_broker import KafkaBroker
 
 pytestmark = pytest.mark.broker
 
-SEED = 11
-TOPICS = {"plain": 2, "changes": 1, "zipped": 1}
 NO_TOPIC = "no-such-topic"
-SMALL = {"segment.bytes": str(1 << 20)}
 ISOLATIONS = (0, 1)
 Request = dict[str, Any]
-
-
-def fill(broker: KafkaBroker) -> None:
-    """Write three topics: of several segments, with transactions, compressed."""
-    random = Random(SEED)
-    for name, partitions in TOPICS.items():
-        broker.create_topic(name, partitions=partitions, config=SMALL)
-    with broker.producer() as producer:
-        for number in range(90):
-            producer.send(
-                "plain", value=random.randbytes(30_000), partition=0, timestamp_ms=1000 * number + 1
-            )
-    with broker.producer(compression_type="zstd", linger_ms=20) as producer:
-        for number in range(200):
-            producer.send("zipped", value=b"%d" % number * 20, headers=[("h", b"1")])
-    options = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "changes"}
-    writer = confluent_kafka.Producer(options)
-    writer.init_transactions()
-    for number in range(12):
-        writer.begin_transaction()
-        for each in range(5):
-            writer.produce("changes", value=b"%d-%d" % (number, each))
-        writer.flush()
-        if number % 3 == 1:
-            writer.abort_transaction()
-        else:
-            writer.commit_transaction()
-    writer.begin_transaction()
-    writer.produce("changes", value=b"undecided")
-    writer.flush()
 
 
 def test_the_answers_are_those_of_the_broker(

@@ -16,8 +16,11 @@ from pylog.server.segment_proof import NotProvedError
 
 if TYPE_CHECKING:
     from pylog.server.partition import Partition, ReadLog
+    from pylog.server.protocol import Request, Response
 
-
+_UNKNOWN = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_TOPIC_ID)
+_HAVE_LEADER = (Errors.FENCED_LEADER_EPOCH, Errors.NOT_LEADER_OR_FOLLOWER)  # KIP-951
+TOPIC_ID_VERSION = 13
 _SMALL_RANGE_BYTES = 1 << 13
 _COPIED_BYTES = 1 << 20
 _MOST_FILE_RANGES = 64
@@ -25,14 +28,28 @@ _MOST_FILE_RANGES = 64
 
 
 class FetchResponse:
-    """What a fetch has read so far, and what it may still read."""
+    """What a fetch has read so far, and what it may still read.
 
-    def __init__(self, *, is_committed: bool, rest_bytes: int, least_bytes: int) -> None:
+    ``leader_id`` is for clients that expect to be told who leads, else None.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_committed: bool,
+        rest_bytes: int,
+        least_bytes: int,
+        leader_id: int | None = None,
+        is_of_replica: bool = False,
+    ) -> None:
         self.is_committed = is_committed
+        self.is_of_replica = is_of_replica
+        self.names_leader = False
         self.rest_bytes = rest_bytes
         self.message: dict[str, Any] = {}
         self.next_reads: list[tuple[Partition, int, int]] = []
         self._least_bytes = least_bytes
+        self._leader_id = leader_id
         self._read_bytes = 0
         self._has_news = False  # an error, or an epoch that diverges: the client is told at once
         self._partitions = 0
@@ -60,10 +77,13 @@ class FetchResponse:
             "highWatermark": -1,
             "records": b"",
         }
-        if code in (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_TOPIC_ID):
+        if code in _UNKNOWN:
             response["abortedTransactions"] = []
-        if code is Errors.FENCED_LEADER_EPOCH and leader_epoch is not None:
-            response["currentLeader"] = {"leaderId": -1, "leaderEpoch": leader_epoch}
+        else:
+            self.rest_bytes = max(0, self.rest_bytes)
+        if code in _HAVE_LEADER and None not in (leader_epoch, self._leader_id):
+            response["currentLeader"] = {"leaderId": self._leader_id, "leaderEpoch": leader_epoch}
+            self.names_leader = True
         return response
 
     def partition(
@@ -82,12 +102,12 @@ class FetchResponse:
         if log.size_bytes:
             self.next_reads.append((partition, log.next_offset, asked["partitionMaxBytes"]))
         offsets = partition.known
-        stable = partition.last_stable_offset
+        stable = partition.last_stable_offset if self.is_committed else partition.told_stable_offset
         response: dict[str, Any] = {
             "partitionIndex": asked["partition"],
             "errorCode": Errors.NONE,
             "highWatermark": offsets.high_watermark,
-            "lastStableOffset": offsets.high_watermark if stable is None else stable,
+            "lastStableOffset": -1 if stable is None else stable,
             "logStartOffset": offsets.log_start_offset,
             "records": records,
         }
@@ -126,3 +146,22 @@ def only_local(log: ReadLog) -> ReadLog:
     if log.source is not None and not isinstance(log.source, LocalFile):
         raise NotProvedError
     return log
+
+
+def failed_response(request: Request, version: int) -> Response:
+    """Return what a broker answers where it fails unexpectedly (FetchRequest.getErrorResponse)."""
+    failed = {"errorCode": Errors.UNKNOWN_SERVER_ERROR, "highWatermark": -1, "records": b""}
+    asked = () if version >= TOPIC_ID_VERSION else request["topics"]
+    return {
+        "errorCode": Errors.UNKNOWN_SERVER_ERROR,
+        "responses": [
+            {
+                "topic": topic["topic"],
+                "partitions": [
+                    {"partitionIndex": each["partition"], "abortedTransactions": [], **failed}
+                    for each in topic["partitions"]
+                ],
+            }
+            for topic in asked
+        ],
+    }

@@ -645,7 +645,7 @@ class GroupCoordinator:
             group_id, is_first = asked
             if not is_first:
                 return {**_dead(group_id), "errorCode": _TWICE, **operations}
-            return {**self._described(group_id, context), **operations}
+            return {**operations, **self._described(group_id, context)}
 
         return {"groups": EachOf(described, first_times(request["groups"]))}
 
@@ -657,6 +657,7 @@ class GroupCoordinator:
         if context.version >= _DESCRIBE_WITH_ERROR:
             what = "not found" if group is None else "is not a classic group"
             none["errorCode"] = Errors.GROUP_ID_NOT_FOUND
+            none["authorizedOperations"] = _NOT_ASKED
             none["errorMessage"] = f"Group {group_id} {what}."
         return none
 
@@ -667,12 +668,14 @@ class GroupCoordinator:
         def described(asked: tuple[str, bool]) -> Response:
             group_id, is_first = asked
             try:
+                if not group_id:
+                    raise GroupError(Errors.INVALID_GROUP_ID)  # noqa: TRY301
                 if not is_first:
                     raise GroupError(_TWICE, "The group was asked for before.")  # noqa: TRY301
                 return {**self._consumer_group(group_id).described(), **operations}
             except GroupError as refusal:
                 error = {"errorCode": refusal.error, "errorMessage": refusal.message}
-                return {"groupId": group_id, **error, **operations}
+                return {"groupId": group_id, **error, "authorizedOperations": _NOT_ASKED}
 
         return {"groups": EachOf(described, first_times(request["groupIds"]))}
 

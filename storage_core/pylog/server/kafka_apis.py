@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from pylog.server.protocol import Api, Handler, Request, RequestHeader, Response
 
 _PRODUCE = 0
+_SOFTWARE_VERSION = 3
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 _MOST_READ_AT_ONCE = 1
 _MOST_WRITTEN_AT_ONCE = 1
 
@@ -154,6 +157,11 @@ class ApiVersionManager:
 
     def handle_api_versions(self, request: Request, context: RequestContext) -> Response:
         """Answer ApiVersions."""
+        if context.version >= _SOFTWARE_VERSION and not (
+            _SOFTWARE.fullmatch(request["clientSoftwareName"])
+            and _SOFTWARE.fullmatch(request["clientSoftwareVersion"])
+        ):
+            return {"errorCode": Errors.INVALID_REQUEST, "apiKeys": []}
         expected = request["clusterId"]
         if context.version >= 5 and expected not in (None, self._cluster_id):
             return {"errorCode": Errors.REBOOTSTRAP_REQUIRED, "apiKeys": []}

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import LogStorageError
 from pylog.files.file_names import META_PROPERTIES
 from pylog.files.meta_properties import read_meta_properties
+from pylog.files.partition_metadata import ZERO_UUID
 from pylog.internal_topics.message_writer import EachOf
 from pylog.locations import is_remote, join, printable_location
 from pylog.model import INTERNAL_TOPICS
@@ -80,6 +81,7 @@ class MetadataCache:
     def __init__(self, replicas: ReplicaManager, identity: ClusterIdentity) -> None:
         self._replicas = replicas
         self.identity = identity
+        replicas.node_id = identity.node_id
 
     def _broker(self, context: RequestContext, name: str = "nodeId") -> Response:
         return {name: self.identity.node_id, "host": context.host, "port": context.port}
@@ -117,17 +119,21 @@ class MetadataCache:
         operations = (
             _TOPIC_OPERATIONS if request["includeTopicAuthorizedOperations"] else _NOT_ASKED
         )
-        if context.version < _BY_ID_VERSION and any(each["name"] is None for each in asked or ()):
-            reason = f"topics are asked for by id in Metadata of version {context.version}"
-            raise RequestParseError(reason)
+        ids = [each["topicId"] for each in asked or () if each["topicId"] != ZERO_UUID]
+        if context.version < _BY_ID_VERSION:
+            if any(each["name"] is None for each in asked or ()):
+                reason = f"topics are asked for by id in Metadata of version {context.version}"
+                raise RequestParseError(reason)
+            if ids:
+                return _invalid(asked)
         if asked is None or (context.version == 0 and not asked):
             all_topics = list(self._replicas.topics.values())
             self._load_some(all_topics)
             topics: EachOf = EachOf(partial(self._topic, operations=operations), all_topics)
         else:
-            # Each once, as a broker does. An id beside a name says nothing.
-            keys = dict.fromkeys(
-                each["topicId"] if each["name"] is None else each["name"] for each in asked
+            # Each once, and none by its name if one has an id, as a broker does.
+            keys: dict[str | uuid.UUID, None] = dict.fromkeys(
+                ids or (each["name"] for each in asked if each["name"] is not None)
             )
             found = map(self._find, keys)
             self._load_some(each for each in found if each is not None)
@@ -169,9 +175,7 @@ class MetadataCache:
         if self._replicas.is_unserved(name):
             # Clients would ask again and again for one that is unknown.
             return Errors.TOPIC_AUTHORIZATION_FAILED
-        if _LEGAL_NAME.fullmatch(name):
-            return Errors.UNKNOWN_TOPIC_OR_PARTITION
-        return Errors.INVALID_TOPIC_EXCEPTION
+        return error_for_unknown(name)
 
     def _topic(self, topic: Topic, *, operations: int = _TOPIC_OPERATIONS) -> Response:
         return {
@@ -211,7 +215,12 @@ class MetadataCache:
 
     def _describe_topic_partitions(self, request: Request) -> Response:
         cursor = request["cursor"]
-        names = sorted({each["name"] for each in request["topics"]} or self._replicas.topics)
+        asked = {each["name"] for each in request["topics"]}
+        if cursor is not None and (
+            cursor["partitionIndex"] < 0 or (asked and cursor["topicName"] not in asked)
+        ):
+            return {"topics": EachOf(_refused, [each["name"] for each in request["topics"]])}
+        names = sorted(asked or self._replicas.topics)
         first = 0
         if cursor is not None:
             names = [name for name in names if name >= cursor["topicName"]]
@@ -225,7 +234,7 @@ class MetadataCache:
                 return {"topics": topics, "nextCursor": {"topicName": name, "partitionIndex": 0}}
             topic = self._replicas.topics.get(name)
             if topic is None:
-                topics.append({"errorCode": self._error_for(name), "name": name, "partitions": []})
+                topics.append(self._asked_topic(name, operations=_TOPIC_OPERATIONS))
                 continue
             indexes = [index for index in _indexes(topic) if index >= first]
             first = 0
@@ -289,6 +298,32 @@ class MetadataCache:
                 for directory, topics in found.items()
             ]
         }
+
+
+def error_for_unknown(name: str) -> Errors:
+    """Return why there is no topic of a name."""
+    if _LEGAL_NAME.fullmatch(name):
+        return Errors.UNKNOWN_TOPIC_OR_PARTITION
+    return Errors.INVALID_TOPIC_EXCEPTION
+
+
+def _refused(name: str) -> Response:
+    return {
+        "errorCode": Errors.INVALID_REQUEST,
+        "name": name,
+        "partitions": [],
+        "topicAuthorizedOperations": _NOT_ASKED,
+    }
+
+
+def _invalid(asked: list[Request]) -> Response:
+    """Return the answer to a request with topic ids in a version that is not to have them."""
+    return {
+        "brokers": [],
+        "controllerId": _NO_LEADER,
+        "clusterId": None,
+        "topics": [{**_refused(each["name"]), "topicId": each["topicId"]} for each in asked],
+    }
 
 
 def _stored(index: int, partition: Partition) -> Response:

@@ -14,7 +14,13 @@ from pylog.errors import LogStorageError
 from pylog.lazy_modules import LazyModule
 from pylog.model import NO_TIMESTAMP
 from pylog.server.partition import PartitionError
-from pylog.server.protocol import Errors, each_partition
+from pylog.server.protocol import (
+    CONSUMER_REPLICA_ID,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Errors,
+    each_partition,
+)
 
 if TYPE_CHECKING:
     from pylog.reading import offset_resolution  # imports Arrow
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
 else:
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
 
-_READ_COMMITTED = 1
 # What a ListOffsets request asks for instead of a timestamp.
 _LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
 _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -53,7 +58,9 @@ class OffsetLookups:
         return await self._replicas.in_thread(lambda: self._list_offsets(request, version))
 
     def _list_offsets(self, request: Request, version: int) -> Response:
-        is_committed = request["isolationLevel"] == _READ_COMMITTED
+        isolation = request["isolationLevel"]
+        # A replica, or who looks at one, sees the log to its end.
+        is_committed = isolation == READ_COMMITTED and request["replicaId"] == CONSUMER_REPLICA_ID
         if is_committed:
             self._ensure_walked(request)
         asked = Counter(
@@ -62,19 +69,22 @@ class OffsetLookups:
 
         def answer(topic: str, partition: dict[str, Any]) -> Response:
             index, timestamp = partition["partitionIndex"], partition["timestamp"]
+            if isolation not in (READ_UNCOMMITTED, READ_COMMITTED):
+                return {"partitionIndex": index, "errorCode": Errors.UNKNOWN_SERVER_ERROR}
             if asked[topic, index] > 1:
                 return {"partitionIndex": index, "errorCode": Errors.INVALID_REQUEST}
             if timestamp < 0 and version < _FIRST_VERSIONS.get(timestamp, _NEVER):
                 return {"partitionIndex": index, "errorCode": Errors.UNSUPPORTED_VERSION}
             return self._list_offset(topic, partition, is_committed=is_committed)
 
+        # Each once, as in a broker's map, and no topic without partitions.
+        topics: dict[str, dict[int, dict[str, Any]]] = {}
+        for name, each in each_partition(request["topics"]):
+            topics.setdefault(name, {})[each["partitionIndex"]] = each
         return {
             "topics": [
-                {
-                    "name": topic["name"],
-                    "partitions": [answer(topic["name"], each) for each in topic["partitions"]],
-                }
-                for topic in request["topics"]
+                {"name": name, "partitions": [answer(name, each) for each in partitions.values()]}
+                for name, partitions in topics.items()
             ]
         }
 

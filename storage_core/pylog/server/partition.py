@@ -38,14 +38,14 @@ from pylog.errors import (
 )
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.leader_epochs import EpochEntry, end_offset_for, read_leader_epoch_checkpoint
-from pylog.locations import join
+from pylog.locations import is_remote, join
 from pylog.log_file.batch_walk import HIGHEST_OFFSET
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.log_end import find_log_end
 from pylog.reading.slicing import open_slice, slice_of
 from pylog.server.log_transactions import LogTransactions, NotWalkedError
-from pylog.server.protocol import Errors
+from pylog.server.protocol import NO_EPOCH, Errors
 from pylog.server.rate_limited_log import server_logger
 from pylog.server.segment_proof import BatchCache, NotProvedError, SegmentProof
 
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 _LOGGER = server_logger(__name__)
 _MOST_LOOKS = 64
 _KEPT_PROOFS = 4_000
+_SHORT_WALK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,7 @@ class Partition:
         self._lock = threading.Lock()
         self.offsets: LogOffsets | None = None
         self.last_stable_offset: int | None = None
+        self.told_stable_offset: int | None = None
         self.unreadable: LogStorageError | None = None
         self.epochs: tuple[EpochEntry, ...] = ()
         self._base_offsets: list[int] = []
@@ -231,6 +233,33 @@ class Partition:
                 offsets = LogOffsets(0, 0, 0)
             self.epochs = self._find_epochs(offsets.log_end_offset, batch_epoch)
             self.offsets = offsets
+
+    @property
+    def is_told(self) -> bool:
+        """Whether `find_told_stable_offset` has been called."""
+        return self.told_stable_offset is not None
+
+    def find_told_stable_offset(self) -> None:
+        """Find the last stable offset for clients that do not wait for a walk; after `load`.
+
+        They are told -1 where the walk is long, whether or not others have waited for it.
+        """
+        told = None
+        if self.unreadable is None and self._is_short_walk():
+            with suppress(LogStorageError):  # who waits for a walk gets the error
+                self._walk_to_high_watermark()
+                told = self.last_stable_offset
+        self.told_stable_offset = -1 if told is None else told
+
+    def _is_short_walk(self) -> bool:
+        """Whether a producer snapshot is near the high watermark."""
+        watermark = self.known.high_watermark
+        offsets = (each for each in self.view.producer_snapshot_offsets if each <= watermark)
+        newest = max(offsets, default=0)
+        if is_remote(self.directory.path):
+            return False  # each look is a request
+        index = max(0, bisect_right(self._base_offsets, newest) - 1)
+        return newest == watermark or sum(self._ends[index:]) <= _SHORT_WALK_BYTES
 
     def _find_offsets(self) -> LogOffsets:
         view = self.view
@@ -350,6 +379,8 @@ class Partition:
             limit = self.last_stable_offset
         if offset >= limit:
             return _NOTHING
+        if max_bytes < 0:  # as a broker, which finds it an illegal argument
+            raise PartitionError(Errors.UNKNOWN_SERVER_ERROR)
         index = max(0, bisect_right(self._base_offsets, offset) - 1)
         while index < len(self._base_offsets):
             found = self._read_segment(
@@ -489,7 +520,7 @@ class Partition:
 
 def check_epoch(partition: Partition, current_leader_epoch: int) -> None:
     """Raise `PartitionError` unless the client knows the leader epoch that Metadata tells."""
-    if current_leader_epoch < 0:
+    if current_leader_epoch == NO_EPOCH:
         return
     epoch = partition.leader_epoch
     if current_leader_epoch < epoch:

@@ -31,15 +31,22 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+CONSUMER_REPLICA_ID = -1
+NO_EPOCH = -1
+_UNSTABLE_VERSIONS = {22: 6}
+"""The first version of InitProducerId that is not stable yet (KIP-939)."""
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 class Errors(IntEnum):
     """The error codes that the server answers with."""
 
+    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
     UNKNOWN_TOPIC_OR_PARTITION = 3
+    NOT_LEADER_OR_FOLLOWER = 6
     OFFSET_METADATA_TOO_LARGE = 12
     COORDINATOR_LOAD_IN_PROGRESS = 14
     COORDINATOR_NOT_AVAILABLE = 15
@@ -88,8 +95,9 @@ class Api:
 
     @property
     def versions(self) -> range:
-        """The versions that are answered."""
-        return self.request.versions
+        """The versions that are answered: those that brokers advertise."""
+        known = self.request.versions
+        return range(known.start, min(known.stop, _UNSTABLE_VERSIONS.get(self.key, known.stop)))
 
 
 def parse_apis(keys: Mapping[str, int], text: str) -> dict[str, Api]:

@@ -40,10 +40,15 @@ from pylog.reading.followed_directory import FollowedDirectory, FollowedLog, mar
 from pylog.reading.log_directory import LogDirectory, TopicChoice, ensure_known_topics
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import find_diverged, one_of_each
-from pylog.server.fetch_response import FetchResponse, only_local
+from pylog.server.fetch_response import (
+    TOPIC_ID_VERSION,
+    FetchResponse,
+    failed_response,
+    only_local,
+)
 from pylog.server.log_transactions import LogWalks, NotWalkedError
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
-from pylog.server.protocol import Errors
+from pylog.server.protocol import NO_EPOCH, READ_COMMITTED, READ_UNCOMMITTED, Errors
 from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import LARGE_WAIT_MS
 from pylog.server.segment_proof import NotProvedError
@@ -69,8 +74,8 @@ _MOST_PROVED_AHEAD = 100
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
 _MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
 _LONGEST_WAIT_MS = 300_000
-_TOPIC_ID_VERSION = 13
-_READ_COMMITTED = 1
+_LEADER_VERSION = 16
+_WHOLE_SESSION_EPOCHS = (0, -1)
 _NAMESPACE = uuid.UUID("3b0a1b7e-5f0e-4d0e-9f0a-70796c6f6700")
 """Of the ids of topics that brokers before 2.8 made without one."""
 
@@ -170,6 +175,7 @@ class ReplicaManager:
         self._views: dict[TopicPartition, LogView] = {}  # as the last look has shown them
         self._told: dict[TopicPartition, tuple[str | None, int]] = {}  # topic id and leader epoch
         self._unserved: frozenset[str] | None = None
+        self.node_id = -1  # until a `MetadataCache` knows whose directories these are
         if served.replica is None and len(served.paths) > 1:
             _ensure_not_diverged(served)
         if served.follows:
@@ -361,7 +367,9 @@ class ReplicaManager:
             )
         return True
 
-    def partition(self, topic: str, partition: int, current_leader_epoch: int = -1) -> Partition:
+    def partition(
+        self, topic: str, partition: int, current_leader_epoch: int = NO_EPOCH
+    ) -> Partition:
         """Return a partition that is served, with its offsets; in a thread."""
         found = self.find(topic, partition)
         if found is None:
@@ -374,8 +382,10 @@ class ReplicaManager:
 
     async def handle_fetch(self, request: Request, context: RequestContext) -> Response:
         """Answer Fetch, once there are enough bytes, or after its longest wait."""
-        if request["sessionId"]:
+        if request["sessionEpoch"] not in _WHOLE_SESSION_EPOCHS:  # there are no sessions
             return {"errorCode": Errors.FETCH_SESSION_ID_NOT_FOUND, "responses": []}
+        if request["isolationLevel"] not in (READ_UNCOMMITTED, READ_COMMITTED):
+            return failed_response(request, context.version)
         loop = asyncio.get_running_loop()
         longest = LARGE_WAIT_MS if context.is_large else _LONGEST_WAIT_MS
         deadline = loop.time() + min(max(request["maxWaitMs"], 0), longest) / 1000
@@ -407,11 +417,13 @@ class ReplicaManager:
     def _fetch(self, request: Request, context: RequestContext, *, may_look: bool) -> FetchResponse:
         """Return the response as things are; `NotProvedError` if it may not look at files."""
         reading = FetchResponse(
-            is_committed=request["isolationLevel"] == _READ_COMMITTED,
+            is_committed=request["isolationLevel"] == READ_COMMITTED,
             rest_bytes=min(request["maxBytes"], self._max_fetch_bytes),
             least_bytes=request["minBytes"],
+            leader_id=self.node_id if context.version >= _LEADER_VERSION else None,
+            is_of_replica=max(request["replicaId"], request["replicaState"]["replicaId"]) >= 0,
         )
-        has_ids = context.version >= _TOPIC_ID_VERSION
+        has_ids = context.version >= TOPIC_ID_VERSION
         key = "topicId" if has_ids else "topic"
         # As a broker, which keeps them in a map: each once, where it comes first, as it comes last.
         last = {
@@ -438,6 +450,9 @@ class ReplicaManager:
                 {"topic": asked["topic"], "topicId": asked["topicId"], "partitions": partitions}
             )
         reading.message = {"responses": responses}
+        if reading.names_leader and not reading.is_of_replica:
+            node = {"nodeId": self.node_id, "host": context.host, "port": context.port}
+            reading.message["nodeEndpoints"] = [{**node, "rack": None}]
         return reading
 
     def _fetch_partition(
@@ -455,12 +470,15 @@ class ReplicaManager:
         partition = topic.partitions.get(index)
         if partition is None:
             return reading.error(index, Errors.UNKNOWN_TOPIC_OR_PARTITION)
-        if not may_look and not partition.is_loaded:
+        is_known = partition.is_loaded if reading.is_committed else partition.is_told
+        if not may_look and not is_known:
             raise NotProvedError
         try:
             if may_look:
                 partition.load()
-            check_epoch(partition, asked["currentLeaderEpoch"])
+            if not is_known and not reading.is_committed:
+                partition.find_told_stable_offset()
+            _ensure_leader(partition, asked, reading)
             diverging = _diverging_epoch(partition, asked)
             log = ReadLog(None, 0, 0)
             if diverging is None:
@@ -598,6 +616,14 @@ def _is_as_it_was(
 def _goes_on(partition: Partition, log: FollowedLog) -> bool:
     """Whether a log that is followed has all that the partition had, and maybe more."""
     return log.rewritten_below is None and partition.directory.path == log.view.directory.path
+
+
+def _ensure_leader(partition: Partition, asked: Request, reading: FetchResponse) -> None:
+    """Raise `PartitionError` if the client takes another one for the leader, or itself for more."""
+    if asked["currentLeaderEpoch"] >= 0:
+        check_epoch(partition, asked["currentLeaderEpoch"])
+    if reading.is_of_replica:  # nobody is a replica of what is here
+        raise PartitionError(Errors.NOT_LEADER_OR_FOLLOWER)
 
 
 def _diverging_epoch(partition: Partition, asked: Request) -> dict[str, int] | None:

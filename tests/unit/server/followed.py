@@ -52,7 +52,14 @@ def fetched(
         "partitionMaxBytes": max_bytes,
     }
     topic = {"topic": "orders", "topicId": None, "partitions": [partition]}
-    request = {"isolationLevel": isolation, "maxBytes": 1 << 20, "minBytes": 1, "topics": [topic]}
+    request = {
+        "replicaId": -1,
+        "replicaState": {"replicaId": -1},
+        "isolationLevel": isolation,
+        "maxBytes": 1 << 20,
+        "minBytes": 1,
+        "topics": [topic],
+    }
     look = partial(replicas._fetch, request, CONTEXT, may_look=True)
     answer = asyncio.run(replicas.in_thread(look)).message
     return answer["responses"][0]["partitions"][0]

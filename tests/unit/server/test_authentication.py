@@ -56,7 +56,7 @@ def test_a_password_is_asked_for(case: Path, mechanism: str) -> None:
 def test_nothing_is_told_before_a_password_is(case: Path) -> None:
     with pylog.serve(case, users=USERS) as server:
         with RawClient(server.address) as client:
-            assert client.ask("ApiVersions", 3, {})["errorCode"] == 0
+            assert client.ask("ApiVersions", 2, {})["errorCode"] == 0
             with pytest.raises(ConnectionError):
                 client.ask("Metadata", 13, {"topics": None})
         with RawClient(server.address) as client:

@@ -162,7 +162,8 @@ def all_of(count: int) -> dict[str, Any]:
         for number in range(count)
     ]
     topics = [{"topic": "orders", "topicId": None, "partitions": asked}]
-    return {"isolationLevel": 0, "maxBytes": 1 << 30, "minBytes": 1, "topics": topics}
+    replica = {"replicaId": -1, "replicaState": {"replicaId": -1}}
+    return {**replica, "isolationLevel": 0, "maxBytes": 1 << 30, "minBytes": 1, "topics": topics}
 
 
 def test_one_fetch_reads_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
