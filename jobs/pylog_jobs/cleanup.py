@@ -18,51 +18,21 @@ if TYPE_CHECKING:
 _AS_GIVEN = ("directory", "high_watermark", "recover_as_broker", "once", "dry_run")
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) -> None:
-    """Add the arguments."""
+def add_arguments(parser: argparse.ArgumentParser, *, topics: str, counted: str, once: str) -> None:
+    """Add the arguments, which are the options of the command of that name."""
     parser.add_argument("directory", metavar="DIRECTORY", help="a log directory no broker has open")
-    parser.add_argument(
-        "--topic",
-        metavar="T[,T...]",
-        action="append",
-        help=f"only these topics; may be given several times (default: {topics})",
-    )
-    parser.add_argument(
-        "--server-properties",
-        metavar="FILE",
-        help="a broker's server.properties, which configures topics as far as they have no "
-        "properties of their own (default: Kafka's defaults)",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="a topic property, which wins over all others; may be given several times",
-    )
-    parser.add_argument(
-        "--now",
-        metavar="TIME",
-        help="count to this time: an ISO date or time (UTC unless it names a zone), how long "
-        "before now (--now=-2h, with an equals sign), or milliseconds since 1970-01-01 UTC "
-        "(default: now)",
-    )
-    parser.add_argument(
-        "--high-watermark",
-        choices=pylog.HIGH_WATERMARKS,
-        default=pylog.HIGH_WATERMARKS[0],
-        help="up to where records count as replicated: as on a broker, or, for a directory whose "
-        "cluster is gone, all of them (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--recover-as-broker",
-        action="store_true",
-        help="recover damaged logs as a broker does, which drops intact records after the damage",
-    )
-    parser.add_argument("--once", action="store_true", help=once)
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be removed, and change nothing"
-    )
+    options = pylog.jobs.cleanup_options(topics=topics, counted=counted, once=once)
+    for each in options.values():
+        settings: dict[str, Any] = {"help": each.help}
+        if each.choices:
+            settings |= {"choices": each.choices, "default": each.choices[0]}
+        elif each.metavar is None:
+            settings["action"] = "store_true"
+        else:
+            settings["metavar"] = each.metavar
+        if each.is_repeated:
+            settings["action"] = "append"
+        parser.add_argument(f"--{each.name}", **settings)
 
 
 def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -72,7 +42,7 @@ def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
     parameters["topics"] = topics_of(arguments.topic)
     path, now = arguments.server_properties, arguments.now
     parameters["server_properties"] = None if path is None else pylog.ServerProperties.read(path)
-    parameters["config"] = _properties(arguments.config)
+    parameters["config"] = _properties(arguments.config or [])
     parameters["now_ms"] = None if now is None else _milliseconds(now)
     return parameters
 
@@ -137,7 +107,7 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             topics[topic] = counts(totals)
             logger.info(
                 "%s: %s of %s %s removed (%d bytes); %d bytes remain",
-                *(topic, what, counted(partitions, "partition"), would, removed_bytes),
+                *(topic, what, pylog.jobs.counted(partitions, "partition"), would, removed_bytes),
                 totals.size_bytes,
             )
     configs = {
@@ -166,8 +136,3 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             "damage": damage,
         },
     )
-
-
-def counted(count: int, thing: str) -> str:
-    """Return ``1 record``, ``2 records``."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"

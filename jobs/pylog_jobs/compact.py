@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 
 import pylog
 from pylog_jobs.cleanup import add_arguments as add_common_arguments
-from pylog_jobs.cleanup import cleanup_outcome, counted, parameters_of
+from pylog_jobs.cleanup import cleanup_outcome, parameters_of
 from pylog_jobs.job import Job, end_process
 from pylog_jobs.stop_request import StopRequest
 from pyspark_pylog.jobs import place_of_write_added, prepare_worker
@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(
         parser,
         topics="all compacted ones",
-        once="only partitions that a broker's cleaner would choose now, by dirty ratio and lag",
+        counted="lags and delete horizons",
+        once="Only partitions that a broker's cleaner would choose now, by dirty ratio and lag.",
     )
 
 
@@ -85,7 +86,7 @@ def run(
         logger=_LOGGER,
         failure="%s cannot be cleaned: %s",
         removed=lambda totals: (
-            counted(totals.records, "record"),
+            pylog.jobs.counted(totals.records, "record"),
             totals.cleaned_partitions,
             totals.removed_bytes,
         ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
 from pylog_jobs.cleanup import add_arguments as add_common_arguments
-from pylog_jobs.cleanup import cleanup_outcome, counted, parameters_of
+from pylog_jobs.cleanup import cleanup_outcome, parameters_of
 from pylog_jobs.job import Job, UsageError, end_process
 from pylog_jobs.stop_request import StopRequest
 
@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(
         parser,
         topics="all",
-        once="one pass, which is all that retention ever needs; compact has the same option",
+        counted="ages",
+        once="One pass, which is all that retention ever needs; compact has the same option.",
     )
 
 
@@ -55,7 +56,7 @@ def run(
         logger=_LOGGER,
         failure=f"nothing {would} removed from %s: %s",
         removed=lambda totals: (
-            counted(totals.segments, "segment"),
+            pylog.jobs.counted(totals.segments, "segment"),
             totals.changed_partitions,
             totals.deleted_bytes,
         ),

@@ -61,8 +61,13 @@ _PUBLIC = LazyNames(
             "JSON_SCHEMA_VERSION",
         ),
         "pylog.text.words": (
+            "counted",
             "format_bytes",
             "printable",
+        ),
+        "pylog.writing.cleanup": (
+            "CleanupOption",
+            "cleanup_options",
         ),
         "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.line_appender": ("LineAppender",),

@@ -34,8 +34,11 @@ from pylog.text.instants import parse_duration as parse_duration
 from pylog.text.instants import parse_time as parse_time
 from pylog.text.names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
 from pylog.text.names import json_name as json_name
+from pylog.text.words import counted as counted
 from pylog.text.words import format_bytes as format_bytes
 from pylog.text.words import printable as printable
+from pylog.writing.cleanup import CleanupOption as CleanupOption
+from pylog.writing.cleanup import cleanup_options as cleanup_options
 from pylog.writing.compaction_job import CompactionJob as CompactionJob
 from pylog.writing.line_appender import LineAppender as LineAppender
 from pylog.writing.record_removal import plan_record_deletion as plan_record_deletion

@@ -447,15 +447,9 @@ def threads(what: str, default: str = "one for each processor") -> Decorator:
 
 
 def now(what: str) -> Decorator:
-    """Return the option for the time that a cleanup goes by; ``what`` is counted to it."""
-    return click.option(
-        "--now",
-        "now_ms",
-        metavar="TIME",
-        type=NOW,
-        help=f"Count {what} to this time: an ISO date or time (2026-11-27, UTC unless it names a "
-        "zone), how long before now (-2h), or milliseconds since 1970-01-01 UTC. Default: now.",
-    )
+    """Return the option for the time that ``what`` is counted to."""
+    text = pylog.jobs.cleanup_options(counted=what)["now"].help
+    return click.option("--now", "now_ms", metavar="TIME", type=NOW, help=text)
 
 
 def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
@@ -500,6 +494,9 @@ as_json = json_output("Print the summary as one JSON document, sizes in bytes.")
 as_json_document = json_output("Print one JSON document.")
 
 
+_CLEANUP = pylog.jobs.cleanup_options()
+
+
 def _properties(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, str]:
@@ -515,7 +512,7 @@ config = click.option(
     metavar="KEY=VALUE",
     multiple=True,
     callback=_properties,
-    help="A topic property, such as cleanup.policy=compact; may be given several times.",
+    help=_CLEANUP["config"].help,
 )
 
 
@@ -534,40 +531,38 @@ def server_properties_for(purpose: str) -> Decorator:
     )
 
 
-server_properties = server_properties_for(
-    "for what it says of topics that have no properties of their own. Default: Kafka's defaults."
+server_properties = file(
+    "--server-properties", callback=_server_properties, help=_CLEANUP["server-properties"].help
 )
 
-dry_run = flag("--dry-run", help="Print what would be removed, and change nothing.")
+dry_run = flag("--dry-run", help=_CLEANUP["dry-run"].help)
 
 
 high_watermark = click.option(
     "--high-watermark",
-    type=click.Choice(pylog.HIGH_WATERMARKS),
-    default=pylog.HIGH_WATERMARKS[0],
-    help="Up to where records count as replicated. checkpoint: as on a broker, by "
-    "replication-offset-checkpoint, and up to the log's end where this node is the only replica. "
-    "log-end: all of them; for a directory whose cluster is gone.",
+    type=click.Choice(_CLEANUP["high-watermark"].choices),
+    default=_CLEANUP["high-watermark"].choices[0],
+    help=_CLEANUP["high-watermark"].help,
 )
 
 recover_as_broker = flag(
     "--recover-as-broker",
-    help="Recover damaged logs as a broker does, which drops intact records after the damage. "
-    "Without this, such a log stays as it is.",
+    help=_CLEANUP["recover-as-broker"].help,
 )
 
 
 def cleanup(*, all_topics: str, counted: str, once: str) -> Decorator:
     """Return the argument and the options of a command that removes what topics no longer keep."""
+    texts = pylog.jobs.cleanup_options(topics=all_topics, counted=counted, once=once)
     return together(
         writable_directory,
-        topics(f"Only these topics; may be given several times. Default: {all_topics}."),
+        topics(texts["topic"].help),
         server_properties,
         config,
         now(counted),
         high_watermark,
         recover_as_broker,
-        flag("--once", help=once),
+        flag("--once", help=texts["once"].help),
         dry_run,
         as_json,
     )

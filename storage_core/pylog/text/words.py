@@ -36,6 +36,11 @@ def counted(number: int, thing: str, plural: str | None = None, *, digits: str =
     """Return ``1 record``, ``2 records``; ``plural`` where an ``s`` does not make it.
 
     ``digits`` formats the number: ``,`` makes ``1,234 records``.
+
+    Examples
+    --------
+    >>> pylog.jobs.counted(1, "record"), pylog.jobs.counted(2, "batch", "batches")
+    ('1 record', '2 batches')
     """
     return f"{number:{digits}} {thing if number == 1 else plural or thing + 's'}"
 

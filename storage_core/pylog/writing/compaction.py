@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,7 @@ from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.log.log_segment import LogContext
 from pylog.scheduling.scheduler import StoppedClock
+from pylog.writing.cleanup import CleanupSummary
 from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_log
 from pylog.writing.topic_configs import known_topic_configs
 
@@ -160,7 +161,7 @@ class CompactionTotals(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionSummary:
+class CompactionSummary(CleanupSummary[PartitionCompaction, CompactionTotals]):
     """What compaction does to a log directory.
 
     Attributes
@@ -175,23 +176,9 @@ class CompactionSummary:
         By topic: the properties that decided, and where each value comes from.
     """
 
-    partitions: tuple[PartitionCompaction, ...]
-    now_ms: int
-    is_dry_run: bool
-    configs: Mapping[str, Sequence[ConfigEntry]] = field(default_factory=dict)
-
-    @property
-    def totals(self) -> CompactionTotals:
-        """The totals over all partitions."""
-        return CompactionTotals.of(self.partitions)
-
-    @property
-    def by_topic(self) -> dict[str, CompactionTotals]:
-        """Of the partitions of each topic, sorted."""
-        topics: dict[str, list[PartitionCompaction]] = {}
-        for each in self.partitions:
-            topics.setdefault(each.topic_partition.topic, []).append(each)
-        return {topic: CompactionTotals.of(each) for topic, each in sorted(topics.items())}
+    @staticmethod
+    def _added_up(partitions: Sequence[PartitionCompaction]) -> CompactionTotals:
+        return CompactionTotals.of(partitions)
 
 
 # The compacted logs of a directory: owned, or opened for a dry run, which locks nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config.log_config import DELETE
@@ -14,6 +14,7 @@ from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.scheduler import SystemClock
+from pylog.writing.cleanup import CleanupSummary
 from pylog.writing.owned_directory import HeldBack, own_logs, size_of_log
 from pylog.writing.topic_configs import known_topic_configs
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties
     from pylog.log.retention import DeletedSegment, FutureSegment
     from pylog.log.unified_log import UnifiedLog
@@ -109,7 +109,7 @@ class RetentionTotals(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionSummary:
+class RetentionSummary(CleanupSummary[PartitionRetention, RetentionTotals]):
     """What retention does to a log directory.
 
     Attributes
@@ -124,23 +124,9 @@ class RetentionSummary:
         By topic: the properties that decided, and where each value comes from.
     """
 
-    partitions: tuple[PartitionRetention, ...]
-    now_ms: int
-    is_dry_run: bool
-    configs: Mapping[str, Sequence[ConfigEntry]] = field(default_factory=dict)
-
-    @property
-    def totals(self) -> RetentionTotals:
-        """The totals over all partitions."""
-        return RetentionTotals.of(self.partitions)
-
-    @property
-    def by_topic(self) -> dict[str, RetentionTotals]:
-        """Of the partitions of each topic, sorted."""
-        topics: dict[str, list[PartitionRetention]] = {}
-        for each in self.partitions:
-            topics.setdefault(each.topic_partition.topic, []).append(each)
-        return {topic: RetentionTotals.of(each) for topic, each in sorted(topics.items())}
+    @staticmethod
+    def _added_up(partitions: Sequence[PartitionRetention]) -> RetentionTotals:
+        return RetentionTotals.of(partitions)
 
 
 def _count(view: LogView, start: int, end: int) -> int | None:

@@ -13,7 +13,7 @@ from pylog_jobs.cleanup import add_arguments, parameters_of
 
 def parsed(*arguments: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    add_arguments(parser, topics="all", once="one pass")
+    add_arguments(parser, topics="all", counted="ages", once="one pass")
     return parameters_of(parser.parse_args(["/data/logs", *arguments]))
 
 
