@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import InvalidRecordError
 from pylog.internal_topics.consumer_offsets import CONSUMER_PROTOCOL_TYPE, read_subscription
-from pylog.server.group_config import KEPT_BYTES, GroupError
+from pylog.internal_topics.message_writer import EachOf
+from pylog.server.group_config import GroupError
+from pylog.server.kept_bytes import MEMBER_BYTES, PENDING_BYTES, KeptBytes, size_of_names
 from pylog.server.protocol import Errors
 from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import MOST_ELEMENTS
@@ -76,7 +78,7 @@ class ClassicGroupMember:
     is_new: bool = True
 
     protocol_names: frozenset[str] = frozenset()
-    _sent_bytes: int = 0
+    kept_bytes: int = 0  # of what `KeptBytes` counts
 
     def __post_init__(self) -> None:
         self.set_protocols(self.protocols)
@@ -85,15 +87,13 @@ class ClassicGroupMember:
         """Replace the protocols."""
         self.protocols = protocols
         self.protocol_names = frozenset(name for name, _ in protocols)
-        names = (self.member_id, self.group_instance_id, self.client_id, self.protocol_type)
-        self._sent_bytes = sum(len(each) for each in names if each is not None) + sum(
-            KEPT_BYTES + len(name) + len(data) for name, data in protocols
-        )
 
     @property
-    def metadata_bytes(self) -> int:
-        """How much of what the member and its leader have sent is kept, about."""
-        return self._sent_bytes + len(self.assignment)
+    def size_bytes(self) -> int:
+        """What the member takes in memory, about."""
+        names = (self.member_id, self.group_instance_id, self.client_id, self.protocol_type)
+        given = (each for protocol in self.protocols for each in protocol)
+        return MEMBER_BYTES + size_of_names(*names, self.assignment, *given)
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return what the member gives the leader of a protocol."""
@@ -128,6 +128,7 @@ class ClassicGroup:
         *,
         protocol_type: str | None = None,
         generation_id: int = 0,
+        kept: KeptBytes | None = None,
     ) -> None:
         self.group_id = group_id
         self.protocol_type = protocol_type
@@ -139,6 +140,7 @@ class ClassicGroup:
         self._is_initial_rebalance = False
         self._config = config
         self._timer = timer
+        self._kept = kept or KeptBytes(config.max_group_bytes)
         self._static_members: dict[str, str] = {}
         self._pending_join: set[str] = set()
         self._pending_sync: set[str] = set()
@@ -161,12 +163,6 @@ class ClassicGroup:
         """The state as tools show it."""
         return self.state.value
 
-    @property
-    def metadata_bytes(self) -> int:
-        """See `ClassicGroupMember.metadata_bytes`."""
-        pending = sum(KEPT_BYTES + len(each) for each in self._pending_join)
-        return pending + sum(member.metadata_bytes for member in self.members.values())
-
     def described(self) -> Response:
         """Return the group for DescribeGroups."""
         protocol_name = self.protocol_name if self.state is _STABLE else None
@@ -175,7 +171,9 @@ class ClassicGroup:
             "groupState": self.state_name,
             "protocolType": self.protocol_type or "",
             "protocolData": protocol_name or "",
-            "members": [each.described(protocol_name) for each in self.members.values()],
+            "members": EachOf(
+                lambda each: each.described(protocol_name), list(self.members.values())
+            ),
         }
 
     def subscribed_topics(self) -> frozenset[str] | None:
@@ -255,6 +253,7 @@ class ClassicGroup:
                 self._replace_static_member(request, context, (earlier, member_id), respond)
         elif context.version >= _FIRST_VERSION_WITH_KNOWN_MEMBER_ID:
             self._pending_join.add(member_id)
+            self._kept.total += _size_of_pending(member_id)
             self._schedule_heartbeat(member_id, request["sessionTimeoutMs"])
             respond(_join_error(member_id, Errors.MEMBER_ID_REQUIRED))
         else:
@@ -299,7 +298,8 @@ class ClassicGroup:
         if self.leader_id is None:
             self.leader_id = member_id
         self.members[member_id] = member
-        self._pending_join.discard(member_id)
+        self._count(member)
+        self._forget_pending(member_id)
         # Until its first rebalance has ended the member sends no heartbeats.
         self._schedule_heartbeat(member_id, self._config.group_new_member_join_timeout_ms)
         self._maybe_prepare_rebalance(f"member {member_id} joins")
@@ -310,6 +310,7 @@ class ClassicGroup:
         member.set_protocols(_protocols(request))
         member.rebalance_timeout_ms = _rebalance_timeout_ms(request)
         member.session_timeout_ms = request["sessionTimeoutMs"]
+        self._count(member)
         earlier, member.respond_to_join = member.respond_to_join, respond
         if earlier is not None:
             # Its client has given up the connection that this one waits on.
@@ -357,6 +358,16 @@ class ClassicGroup:
         else:
             self._prepare_rebalance(f"static member {new_id} joins again")
 
+    def _count(self, member: ClassicGroupMember) -> None:
+        """Have what a member takes count, after it has changed."""
+        before, member.kept_bytes = member.kept_bytes, member.size_bytes
+        self._kept.total += member.kept_bytes - before
+
+    def _forget_pending(self, member_id: str) -> None:
+        if member_id in self._pending_join:
+            self._pending_join.remove(member_id)
+            self._kept.total -= _size_of_pending(member_id)
+
     # The rebalance
 
     def _maybe_prepare_rebalance(self, reason: str) -> None:
@@ -369,6 +380,7 @@ class ClassicGroup:
         if self.state is _COMPLETING:
             for member in self.members.values():
                 member.assignment = b""
+                self._count(member)
             self._propagate_assignment(Errors.REBALANCE_IN_PROGRESS)
         self._pending_sync.clear()
         self._timer.cancel(self._sync_key)
@@ -542,6 +554,7 @@ class ClassicGroup:
             given = {each["memberId"]: each["assignment"] for each in request["assignments"]}
             for each in self.members.values():
                 each.assignment = given.get(each.member_id, b"")
+                self._count(each)
             self.state = _STABLE
             self._propagate_assignment(Errors.NONE)
 
@@ -677,11 +690,12 @@ class ClassicGroup:
     def _remove(self, member_id: str) -> None:
         """Forget a member, pending or not; the caller sees to the rebalance."""
         self._timer.cancel(self._heartbeat_key(member_id))
-        self._pending_join.discard(member_id)
+        self._forget_pending(member_id)
         self._pending_sync.discard(member_id)
         member = self.members.pop(member_id, None)
         if member is None:
             return
+        self._kept.total -= member.kept_bytes
         if member.group_instance_id is not None:
             self._static_members.pop(member.group_instance_id, None)
         if self.leader_id == member_id:
@@ -698,8 +712,10 @@ class ClassicGroup:
                 member, _join_error(member.member_id, Errors.COORDINATOR_NOT_AVAILABLE)
             )
             self._complete_sync(member, {"errorCode": Errors.COORDINATOR_NOT_AVAILABLE})
-        for member_id in self._pending_join:
+            self._kept.total -= member.kept_bytes
+        for member_id in list(self._pending_join):
             self._timer.cancel(self._heartbeat_key(member_id))
+            self._forget_pending(member_id)
         self._timer.cancel(self._join_key)
         self._timer.cancel(self._sync_key)
         self.members.clear()
@@ -714,6 +730,10 @@ class ClassicGroup:
 
     def _heartbeat_key(self, member_id: str) -> tuple[str, str, str]:
         return ("heartbeat", self.group_id, member_id)
+
+
+def _size_of_pending(member_id: str) -> int:
+    return PENDING_BYTES + size_of_names(member_id)
 
 
 def _join_error(member_id: str, error: Errors) -> Response:

@@ -26,13 +26,22 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.internal_topics.message_writer import EachOf
 from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
-from pylog.server.group_config import KEPT_BYTES, GroupError
+from pylog.server.group_config import GroupError
+from pylog.server.kept_bytes import (
+    MEMBER_BYTES,
+    NAME_BYTES,
+    KeptBytes,
+    size_of_assignments,
+    size_of_names,
+)
 from pylog.server.protocol import Errors
 from pylog.server.rate_limited_log import server_logger
+from pylog.server.subscriptions import Subscriptions, those_known
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, KeysView, Mapping
+    from collections.abc import Callable, Mapping
 
     from pylog.server.assignors import Assignment, Assignor
     from pylog.server.group_config import (
@@ -77,8 +86,7 @@ class ConsumerGroupMember:
     server_assignor: str | None = None
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str = ""
-    matching_topics: frozenset[str] = frozenset()
-    metadata_bytes: int = 0  # how much of what it has sent is kept, about
+    kept_bytes: int = 0  # of what `KeptBytes` counts
     resolved_at_ms: int = 0
     member_epoch: int = 0
     previous_member_epoch: int = 0
@@ -91,17 +99,15 @@ class ConsumerGroupMember:
         """The subscription and the assignor that the member asks for."""
         return self.subscribed_topic_names, self.subscribed_topic_regex, self.server_assignor
 
-    def count_bytes(self) -> None:
-        """Have what the member has sent count, after it has changed."""
-        names = (
-            self.member_id,
-            self.instance_id,
-            self.rack_id,
-            self.client_id,
-            self.subscribed_topic_regex,
-            *self.subscribed_topic_names,
+    @property
+    def size_bytes(self) -> int:
+        """What the member takes in memory, about."""
+        names = (self.member_id, self.instance_id, self.rack_id, self.client_id)
+        return (
+            MEMBER_BYTES
+            + size_of_names(*names, self.subscribed_topic_regex, *self.subscribed_topic_names)
+            + size_of_assignments((self.assigned, self.pending_revocation))
         )
-        self.metadata_bytes = sum(KEPT_BYTES + len(each) for each in names if each is not None)
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has all that an epoch gives it."""
@@ -131,7 +137,7 @@ class ConsumerProtocolGroup:
     kind = "consumer"
     protocol_type = "consumer"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         group_id: str,
         config: GroupCoordinatorConfig,
@@ -142,6 +148,7 @@ class ConsumerProtocolGroup:
         assign_later: Callable[[ConsumerProtocolGroup], None] = lambda group: (
             group.wanted_assignment().make()
         ),
+        kept: KeptBytes | None = None,
     ) -> None:
         self.group_id = group_id
         self.epoch = epoch
@@ -151,9 +158,14 @@ class ConsumerProtocolGroup:
         self._timer = timer
         self._image = image
         self._assign_later = assign_later
+        self._kept = kept or KeptBytes(config.max_group_bytes)
+        self._kept_bytes = 0  # besides the members'
+        self._subscriptions = Subscriptions()
         self._static_members: dict[str, str] = {}
         self._target: dict[str, Assignment] = {}
+        self._target_bytes = 0
         self._partition_counts: dict[uuid.UUID, int] = {}
+        self._has_lost_members = False  # since partitions were counted
         self._refresh_at_ms = 0
 
     @property
@@ -181,11 +193,6 @@ class ConsumerProtocolGroup:
         del votes[None]
         return str(votes.most_common(1)[0][0]) if votes else DEFAULT_ASSIGNOR
 
-    @property
-    def metadata_bytes(self) -> int:
-        """How much of what members have sent is kept, about."""
-        return sum(member.metadata_bytes for member in self.members.values())
-
     def described(self) -> Response:
         """Return the group for ConsumerGroupDescribe."""
         return {
@@ -194,7 +201,7 @@ class ConsumerProtocolGroup:
             "groupEpoch": self.epoch,
             "assignmentEpoch": self.assignment_epoch,
             "assignorName": self.assignor_name,
-            "members": [self._described(each) for each in self.members.values()],
+            "members": EachOf(self._described, list(self.members.values())),
         }
 
     def _described(self, member: ConsumerGroupMember) -> Response:
@@ -225,7 +232,7 @@ class ConsumerProtocolGroup:
 
     def subscribed_topics(self) -> frozenset[str]:
         """Return the existing topics that members read."""
-        return frozenset[str]().union(*map(self._topics_of, self.members.values()))
+        return self._subscriptions.topics(self._image.topic_names())
 
     def validate_offset_commit(self, request: Response, version: int) -> None:
         """Raise `GroupError` unless this member may commit offsets now."""
@@ -278,18 +285,22 @@ class ConsumerProtocolGroup:
             )
             raise GroupError(Errors.GROUP_MAX_SIZE_REACHED, message)
         member = self._joined_or_known(request)
-        earlier = member.assigned
+        earlier, is_joining = member.assigned, request["memberEpoch"] == JOIN_EPOCH
         has_changed = self._update_subscription(member, request, context)
-        if matching_topics is not None or not member.subscribed_topic_regex:
-            member.matching_topics = matching_topics or frozenset()
+        if matching_topics is not None and member.subscribed_topic_regex:
+            self._subscriptions.set_matching(member.subscribed_topic_regex, matching_topics)
             member.resolved_at_ms = self._timer.milliseconds()
         self._maybe_refresh(has_changed=has_changed)
         if self.epoch > self.assignment_epoch:
-            if len(self.members) * sum(self._partition_counts.values()) > _ASSIGNED_AT_ONCE:
+            if len(self.members) * sum(self._known_counts().values()) > _ASSIGNED_AT_ONCE:
                 self._assign_later(self)
             else:
                 self.wanted_assignment().make()
         self._reconcile(member, request["topicPartitions"], has_changed=has_changed)
+        is_other = member.assigned is not earlier or matching_topics is not None
+        if has_changed or is_joining or is_other or request["rackId"]:
+            self._count(member)
+            self._count_shared()
         self._timer.schedule(
             self._key("session", member.member_id),
             self._config.consumer_session_timeout_ms,
@@ -308,7 +319,7 @@ class ConsumerProtocolGroup:
             "memberEpoch": member.member_epoch,
             "heartbeatIntervalMs": self._config.consumer_heartbeat_interval_ms,
         }
-        if request["memberEpoch"] == JOIN_EPOCH or is_full or member.assigned != earlier:
+        if is_joining or is_full or member.assigned != earlier:
             answer["assignment"] = {
                 "topicPartitions": [
                     {"topicId": topic_id, "partitions": sorted(partitions)}
@@ -363,6 +374,7 @@ class ConsumerProtocolGroup:
     ) -> bool:
         """Take in what a heartbeat says about a member; return whether it wants something else."""
         before = member.wishes
+        subscribed = member.subscribed_topic_names, member.subscribed_topic_regex
         if request["rackId"] is not None:
             member.rack_id = request["rackId"]
         if request["rebalanceTimeoutMs"] != -1:
@@ -378,9 +390,22 @@ class ConsumerProtocolGroup:
             member.client_id = context.client_id or ""
         member.client_host = f"/{context.client_host}"
         has_changed = before != member.wishes
-        if has_changed or request["memberEpoch"] == JOIN_EPOCH:
-            member.count_bytes()
+        if has_changed:
+            self._subscriptions.add(member.subscribed_topic_names, member.subscribed_topic_regex)
+            self._subscriptions.remove(*subscribed)
         return has_changed
+
+    def _count(self, member: ConsumerGroupMember) -> None:
+        """Have what a member takes count, after it may have changed."""
+        before, member.kept_bytes = member.kept_bytes, member.size_bytes
+        self._kept.total += member.kept_bytes - before
+
+    def _count_shared(self) -> None:
+        """Have what members share count."""
+        before = self._kept_bytes
+        topics = NAME_BYTES * len(self._partition_counts)
+        self._kept_bytes = topics + self._target_bytes + self._subscriptions.size_bytes
+        self._kept.total += self._kept_bytes - before
 
     def _maybe_refresh(self, *, has_changed: bool) -> None:
         """Begin a new epoch if there are other members, subscriptions or partitions."""
@@ -388,15 +413,20 @@ class ConsumerProtocolGroup:
         if not (has_changed or now_ms >= self._refresh_at_ms):
             return
         self._refresh_at_ms = now_ms + self._config.consumer_metadata_refresh_interval_ms
-        counts = self._counts(self.members.values())
-        if has_changed or counts != self._partition_counts:
-            self._partition_counts = counts
+        before, now = self._known_counts(), self._counts()
+        if has_changed or now != before:
+            self._partition_counts = now
             self.epoch += 1
 
-    def _counts(self, members: Iterable[ConsumerGroupMember]) -> dict[uuid.UUID, int]:
+    def _known_counts(self) -> dict[uuid.UUID, int]:
+        """Return the partitions of this epoch."""
+        if self._has_lost_members:
+            self._partition_counts, self._has_lost_members = self._counts(), False
+        return self._partition_counts
+
+    def _counts(self) -> dict[uuid.UUID, int]:
         """Return how many partitions the topics have that members read."""
-        names = set[str]().union(*map(self._topics_of, members))
-        ids = {name: self._image.topic_id(name) for name in sorted(names)}
+        ids = {name: self._image.topic_id(name) for name in sorted(self.subscribed_topics())}
         return {
             topic_id: self._image.partition_count(name)
             for name, topic_id in ids.items()
@@ -405,8 +435,8 @@ class ConsumerProtocolGroup:
 
     def _topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """Return the existing topics that a member reads."""
-        known = self._image.topic_names()
-        return member.matching_topics | _those_known(member.subscribed_topic_names, known)
+        matching = self._subscriptions.matching(member.subscribed_topic_regex)
+        return matching | those_known(member.subscribed_topic_names, self._image.topic_names())
 
     def _topic_ids_of(self, member: ConsumerGroupMember) -> frozenset[uuid.UUID]:
         ids = map(self._image.topic_id, self._topics_of(member))
@@ -414,19 +444,28 @@ class ConsumerProtocolGroup:
 
     def wanted_assignment(self) -> WantedAssignment:
         """Return what the target assignment of this epoch is made of."""
+        matching = self._subscriptions.matching
         members = [
-            (each, each.subscribed_topic_names, each.matching_topics, self._target.get(name, {}))
+            (
+                each,
+                each.subscribed_topic_names,
+                matching(each.subscribed_topic_regex),
+                self._target.get(name, {}),
+            )
             for name, each in self.members.items()
         ]
-        ids = {self._image.topic_name(each): each for each in self._partition_counts}
+        counts = self._known_counts()
+        ids = {self._image.topic_name(each): each for each in counts}
         return WantedAssignment(
-            self, self.epoch, ASSIGNORS[self.assignor_name], members, ids, self._partition_counts
+            self, self.epoch, ASSIGNORS[self.assignor_name], members, ids, counts
         )
 
     def set_target(self, epoch: int, target: dict[str, Assignment]) -> None:
         """Have members go to a target assignment, unless there is a later one."""
         if epoch > self.assignment_epoch:
             self._target, self.assignment_epoch = target, epoch
+            self._target_bytes = size_of_assignments(target.values())
+            self._count_shared()
             _LOGGER.info("group %s, epoch %d: %d members", self.group_id, epoch, len(self.members))
 
     # A member's way to its target
@@ -462,7 +501,8 @@ class ConsumerProtocolGroup:
         free = _difference(wanted, self._owned_by_others(member, wanted))
         is_complete = free == wanted
         state = MemberState.STABLE if is_complete else MemberState.UNRELEASED_PARTITIONS
-        member.move_to(state, self.assignment_epoch, _union(kept, free))
+        assigned = target if is_complete else _union(kept, free)  # then both share their sets
+        member.move_to(state, self.assignment_epoch, assigned)
         self._timer.cancel(self._key("revocation", member.member_id))
 
     def _drop_unsubscribed(self, member: ConsumerGroupMember, owned: list[Response] | None) -> None:
@@ -515,6 +555,7 @@ class ConsumerProtocolGroup:
             if epoch == LEAVE_STATIC_EPOCH:
                 member.member_epoch = LEAVE_STATIC_EPOCH
                 member.pending_revocation = {}
+                self._count(member)
             else:
                 self._remove(member)
         _LOGGER.info("group %s: member %s leaves", self.group_id, member_id)
@@ -530,18 +571,24 @@ class ConsumerProtocolGroup:
     def _remove(self, member: ConsumerGroupMember) -> None:
         self._cancel_timers(member.member_id)
         del self.members[member.member_id]
-        self._target.pop(member.member_id, None)
+        self._subscriptions.remove(member.subscribed_topic_names, member.subscribed_topic_regex)
+        self._kept.total -= member.kept_bytes
+        self._target_bytes -= size_of_assignments([self._target.pop(member.member_id, {})])
         if member.instance_id is not None:
             del self._static_members[member.instance_id]
-        self._partition_counts = self._counts(self.members.values())
+        self._has_lost_members = True
         self.epoch += 1
         if not self.members:
+            self._partition_counts = {}
             self.assignment_epoch = self.epoch
+        self._count_shared()
 
     def close(self) -> None:
         """Forget all members and timers."""
-        for member_id in self.members:
-            self._cancel_timers(member_id)
+        for member in self.members.values():
+            self._cancel_timers(member.member_id)
+            self._kept.total -= member.kept_bytes
+        self._kept.total -= self._kept_bytes
         self.members.clear()
 
     def _cancel_timers(self, member_id: str) -> None:
@@ -589,7 +636,7 @@ class WantedAssignment(NamedTuple):
             member.member_id: MemberSubscription(
                 frozenset(
                     self.topic_ids[each]
-                    for each in _those_known(names, known) | _those_known(matching, known)
+                    for each in those_known(names, known) | those_known(matching, known)
                 ),
                 target,
                 member.instance_id,
@@ -678,13 +725,6 @@ def _ensure_epoch(member: ConsumerGroupMember, epoch: int) -> None:
             f"{member.member_epoch}."
         )
         raise GroupError(Errors.STALE_MEMBER_EPOCH, message)
-
-
-def _those_known(names: frozenset[str], known: KeysView[str | None]) -> frozenset[str]:
-    """Return what is in both, in time that grows with the smaller."""
-    if len(names) < len(known):
-        return frozenset(each for each in names if each in known)
-    return names.intersection(known)
 
 
 def _owned(topics: list[Response]) -> Assignment:

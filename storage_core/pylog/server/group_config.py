@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 INITIAL_REBALANCE_DELAY_MS = 100
 GROUP_MAX_SIZE = 1_000
-KEPT_BYTES = 100
-"""What a name that a client sends takes in memory beside its characters, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +36,12 @@ class GroupCoordinatorConfig:
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 1_000
     consumer_metadata_refresh_interval_ms: int = 1_000
+    consumer_assignment_interval_ms: int = 1_000  # of groups that are assigned in a thread
     consumer_regex_refresh_interval_ms: int = 10_000
     offset_metadata_max_bytes: int = 4_096
     max_groups: int = 10_000  # of all kinds, with those that have only committed offsets
     max_group_id_length: int = 1_000  # in characters
-    max_member_metadata_bytes: int = 32 << 20  # what all members subscribe to and are assigned
+    max_group_bytes: int = 64 << 20  # all groups, and what their members subscribe to and have
     max_offsets_bytes: int = 64 << 20  # what all groups have committed
 
 

@@ -30,7 +30,8 @@ from pylog.server.consumer_group import (
     ConsumerProtocolGroup,
     ensure_valid_heartbeat,
 )
-from pylog.server.group_config import KEPT_BYTES, GroupCoordinatorConfig, GroupError
+from pylog.server.group_config import GroupCoordinatorConfig, GroupError
+from pylog.server.kept_bytes import GROUP_BYTES, MEMBER_BYTES, KeptBytes, size_of_names
 from pylog.server.messages import APIS
 from pylog.server.offset_metadata_manager import CommitKey
 from pylog.server.protocol import Errors, first_times
@@ -97,6 +98,7 @@ class GroupCoordinator:
         self._config = config or GroupCoordinatorConfig()
         self._clock = clock or SystemClock()
         self._groups: dict[str, Group] = {}
+        self._kept = KeptBytes(self._config.max_group_bytes)
         self._in_thread = asyncio.Semaphore(_MOST_THREADS)
         self._assigning: dict[ConsumerProtocolGroup, asyncio.Task[None]] = {}
 
@@ -127,15 +129,13 @@ class GroupCoordinator:
         """Begin with the groups of a directory, and with what has been committed here."""
         for each in listing.groups if listing is not None else ():
             if each.kind == CONSUMER:
-                self._groups[each.group_id] = self._new_consumer_group(each.group_id, each.epoch)
+                self._keep(self._new_consumer_group(each.group_id, each.epoch))
             elif each.kind != SHARE:
-                self._groups[each.group_id] = self._new_classic_group(
-                    each.group_id, each.protocol_type, each.epoch
-                )
+                self._keep(self._new_classic_group(each.group_id, each.protocol_type, each.epoch))
         self._offsets.load(listing, self._image.topic_id)
         for group_id in self._offsets.group_ids:
             if group_id not in self._groups:
-                self._groups[group_id] = self._new_classic_group(group_id)
+                self._keep(self._new_classic_group(group_id))
 
     async def close(self) -> None:
         """Answer whoever waits, and store what is to be stored."""
@@ -154,6 +154,7 @@ class GroupCoordinator:
             self._timer,
             protocol_type=protocol_type,
             generation_id=epoch or 0,
+            kept=self._kept,
         )
 
     def _new_consumer_group(self, group_id: str, epoch: int | None = None) -> ConsumerProtocolGroup:
@@ -164,6 +165,7 @@ class GroupCoordinator:
             self._timer,
             self._image,
             assign_later=self._assign_later,
+            kept=self._kept,
             **known,
         )
 
@@ -175,30 +177,55 @@ class GroupCoordinator:
             task.add_done_callback(lambda _: self._assigning.pop(group))
 
     async def _assign(self, group: ConsumerProtocolGroup) -> None:
-        async with self._in_thread:
-            wanted = group.wanted_assignment()
-            group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
+        while group.epoch > group.assignment_epoch:
+            async with self._in_thread:
+                wanted = group.wanted_assignment()
+                group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
+            # Members come and go together, and each of them has a new assignment made.
+            await asyncio.sleep(self._config.consumer_assignment_interval_ms / 1000)
 
     def _add(self, group: Group) -> None:
         """Keep a new group; `GroupError` if there are too many, or for an id that is too long."""
         if len(group.group_id) > self._config.max_group_id_length:
             raise GroupError(Errors.INVALID_GROUP_ID)
-        if group.group_id not in self._groups and len(self._groups) >= self._config.max_groups:
-            unused = [
-                each.group_id
-                for each in self._groups.values()
-                if each.is_unused and not self._offsets.of_group(each.group_id)
-            ]
-            for group_id in unused:
-                del self._groups[group_id]
-            if not unused:
+        if group.group_id not in self._groups:
+            size = _size_of(group.group_id)
+            if not self._has_room(size):
+                self._drop_unused()
+            if not self._has_room(size):
                 _LOGGER.warning(
-                    "group %s is refused: there are %d groups already",
+                    "group %s is refused: there are %d groups already, of %d bytes",
                     group.group_id,
                     len(self._groups),
+                    self._kept.total,
                 )
                 raise GroupError(Errors.COORDINATOR_NOT_AVAILABLE, "there are too many groups")
+        self._keep(group)
+
+    def _has_room(self, size: int) -> bool:
+        """Whether there may be one group more."""
+        return len(self._groups) < self._config.max_groups and self._kept.has_room(size)
+
+    def _ensure_room(self, size_bytes: int) -> None:
+        """Raise `GroupError` if members would take more memory than they may."""
+        if size_bytes and not self._kept.has_room(size_bytes):
+            self._drop_unused()
+            self._kept.ensure_room(size_bytes)
+
+    def _drop_unused(self) -> None:
+        """Forget the groups that nobody is known to care for."""
+        for each in list(self._groups.values()):
+            if each.is_unused and not self._offsets.of_group(each.group_id):
+                self._forget(each.group_id)
+
+    def _keep(self, group: Group) -> None:
+        if group.group_id not in self._groups:
+            self._kept.total += _size_of(group.group_id)
         self._groups[group.group_id] = group
+
+    def _forget(self, group_id: str) -> None:
+        del self._groups[group_id]
+        self._kept.total -= _size_of(group_id)
 
     # Where the coordinator is
 
@@ -252,7 +279,8 @@ class GroupCoordinator:
         if not least <= request["sessionTimeoutMs"] <= most:
             raise GroupError(Errors.INVALID_SESSION_TIMEOUT)
         protocols = request["protocols"]
-        self._ensure_room(sum(KEPT_BYTES + len(each["metadata"]) for each in protocols))
+        given = (each[name] for each in protocols for name in ("name", "metadata"))
+        self._ensure_room(MEMBER_BYTES + size_of_names(request["memberId"], *given))
         group = self._groups.get(group_id)
         if isinstance(group, ClassicGroup):
             return group
@@ -269,20 +297,6 @@ class GroupCoordinator:
         self._add(group)
         return group
 
-    def _ensure_room(self, size_bytes: int) -> None:
-        """Raise `GroupError` if members would have more metadata than is kept."""
-        if not size_bytes:
-            return  # as most heartbeats: what all members have need not be counted
-        used = sum(group.metadata_bytes for group in self._groups.values() if not group.is_unused)
-        if used + size_bytes > self._config.max_member_metadata_bytes:
-            _LOGGER.warning(
-                "a member is refused: subscriptions and assignments of all groups have %d bytes, "
-                "at most %d are kept",
-                used + size_bytes,
-                self._config.max_member_metadata_bytes,
-            )
-            raise GroupError(Errors.GROUP_MAX_SIZE_REACHED)
-
     async def handle_sync_group(self, request: Request, context: RequestContext) -> Response:
         """Answer SyncGroup, when the leader has given its assignment."""
         has_protocol = None not in (request["protocolType"], request["protocolName"])
@@ -290,7 +304,8 @@ class GroupCoordinator:
             return {"errorCode": Errors.INCONSISTENT_GROUP_PROTOCOL}
         try:
             group = self._classic_group(request["groupId"])
-            self._ensure_room(sum(len(each["assignment"]) for each in request["assignments"]))
+            assignments = request["assignments"]
+            self._ensure_room(size_of_names(*(each["assignment"] for each in assignments)))
         except GroupError as refusal:
             return {"errorCode": refusal.error}
         return await _answer(lambda respond: group.sync(request, respond))
@@ -346,8 +361,9 @@ class GroupCoordinator:
             self._ensure_room(_added_bytes(request, context))
             matching = await self._matching_topics(request)
             group = self._heartbeat_group(request)
+            if self._groups.get(group.group_id) is not group:
+                self._add(group)
             answer = group.heartbeat(request, context, matching)
-            self._add(group)
         except GroupError as refusal:
             return {"errorCode": refusal.error, "errorMessage": refusal.message}
         return answer
@@ -699,7 +715,7 @@ class GroupCoordinator:
         for group_id, error in results.items():
             group = self._groups.get(group_id)
             if not error and group is not None and group.is_empty:  # nobody has joined meanwhile
-                del self._groups[group_id]
+                self._forget(group_id)
         return {
             "results": [
                 {"groupId": group_id, "errorCode": error} for group_id, error in results.items()
@@ -735,7 +751,12 @@ def _added_bytes(heartbeat: Request, context: RequestContext) -> int:
     ]
     if heartbeat["memberEpoch"] == JOIN_EPOCH:
         sent += [heartbeat["memberId"], heartbeat["instanceId"], context.client_id]
-    return sum(KEPT_BYTES + len(each) for each in sent if each is not None)
+        return MEMBER_BYTES + size_of_names(*sent)
+    return size_of_names(*sent)
+
+
+def _size_of(group_id: str) -> int:
+    return GROUP_BYTES + size_of_names(group_id)
 
 
 def _each_once(topics: list[Request]) -> list[Request]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pylog.errors import (
@@ -215,7 +216,7 @@ class OffsetMetadataManager:
 
 def _size_of(offset: StoredOffset | None) -> int:
     """Return what an offset takes in memory, about."""
-    return 0 if offset is None else _OFFSET_BYTES + len(offset.metadata)
+    return 0 if offset is None else _OFFSET_BYTES + sys.getsizeof(offset.metadata)
 
 
 class OffsetsFile:

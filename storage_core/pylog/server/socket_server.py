@@ -68,12 +68,12 @@ class SocketLimits:
     """See the table above.
 
     ``queued_bytes`` has room for all that members of groups may send, since they wait for each
-    other (`GroupCoordinatorConfig.max_member_metadata_bytes`).
+    other (`GroupCoordinatorConfig.max_group_bytes`).
     """
 
     max_connections: int = MAX_CONNECTIONS
     max_request_bytes: int = 1 << 20
-    queued_bytes: int = 64 << 20
+    queued_bytes: int = 80 << 20
     waiting_bytes: int = 64 << 20
     idle_seconds: float = 600
     stalled_seconds: float = 30

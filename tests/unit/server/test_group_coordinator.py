@@ -40,10 +40,13 @@ class Server:
     """A coordinator, and requests to it."""
 
     def __init__(
-        self, file: OffsetsFile | None = None, config: GroupCoordinatorConfig | None = None
+        self,
+        file: OffsetsFile | None = None,
+        config: GroupCoordinatorConfig | None = None,
+        topics: dict[str, int] | None = None,
     ) -> None:
         self.timer = ManualTimer()
-        self.topics = Topics(dict(TOPICS))
+        self.topics = Topics(dict(topics or TOPICS))
         self.coordinator = GroupCoordinator(
             self.topics,
             self.timer,
@@ -208,7 +211,7 @@ def test_there_are_so_many_groups_and_no_more_but_unused_ones_make_room() -> Non
 
 def test_subscriptions_and_assignments_of_all_groups_are_bounded() -> None:
     async def story() -> None:
-        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=2_000))
+        server = Server(config=GroupCoordinatorConfig(max_group_bytes=20_000))
         server.coordinator.load(None)
 
         async def join(group: str, size: int) -> int:
@@ -227,16 +230,16 @@ def test_subscriptions_and_assignments_of_all_groups_are_bounded() -> None:
             server.timer.advance(1_000)
             return int((await answer)["errorCode"])
 
-        assert await join("one", 1_000) == Errors.NONE
-        assert await join("two", 1_000) == Errors.GROUP_MAX_SIZE_REACHED
-        assert await join("two", 300) == Errors.NONE
+        assert await join("one", 8_000) == Errors.NONE
+        assert await join("two", 8_000) == Errors.GROUP_MAX_SIZE_REACHED
+        assert await join("two", 100) == Errors.NONE
 
     run(story)
 
 
 def test_regular_expressions_are_bounded() -> None:
     async def run() -> list[Errors]:
-        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=2_500))
+        server = Server(config=GroupCoordinatorConfig(max_group_bytes=12_000))
         return [
             Errors(
                 (
@@ -262,7 +265,7 @@ def test_regular_expressions_are_bounded() -> None:
 
 def test_members_that_have_only_asked_for_an_id_are_bounded() -> None:
     async def run() -> list[Errors]:
-        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=2_000))
+        server = Server(config=GroupCoordinatorConfig(max_group_bytes=30_000))
         asked: dict[str, Any] = {
             "sessionTimeoutMs": 10_000,
             "protocolType": "consumer",
@@ -341,7 +344,7 @@ def test_commits_of_members_are_refused_so_that_they_join_again_after_a_restart(
 
 def test_heartbeats_that_bring_nothing_new_are_answered_where_there_is_no_room() -> None:
     async def story() -> None:
-        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=1_350))
+        server = Server(config=GroupCoordinatorConfig(max_group_bytes=6_700))
         server.coordinator.load(None)
 
         async def beat(epoch: int, regex: str | None, **fields: Any) -> Response:  # noqa: ANN401 - of any type
@@ -420,7 +423,7 @@ def test_a_group_that_is_asked_for_again_and_again_is_answered_once() -> None:
 @pytest.mark.parametrize("name", ["JoinGroup", "ConsumerGroupHeartbeat"])
 def test_many_short_names_are_bounded_too(name: str) -> None:
     async def story() -> None:
-        server = Server(config=GroupCoordinatorConfig(max_member_metadata_bytes=100_000))
+        server = Server(config=GroupCoordinatorConfig(max_group_bytes=100_000))
         server.coordinator.load(None)
         many = 2_000
         answer = await server.ask(
