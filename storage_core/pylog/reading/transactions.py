@@ -53,7 +53,7 @@ from pylog.reading.slicing import open_slice, segment_slices
 from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
@@ -127,7 +127,10 @@ def follow_transactions(
     offsets: tuple[int, int],
     below: int | None = None,
 ) -> Iterator[AbortedTransaction | None]:
-    """Note what the batches of a range say of transactions; yield each that is aborted."""
+    """Note what the batches of a range say of transactions; yield each that is aborted.
+
+    None follows each window, so that the caller can stop.
+    """
     start, end = offsets
     gaps = _FileGaps(view, transactions)
     for scan, segment_slice, is_behind_damage in _windows(view, start, end):
@@ -143,8 +146,7 @@ def follow_transactions(
                 if since is not None:
                     first = gaps.first_of_aborted(producer_id, since, offset)
                     yield AbortedTransaction(producer_id, first, offset)
-        if below is not None:
-            yield None
+        yield None
 
 
 class _FileGaps:
@@ -250,9 +252,13 @@ def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int
 
 
 class FollowedTransactions:
-    """The transactions that are open at the end of a log, kept up to date while it grows."""
+    """The transactions that are open at the end of a log, kept up to date while it grows.
 
-    def __init__(self) -> None:
+    ``ensure_wanted`` is called again and again, and raises an error to end a walk over the log.
+    """
+
+    def __init__(self, ensure_wanted: Callable[[], None] = lambda: None) -> None:
+        self._ensure_wanted = ensure_wanted
         self._open: OpenTransactions | None = None
         self._offset = 0
 
@@ -269,7 +275,7 @@ class FollowedTransactions:
             since, self._offset = _newest_snapshot(view, end)
             transactions = OpenTransactions(since)
         for _ in follow_transactions(view, transactions, (self._offset, end)):
-            pass
+            self._ensure_wanted()
         self._open, self._offset = transactions, end
         # Of a transaction that began before the log does now, what is left is undecided.
         return max(view.log_start_offset, min([end, *transactions.decidable]))

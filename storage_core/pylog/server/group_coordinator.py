@@ -16,6 +16,7 @@ Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager, OffsetMetadata
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -100,6 +101,8 @@ class GroupCoordinator:
         self._groups: dict[str, Group] = {}
         self._kept = KeptBytes(self._config.max_group_bytes)
         self._in_thread = asyncio.Semaphore(_MOST_THREADS)
+        # A close does not wait for it: an assignment to very many may take a minute.
+        self._assignor = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="pylog-serve-assign")
         self._assigning: dict[ConsumerProtocolGroup, asyncio.Task[None]] = {}
 
     def handlers(self) -> dict[Api, Handler]:
@@ -141,6 +144,7 @@ class GroupCoordinator:
         """Answer whoever waits, and store what is to be stored."""
         for task in list(self._assigning.values()):
             task.cancel()
+        self._assignor.shutdown(wait=False, cancel_futures=True)
         for group in self._groups.values():
             group.close()
         await self._offsets.close()
@@ -180,7 +184,9 @@ class GroupCoordinator:
         while group.epoch > group.assignment_epoch:
             async with self._in_thread:
                 wanted = group.wanted_assignment()
-                group.set_target(wanted.epoch, await asyncio.to_thread(wanted.find))
+                loop = asyncio.get_running_loop()
+                target = await loop.run_in_executor(self._assignor, wanted.find)
+                group.set_target(wanted.epoch, target)
             # Members come and go together, and each of them has a new assignment made.
             await asyncio.sleep(self._config.consumer_assignment_interval_ms / 1000)
 

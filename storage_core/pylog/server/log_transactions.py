@@ -4,7 +4,7 @@ A ``.txnindex`` says which were aborted, too, without a look at the log. But it 
 it has lost an entry nobody can tell, and what was aborted would be served as committed.
 
 Without producer snapshots, and where a transaction stays open, a walk reads the whole log. So walks
-have threads of their own (`LogWalks`).
+have threads of their own (`LogWalks`), and end where they are when the server is closed.
 """
 
 from __future__ import annotations
@@ -41,9 +41,18 @@ class LogTransactions:
     """The transactions of a log, for all views of it. Any number of threads."""
 
     def __init__(self) -> None:
-        self._followed = FollowedTransactions()
+        self._is_wanted = True
+        self._followed = FollowedTransactions(self._ensure_wanted)
         self._segments: dict[tuple[int, int], _SegmentWalk] = {}
         self._lock = threading.Lock()
+
+    def give_up(self) -> None:
+        """End a walk that is under way with `WalkGivenUpError`, after its window."""
+        self._is_wanted = False
+
+    def _ensure_wanted(self) -> None:
+        if not self._is_wanted:
+            raise WalkGivenUpError
 
     def last_stable_offset(self, view: LogView, high_watermark: int) -> int:
         """Return the first offset of the oldest transaction that is open at the high watermark.
@@ -61,7 +70,9 @@ class LogTransactions:
             self._segments = {key: it for key, it in self._segments.items() if key in known}
             segment = view.segments[index]
             key = segment.base_offset, segment.file_id
-            walk = self._segments.pop(key, None) or _SegmentWalk(segment.base_offset)
+            walk = self._segments.pop(key, None) or _SegmentWalk(
+                segment.base_offset, self._ensure_wanted
+            )
             found = walk.look(view, view.limit_offset(index))
             if found.error is None:
                 self._segments[key] = walk
@@ -71,8 +82,9 @@ class LogTransactions:
 class _SegmentWalk:
     """Follows the transactions that began in a segment until all of them are decided."""
 
-    def __init__(self, base_offset: int) -> None:
+    def __init__(self, base_offset: int, ensure_wanted: Callable[[], None]) -> None:
         self._base_offset = base_offset
+        self._ensure_wanted = ensure_wanted
         self._offset = base_offset  # up to where markers and data have been looked at
         self._open = OpenTransactions({})
         self._aborted: list[AbortedTransaction] = []
@@ -99,11 +111,16 @@ class _SegmentWalk:
     def _walk(self, view: LogView, end: int, below: int) -> None:
         is_inside = end == below
         for each in follow_transactions(view, self._open, (self._offset, end), below=below):
+            self._ensure_wanted()
             if each is not None:
                 self._aborted.append(each)
             elif not is_inside and not self._open:
                 break
         self._offset = end
+
+
+class WalkGivenUpError(Exception):
+    """The server has been closed before a walk was at its end."""
 
 
 class NotWalkedError(Exception):
@@ -140,5 +157,8 @@ class LogWalks:
                 del self._running[needed.log]
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads; walks that are under way are given up."""
+        with self._lock:
+            for log in self._running:
+                log.give_up()
         self._executor.shutdown(wait=True, cancel_futures=True)

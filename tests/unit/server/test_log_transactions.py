@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
-from pylog.server.log_transactions import LogTransactions
+from pylog.reading.transactions import _FileGaps
+from pylog.server.log_transactions import (
+    LogTransactions,
+    LogWalks,
+    NotWalkedError,
+    WalkGivenUpError,
+)
 from tests.support.batches import COMMIT, Built, joined, marker
 from tests.support.log_files import (
     segment_path,
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.reading.log_view import LogView
+    from pylog.reading.scan_task import SegmentSlice
+    from pylog.record.batch_scan import Window
 
 EMPTY_SNAPSHOT = bytes.fromhex("000148674bc700000000")
 OPEN = [*batches(*range(4)), *batches(*range(4, 10), producer_id=7)]
@@ -190,3 +198,39 @@ def test_a_walk_that_fails_is_told_for_its_partition_only(tmp_path: Path) -> Non
         large, orders = client.ask("Fetch", 12, {**request, **COMMITTED})["responses"]
     assert large["partitions"][0]["errorCode"] == CORRUPT_MESSAGE
     assert orders["partitions"][0]["records"] == joined(data[:2])
+
+
+@pytest.mark.parametrize("asked", ["last_stable_offset", "of_segment"])
+def test_a_close_does_not_wait_for_the_end_of_a_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    write_partition(tmp_path, {0: OPEN, 10: batches(*range(10, 20)), 20: batches(*range(20, 30))})
+    windows = 0
+    has_begun, may_go_on = threading.Event(), threading.Event()
+    look = _FileGaps.look
+
+    def counted(gaps: _FileGaps, scan: Window, segment_slice: SegmentSlice) -> None:
+        nonlocal windows
+        windows += 1
+        has_begun.set()
+        assert may_go_on.wait(20)
+        look(gaps, scan, segment_slice)
+
+    monkeypatch.setattr(_FileGaps, "look", counted)
+    log, walks = LogTransactions(), LogWalks()
+    view = pylog.open_directory(tmp_path)["orders", 0]
+    walk: Callable[[], Any] = (
+        partial(log.last_stable_offset, view, 30)
+        if asked == "last_stable_offset"
+        else partial(log.of_segment, view, 0)
+    )
+    running = walks.start(NotWalkedError(log, walk))
+    assert has_begun.wait(20)
+    closing = threading.Thread(target=walks.close)
+    closing.start()
+    while log._is_wanted:
+        closing.join(0.001)
+    may_go_on.set()
+    closing.join(20)
+    assert isinstance(running.exception(20), WalkGivenUpError)
+    assert windows == 1
