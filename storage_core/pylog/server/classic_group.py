@@ -26,7 +26,7 @@ from pylog.errors import InvalidRecordError
 from pylog.internal_topics.consumer_offsets import CONSUMER_PROTOCOL_TYPE, read_subscription
 from pylog.internal_topics.message_writer import EachOf
 from pylog.server.group_config import GroupError
-from pylog.server.kept_bytes import MEMBER_BYTES, PENDING_BYTES, KeptBytes, size_of_names
+from pylog.server.group_memory import MEMBER_BYTES, PENDING_BYTES, GroupMemory, size_of_names
 from pylog.server.protocol import Errors
 from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import MOST_ELEMENTS
@@ -78,7 +78,7 @@ class ClassicGroupMember:
     is_new: bool = True
 
     protocol_names: frozenset[str] = frozenset()
-    kept_bytes: int = 0  # of what `KeptBytes` counts
+    kept_bytes: int = 0  # of what `GroupMemory` counts
 
     def __post_init__(self) -> None:
         self.set_protocols(self.protocols)
@@ -128,7 +128,7 @@ class ClassicGroup:
         *,
         protocol_type: str | None = None,
         generation_id: int = 0,
-        kept: KeptBytes | None = None,
+        kept: GroupMemory | None = None,
     ) -> None:
         self.group_id = group_id
         self.protocol_type = protocol_type
@@ -140,7 +140,7 @@ class ClassicGroup:
         self._is_initial_rebalance = False
         self._config = config
         self._timer = timer
-        self._kept = kept or KeptBytes(config.max_group_bytes)
+        self._kept = kept or GroupMemory(config.max_group_bytes)
         self._static_members: dict[str, str] = {}
         self._pending_join: set[str] = set()
         self._pending_sync: set[str] = set()

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.internal_topics.message_writer import EachOf
 from pylog.server.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, MemberSubscription
 from pylog.server.group_config import GroupError
-from pylog.server.kept_bytes import (
+from pylog.server.group_memory import (
     MEMBER_BYTES,
     NAME_BYTES,
-    KeptBytes,
+    GroupMemory,
     size_of_assignments,
     size_of_names,
 )
@@ -86,7 +86,7 @@ class ConsumerGroupMember:
     server_assignor: str | None = None
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str = ""
-    kept_bytes: int = 0  # of what `KeptBytes` counts
+    kept_bytes: int = 0  # of what `GroupMemory` counts
     resolved_at_ms: int = 0
     member_epoch: int = 0
     previous_member_epoch: int = 0
@@ -148,7 +148,7 @@ class ConsumerProtocolGroup:
         assign_later: Callable[[ConsumerProtocolGroup], None] = lambda group: (
             group.wanted_assignment().make()
         ),
-        kept: KeptBytes | None = None,
+        kept: GroupMemory | None = None,
     ) -> None:
         self.group_id = group_id
         self.epoch = epoch
@@ -158,7 +158,7 @@ class ConsumerProtocolGroup:
         self._timer = timer
         self._image = image
         self._assign_later = assign_later
-        self._kept = kept or KeptBytes(config.max_group_bytes)
+        self._kept = kept or GroupMemory(config.max_group_bytes)
         self._kept_bytes = 0  # besides the members'
         self._subscriptions = Subscriptions()
         self._static_members: dict[str, str] = {}

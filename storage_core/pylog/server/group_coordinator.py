@@ -32,7 +32,7 @@ from pylog.server.consumer_group import (
     ensure_valid_heartbeat,
 )
 from pylog.server.group_config import GroupCoordinatorConfig, GroupError
-from pylog.server.kept_bytes import GROUP_BYTES, MEMBER_BYTES, KeptBytes, size_of_names
+from pylog.server.group_memory import GROUP_BYTES, MEMBER_BYTES, GroupMemory, size_of_names
 from pylog.server.messages import APIS
 from pylog.server.offset_metadata_manager import CommitKey
 from pylog.server.protocol import Errors, first_times
@@ -99,7 +99,7 @@ class GroupCoordinator:
         self._config = config or GroupCoordinatorConfig()
         self._clock = clock or SystemClock()
         self._groups: dict[str, Group] = {}
-        self._kept = KeptBytes(self._config.max_group_bytes)
+        self._kept = GroupMemory(self._config.max_group_bytes)
         self._in_thread = asyncio.Semaphore(_MOST_THREADS)
         # A close does not wait for it: an assignment to very many may take a minute.
         self._assignor = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="pylog-serve-assign")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pylog.server.kept_bytes import NAME_BYTES
+from pylog.server.group_memory import NAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, KeysView

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.reading.log_view import LogView
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.task_range import SegmentSlice
     from pylog.record.batch_scan import Window
 
 EMPTY_SNAPSHOT = bytes.fromhex("000148674bc700000000")

@@ -12,7 +12,7 @@ import pytest
 
 from pylog.server.classic_group import ClassicGroup
 from pylog.server.group_config import GroupCoordinatorConfig
-from pylog.server.kept_bytes import GROUP_BYTES, PENDING_BYTES, KeptBytes, size_of_names
+from pylog.server.group_memory import GROUP_BYTES, PENDING_BYTES, GroupMemory, size_of_names
 from pylog.server.protocol import Errors
 from tests.unit.server.test_group_coordinator import Server
 
@@ -154,7 +154,7 @@ def test_groups_that_nobody_uses_make_room_for_members() -> None:
 
 
 def test_a_group_that_is_closed_takes_nothing() -> None:
-    kept = KeptBytes(1_000_000)
+    kept = GroupMemory(1_000_000)
     server = Server()
     group = ClassicGroup("one", GroupCoordinatorConfig(), server.timer, kept=kept)
     group.close()

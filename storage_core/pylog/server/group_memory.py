@@ -26,7 +26,7 @@ PENDING_BYTES = 1_000
 NAME_BYTES = 100
 
 
-class KeptBytes:
+class GroupMemory:
     """What all groups take, each of them telling what it takes more or less.
 
     One thread, that of the event loop.
