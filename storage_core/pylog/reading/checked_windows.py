@@ -32,7 +32,12 @@ from pylog.log_file.segment_windows import (
 )
 from pylog.model import ControlRecordType
 from pylog.reading.damage import DamagedRange, ReadMode
-from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC, OFFSET_LENGTH
+from pylog.record.batch_header import (
+    CONTROL_FLAG_MASK,
+    HEADER_SIZE_UP_TO_MAGIC,
+    OFFSET_LENGTH,
+    TRANSACTIONAL_FLAG_MASK,
+)
 from pylog.record.batch_scan import (
     BatchScan,
     Window,
@@ -151,6 +156,33 @@ def control_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt
     for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
         types[place] = _type_by_reference(scan, int(which[place]))
     return types
+
+
+class TransactionalBatches(NamedTuple):
+    """Batches of transactions, data and markers, in the order of their window."""
+
+    which: Int64Array  # their indexes among all batches
+    is_control: npt.NDArray[np.bool_]
+    kinds: Int64Array  # of control batches the `ControlRecordType`; UNKNOWN of data
+
+
+def transactional_batches(
+    window: Window, where: npt.NDArray[np.bool_] | None = None
+) -> TransactionalBatches:
+    """Return the batches of a window that belong to transactions, of those that a mask has."""
+    headers = window.headers
+    if not headers.traits.any_has(TRANSACTIONAL_FLAG_MASK):
+        nothing = np.empty(0, dtype=np.int64)
+        return TransactionalBatches(nothing, nothing.astype(np.bool_), nothing)
+    which = np.flatnonzero(
+        headers.is_transactional if where is None else headers.is_transactional & where
+    )
+    is_control = headers.is_control[which]
+    kinds = np.full(which.size, ControlRecordType.UNKNOWN, dtype=np.int64)
+    if is_control.any():
+        window.read_batches(headers.is_control)
+        kinds[is_control] = control_types(window, which[is_control])
+    return TransactionalBatches(which, is_control, kinds)
 
 
 def find_bad_control_batch(scan: BatchScan | Window, before: int) -> UnreadableBatch | None:

@@ -15,8 +15,6 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptIndexError,
@@ -28,7 +26,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.transaction_index import read_transaction_index
 from pylog.model import NO_TIMESTAMP, ControlRecordType
-from pylog.reading.checked_windows import control_types
+from pylog.reading.checked_windows import transactional_batches
 from pylog.reading.headers import header_windows
 from pylog.reading.transactions import open_at
 
@@ -43,7 +41,6 @@ _STATES: dict[int, str] = {
     ControlRecordType.COMMIT: "committed",
     ControlRecordType.ABORT: "aborted",
 }
-_NO_KIND = ControlRecordType.UNKNOWN
 
 
 class Transaction(NamedTuple):
@@ -197,19 +194,9 @@ def _damage_count(view: LogView) -> int:
 
 
 def _events(window: Window) -> Iterator[_Event]:
-    scan = window
+    headers = window.headers
     # A marker is transactional, too; control batches of other kinds are not.
-    which = np.flatnonzero(scan.headers.is_transactional)
-    if which.size:
-        window.read_batches(scan.headers.is_control)
-        yield from _events_of(scan, which)
-
-
-def _events_of(scan: Window, which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Event]:
-    headers = scan.headers
-    kinds = np.full(which.size, _NO_KIND, dtype=np.int64)
-    is_control = headers.is_control[which]
-    kinds[is_control] = control_types(scan, which[is_control])
+    which, is_control, kinds = transactional_batches(window)
     columns = (
         headers.producer_ids,
         headers.producer_epochs,

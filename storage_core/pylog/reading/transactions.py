@@ -43,14 +43,13 @@ from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
+from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
-from pylog.reading.checked_windows import CheckedWindows, control_types
+from pylog.reading.checked_windows import CheckedWindows, transactional_batches
 from pylog.reading.log_view import LogView
 from pylog.reading.slicing import open_slice, segment_slices
-from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -215,19 +214,9 @@ def _transaction_events(
     """Yield (producer id, offset, marker type or None for data) of transactional batches."""
     headers = scan.headers
     in_range = (headers.last_offsets >= from_offset) & (headers.offsets < end_offset)
-    which = np.flatnonzero(headers.is_transactional & in_range)
-    if not which.size:
-        return
-    kinds = np.full(which.size, -1, dtype=np.int64)
-    control = headers.is_control[which]
-    kinds[control] = control_types(scan, which[control])
-    rows = zip(
-        headers.producer_ids[which].tolist(),
-        headers.offsets[which].tolist(),
-        control.tolist(),
-        kinds.tolist(),
-        strict=True,
-    )
+    which, *described = transactional_batches(scan, in_range)
+    columns = headers.producer_ids[which], headers.offsets[which], *described
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     for producer_id, offset, is_control, kind in rows:
         yield producer_id, offset, ControlRecordType(kind) if is_control else None
 
@@ -238,17 +227,13 @@ def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int
     limit = log_end if end_offset is None else min(end_offset, log_end)
     if view.known_last_stable_offset is not None:
         return min(limit, view.known_last_stable_offset)
-    since, offset = _newest_snapshot(view, log_end)
-    transactions = OpenTransactions(since)
+    transactions, offset = _newest_known(view, log_end)
     for _ in follow_transactions(view, transactions, (offset, limit)):
         pass
     if any(at < limit for at in transactions.decidable):
-        for _ in follow_transactions(
-            view, transactions, (max(offset, limit), log_end), below=limit
-        ):
-            if not transactions:
-                break
-    return min([limit, *transactions.decidable])
+        for _ in _decided_after(view, transactions, max(offset, limit), limit):
+            pass
+    return min(limit, _first_undecided(view, transactions, limit))
 
 
 class FollowedTransactions:
@@ -272,13 +257,11 @@ class FollowedTransactions:
         transactions, self._open = self._open, None
         end = view.log_end_offset if end_offset is None else min(end_offset, view.log_end_offset)
         if transactions is None or self._may_have_missed_markers(view, end):
-            since, self._offset = _newest_snapshot(view, end)
-            transactions = OpenTransactions(since)
+            transactions, self._offset = _newest_known(view, end)
         for _ in follow_transactions(view, transactions, (self._offset, end)):
             self._ensure_wanted()
         self._open, self._offset = transactions, end
-        # Of a transaction that began before the log does now, what is left is undecided.
-        return max(view.log_start_offset, min([end, *transactions.decidable]))
+        return _first_undecided(view, transactions, end)
 
     def _may_have_missed_markers(self, view: LogView, end: int) -> bool:
         """Whether markers may have come and gone since: with a segment, or by compaction.
@@ -312,21 +295,26 @@ def open_at(view: LogView, offset: int) -> dict[int, int] | None:
     return {
         entry.producer_id: entry.current_txn_first_offset
         for entry in entries
-        if entry.current_txn_first_offset != NO_OFFSET
+        if entry.current_txn_first_offset >= 0
     }
 
 
-def _newest_snapshot(view: LogView, end_offset: int) -> tuple[dict[int, int], int]:
-    """Return open transactions (producer id to first offset) and the offset they are known at."""
+def _newest_known(view: LogView, end_offset: int) -> tuple[OpenTransactions, int]:
+    """Return what the newest snapshot has as open, and the offset at which that is so."""
     for offset in sorted(view.producer_snapshot_offsets, reverse=True):
-        entries = find_producer_snapshot(view, offset) if offset <= end_offset else None
-        if entries is not None:  # else an older one, and more headers, say the same
-            return {
-                entry.producer_id: entry.current_txn_first_offset
-                for entry in entries
-                if entry.current_txn_first_offset >= 0
-            }, offset
-    return {}, 0
+        since = open_at(view, offset) if offset <= end_offset else None
+        if since is not None:  # else an older one, and more headers, say the same
+            return OpenTransactions(since), offset
+    return OpenTransactions({}), 0
+
+
+def _first_undecided(view: LogView, transactions: OpenTransactions, end_offset: int) -> int:
+    """Return the first offset of the oldest open transaction, ``end_offset`` if none is open.
+
+    Of a transaction that began before the log does now, what is left is undecided. Source:
+    UnifiedLog.maybeIncrementFirstUnstableOffset (Kafka 4.3).
+    """
+    return max(view.log_start_offset, min([end_offset, *transactions.decidable]))
 
 
 class AbortedTransactions:
@@ -438,10 +426,17 @@ def _until_decided(
     ):
         if each is not None:
             yield each
+    yield from _decided_after(view, transactions, end_offset, end_offset)
+
+
+def _decided_after(
+    view: LogView, transactions: OpenTransactions, start_offset: int, below: int
+) -> Iterator[AbortedTransaction]:
+    """Yield what is aborted from ``start_offset`` on, until all that began below is decided."""
     if not transactions:
         return
     for each in follow_transactions(
-        view, transactions, (end_offset, view.log_end_offset), below=end_offset
+        view, transactions, (start_offset, view.log_end_offset), below=below
     ):
         if each is not None:
             yield each
@@ -474,24 +469,15 @@ class AbortWatch:
         follows = np.append(self._next_offset, headers.last_offsets[:-1] + 1)
         gaps = self._gaps + np.cumsum(headers.offsets != follows)
         self._gaps, self._next_offset = int(gaps[-1]), int(headers.last_offsets[-1]) + 1
-        if not headers.traits.any_has(TRANSACTIONAL_FLAG_MASK):
+        which, control, kinds = transactional_batches(scan)
+        if not which.size:
             return
-        which = np.flatnonzero(headers.is_transactional)
-        control = headers.is_control[which]
-        kinds = np.full(which.size, ControlRecordType.UNKNOWN, dtype=np.int64)
-        kinds[control] = control_types(scan, which[control])
         in_range = ~control & (headers.last_offsets[which] >= self._task.start_offset)
         in_range &= headers.offsets[which] < self._task.end_offset
         given = in_range if wanted is None else in_range & wanted[which]
-        rows = zip(
-            headers.producer_ids[which].tolist(),
-            headers.offsets[which].tolist(),
-            kinds.tolist(),
-            in_range.tolist(),
-            given.tolist(),
-            gaps[which].tolist(),
-            strict=True,
-        )
+        placed = headers.producer_ids[which], headers.offsets[which]
+        columns = *placed, kinds, in_range, given, gaps[which]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         for producer_id, offset, kind, is_in_range, is_given, gaps_before in rows:
             if is_in_range and is_given:
                 self._given[producer_id] = gaps_before
