@@ -406,9 +406,10 @@ class _Check:
         yield from self._walk.timestamps.findings()
         yield from self._time_indexes.findings()
         is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
-        judges_entries = is_whole and not self._account.is_compacted
         yield from self._transactions.findings(
-            judges_entries=judges_entries, is_whole=self._account.is_whole
+            is_intact=is_whole,
+            is_compacted=self._account.is_compacted,
+            is_whole=self._account.is_whole,
         )
         about_snapshots = list(self._snapshots.findings(end_offset))
         is_disputed = any(each.code == WRONG_SNAPSHOT for each in about_snapshots)

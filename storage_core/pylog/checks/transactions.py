@@ -46,9 +46,11 @@ class TransactionFindings:
         self._indexes = [_read_index(segment) for segment in view.segments]
         self._aborted: Aborted = {}
         self._markers: set[tuple[int, int]] = set()
+        self._seen_end = 0
 
     def add(self, window: Window) -> None:
         """Note the transactions that end in a window."""
+        self._seen_end = int(window.headers.last_offsets[-1]) + 1
         for each in self._transactions.add(window):
             self._stable_offsets.note(each)
             if each.marker_offset is None or each.state == "committed":
@@ -58,11 +60,12 @@ class TransactionFindings:
                 self._aborted[each.producer_id, each.marker_offset] = each.first_offset
 
     def findings(
-        self, *, judges_entries: bool, is_whole: Callable[[int, int], bool]
+        self, *, is_intact: bool, is_compacted: bool, is_whole: Callable[[int, int], bool]
     ) -> Iterator[Finding]:
         """Yield what is wrong, once all windows have been added.
 
-        ``is_whole`` tells whether no offset is missing in a range.
+        ``is_intact`` tells whether no batch is damaged, ``is_whole`` whether no offset is missing
+        in a range.
         """
         view = self._view
         log_start = view.segments[0].base_offset if view.segments else 0
@@ -84,8 +87,19 @@ class TransactionFindings:
             stored = {_key(each): each for each in entries}
             yield from _missing_entries(path, expected, stored, log_start)
             yield from _late_entries(path, expected, stored, is_whole)
-            if judges_entries:
-                yield from _extra_entries(path, stored, self._markers, view.next_offset)
+            if is_compacted:
+                continue
+            judged = {
+                key: entry
+                for key, entry in stored.items()
+                if is_intact
+                or (
+                    entry.last_offset < self._seen_end
+                    and is_whole(entry.first_offset, entry.last_offset + 1)
+                )
+            }
+            yield from _extra_entries(path, judged, self._markers, view.next_offset)
+            if is_intact:
                 yield from self._wrong_stable_offsets(path, expected, stored)
 
     def _wrong_stable_offsets(

@@ -165,3 +165,16 @@ class TestWhatIsOpen:
         [refusal] = [each for each in report.findings if each.refuses_start]
         assert (refusal.code, refusal.path) == ("start_refused", str(path))
         assert report.verdict.would_start is False
+
+
+def test_an_entry_before_damage_is_judged_and_one_of_what_is_damaged_is_not(
+    partition: Path,
+) -> None:
+    last = segment_path(partition, 8, ".log")
+    content = bytearray(last.read_bytes())
+    content[-1] ^= 1  # the marker at offset 11
+    last.write_bytes(content)
+    path = segment_path(partition, 0, ".txnindex")
+    path.write_bytes(path.read_bytes() + TRANSACTION_ENTRY.pack(0, PRODUCER, 4, 7, 8))
+    found = [each for each in pylog.doctor(partition.parent).findings if "index" in each.code]
+    assert [(each.path, each.next_offset) for each in found] == [(str(path), 4)]
