@@ -9,11 +9,13 @@ Not checked, as in Kafka: that offsets increase between index entries, record co
 inside compressed v0/v1 wrappers.
 
 Source: LogSegment.recover (Kafka 4.3). Differs from Kafka, which takes a batch whose magic is above
-2 for one of v2: the checksum does not cover it, and here it ends the scan.
+2 for one of v2: the checksum does not cover it, and here it ends the scan, but where the start of a
+broker is simulated.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,19 +26,19 @@ from pylog.errors import (
     LogLoadingError,
     RecoveryRefusedError,
 )
+from pylog.files.byte_source import ByteSource
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, PositionedHeader, is_zero
 from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import AppendOrigin
 from pylog.producers.producer_state_manager import validate_producers
-from pylog.record.batch_header import MAGIC_VALUE_V2, parse_batch_header
+from pylog.record.batch_header import MAGIC_OFFSET, MAGIC_VALUE_V2, parse_batch_header
 from pylog.record.batch_scan import find_bad_checksum
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pylog.files.byte_source import ByteSource
     from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.log_segment import LogSegment, LogSegments
     from pylog.producers.producer_state_entry import CompletedTransaction
@@ -229,6 +231,51 @@ def _runs_of_intact(
             position = find_next_batch(source, position, end, lowest_offset=lowest_offset)
 
 
+_HIGHEST_MAGIC = 127
+"""Of a byte with a sign: a broker takes a negative one for v0."""
+
+
+class _LaterFormats(ByteSource):
+    """A file in which batches of later formats look like those of v2, as a broker takes them.
+
+    No checksum covers the format's number. Source: FileLogInputStream.nextBatch (Kafka 4.4).
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._magics: list[int] = []  # positions of the numbers, in order
+        self.path = source.path
+
+    def take(self, position: int) -> bool:
+        """Take a batch for one of v2; return whether it is of a later format."""
+        at = position + MAGIC_OFFSET
+        [magic] = self.read_at(at, 1) or b"\0"
+        if not MAGIC_VALUE_V2 < magic <= _HIGHEST_MAGIC:
+            return False
+        self._magics.append(at)
+        return True
+
+    def size(self) -> int:
+        return self._source.size()
+
+    def next_data(self, position: int) -> int | None:
+        return self._source.next_data(position)
+
+    def close(self) -> None:
+        pass  # it is another one's
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        read = self._source.read_into(position, buffer)
+        first = bisect_left(self._magics, position)
+        for at in self._magics[first : bisect_left(self._magics, position + read)]:
+            buffer[at - position] = MAGIC_VALUE_V2
+        return read
+
+    def read_at(self, position: int, length: int) -> bytes:
+        buffer = memoryview(bytearray(length))
+        return bytes(buffer[: self.read_into(position, buffer)])
+
+
 class SegmentRecovery:
     """Recovers one segment; used once."""
 
@@ -268,21 +315,28 @@ class SegmentRecovery:
 
     def _scan(self) -> str:
         """Take all sound batches into account; return what is wrong after them."""
-        source = self._segment.log
-        windows = SegmentWindows(source, 0, source.size_bytes)
-        try:
-            for window in windows:
-                bad = find_bad_checksum(window)
-                count = len(window.headers) if bad is None else bad.index
-                self._add(window, count)
-                if bad is not None:
-                    return bad.reason
-        except (CorruptRecordError, InvalidRecordError) as error:
-            return error.reason
-        if windows.tail.defect is not None:
-            return windows.tail.defect
-        is_rest_zero = is_zero(source, windows.tail.position, source.size_bytes)
-        return "zeros follow" if is_rest_zero else "a batch is cut short by the end of the file"
+        source: ByteSource = self._segment.log
+        end, position = source.size(), 0
+        if self._is_broker_start:
+            source = _LaterFormats(source)
+        while True:
+            windows = SegmentWindows(source, position, end)
+            try:
+                for window in windows:
+                    bad = find_bad_checksum(window)
+                    count = len(window.headers) if bad is None else bad.index
+                    self._add(window, count)
+                    if bad is not None:
+                        return bad.reason
+            except (CorruptRecordError, InvalidRecordError) as error:
+                return error.reason
+            position, defect = windows.tail
+            if isinstance(source, _LaterFormats) and defect is not None and source.take(position):
+                continue
+            if defect is not None:
+                return defect
+            is_rest_zero = is_zero(source, position, end)
+            return "zeros follow" if is_rest_zero else "a batch is cut short by the end of the file"
 
     def _add(self, window: Window, count: int) -> None:
         """Take the first ``count`` batches of a window into account."""

@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import segment_path, write_partition
 from tests.support.metadata_log import (
     METADATA,
     TOPIC_ID_TEXT,
@@ -59,3 +59,22 @@ def test_without_the_metadata_any_epoch_may_be_reached(logs: Path) -> None:
     shutil.rmtree(logs / METADATA)
     [affected] = pylog.doctor(logs).verdict.consumers
     assert affected.from_offset == 12
+
+
+@pytest.mark.parametrize(("magic", "end"), [(3, 15), (127, 15), (200, 5)])
+def test_a_broker_keeps_a_batch_of_a_later_format_which_no_consumer_reads(
+    tmp_path: Path, magic: int, end: int
+) -> None:
+    batches = [batch_v2(plain_records(base, 5)) for base in (0, 5, 10)]
+    path = segment_path(write_partition(tmp_path, {0: batches}), 0)
+    content = bytearray(path.read_bytes())
+    content[len(batches[0].data) + 16] = magic
+    path.write_bytes(content)
+    report = pylog.doctor(tmp_path)
+    [partition] = report.partitions
+    assert partition.start is not None
+    assert partition.start.log_end_offset == end
+    [damaged] = [each for each in partition.findings if each.code == "damaged_batches"]
+    assert (damaged.next_offset, damaged.end_offset) == (5, 10)
+    assert bool(report.verdict.loses_records) is (end == 5)
+    assert bool(report.verdict.consumers) is (end == 15)
