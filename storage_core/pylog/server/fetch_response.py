@@ -99,7 +99,7 @@ class FetchResponse:
         self._has_news = self._has_news or diverging is not None
         self._read_bytes += log.size_bytes
         self.rest_bytes = max(0, self.rest_bytes - log.size_bytes)
-        if log.size_bytes:
+        if log.size_bytes and log.next_offset >= 0:
             self.next_reads.append((partition, log.next_offset, asked["partitionMaxBytes"]))
         offsets = partition.known
         stable = partition.last_stable_offset if self.is_committed else partition.told_stable_offset

@@ -84,8 +84,8 @@ class PartitionError(Exception):
 class ReadLog(NamedTuple):
     """What a fetch gets (Kafka: LogReadInfo).
 
-    ``next_offset`` is where proved batches end, ``base_offset`` that of the one batch that is read
-    where it says another one.
+    ``next_offset`` is where proved batches end, if that is near, ``base_offset`` that of the one
+    batch that is read where it says another one.
     """
 
     source: ByteSource | None
@@ -199,6 +199,7 @@ class Partition:
         self.epochs: tuple[EpochEntry, ...] = ()
         self._base_offsets: list[int] = []
         self._ends: list[int] = []
+        self._keys: dict[int, SegmentKey] = {}
         self._first_looks: dict[int, int] = {}  # by segment: see `SegmentProof.look`
         self._transactions: dict[int, AbortedInSegment] = {}
         self._walk_errors: dict[int | None, LogStorageError] = {}
@@ -443,10 +444,8 @@ class Partition:
                 for each in known.aborted
                 if each.last_offset >= offset and each.first_offset < min(found.next_offset, limit)
             )
-        return ReadLog(
-            *(source, found.position, found.size_bytes, aborted),
-            *(found.next_offset, found.base_offset),
-        )
+        ahead = -1 if found.is_ahead else found.next_offset
+        return ReadLog(source, found.position, found.size_bytes, aborted, ahead, found.base_offset)
 
     def _decided_limit(self, index: int, offset: int) -> int:
         """Return up to where it is known which transactions were committed."""
@@ -504,10 +503,13 @@ class Partition:
         return self._proofs.of(self._key(index))
 
     def _key(self, index: int) -> SegmentKey:
-        segment = self.view.segments[index]
-        return SegmentKey(
-            self.topic_partition, segment.base_offset, segment.file_path(), segment.file_id
-        )
+        key = self._keys.get(index)
+        if key is None:
+            segment = self.view.segments[index]
+            path = segment.file_path()
+            key = SegmentKey(self.topic_partition, segment.base_offset, path, segment.file_id)
+            self._keys[index] = key
+        return key
 
     def holds(self, key: SegmentKey) -> bool:
         """Whether the view has that segment."""

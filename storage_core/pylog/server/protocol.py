@@ -9,6 +9,7 @@ Source: ApiKeys, Errors, RequestHeader, ApiMessageTypeGenerator (Kafka 4.4); KIP
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -131,11 +132,8 @@ class RequestHeader(NamedTuple):
     client_id: str | None
 
 
+_HEADER = struct.Struct(">hhi")
 _HEADERS = parse_messages("""
-    RequestHeader 1-2 flexible=2
-      requestApiKey int16
-      requestApiVersion int16
-      correlationId int32
     ClientId 0
       clientId string?
     Tags 0 flexible=0
@@ -150,8 +148,7 @@ class RequestParseError(LogStorageError):
 def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHeader, Api]:
     """Return the header of a request, and its API, which must be among ``apis``."""
     try:
-        first = _read(_HEADERS["RequestHeader"], readable, 1)
-        key, version = first["requestApiKey"], first["requestApiVersion"]
+        key, version, correlation_id = _HEADER.unpack(readable.array(_HEADER.size))
         # Kafka's header keeps the client id in its old form, whatever the version.
         client_id = _read(_HEADERS["ClientId"], readable, 0)["clientId"]
         api = apis.get(key)
@@ -161,7 +158,7 @@ def read_header(readable: Readable, apis: Mapping[int, Api]) -> tuple[RequestHea
             _read(_HEADERS["Tags"], readable, 0)
     except InvalidRecordError as error:
         raise RequestParseError(f"request header cannot be read: {error.reason}") from error
-    return RequestHeader(version, first["correlationId"], client_id), api
+    return RequestHeader(version, correlation_id, client_id), api
 
 
 def read_request(api: Api, readable: Readable, version: int) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from contextlib import suppress
-from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +35,8 @@ from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     import numpy.typing as npt
 
@@ -122,7 +123,7 @@ class ProvedRange(NamedTuple):
     """What a fetch gets of one segment: ``size_bytes`` bytes that are proved.
 
     There are none if the first batch ``exceeds`` what is asked for. A batch that has to be sent
-    with another base offset than it says comes alone.
+    with another base offset than it says comes alone. ``is_ahead`` if as much again is proved.
     """
 
     position: int
@@ -131,6 +132,7 @@ class ProvedRange(NamedTuple):
     has_transactions: bool
     exceeds: bool = False
     base_offset: int | None = None
+    is_ahead: bool = False
 
 
 class NotProvedError(Exception):
@@ -158,6 +160,7 @@ class SegmentProof:
         self.is_left_out = False  # it cannot be read, and damage is left out
         self.has_transactions = False  # whether a batch of a transaction has been met so far
         self._path = path
+        self._is_remote = is_remote(path)
         self._each_time = each_time  # whether nothing is believed that was proved before
         # What the file was at the last look, and where the segment ended in the view.
         self._seen: tuple[object, int] = None, 0
@@ -235,7 +238,8 @@ class SegmentProof:
     ) -> ProvedRange:
         """Return up to ``wanted`` bytes from a position in the first of some windows."""
         has_transactions = False
-        for window, following in zip_longest(windows, windows[1:]):
+        for number, window in enumerate(windows, 1):
+            following = windows[number] if number < len(windows) else None
             has_transactions = has_transactions or window.has_transactions
             stop = window.end_position
             if window.next_offset > limit_offset:
@@ -251,9 +255,13 @@ class SegmentProof:
                 break
             if following.look != window.look:
                 break
-        stop = min((stop, *(each for each in self._moved if each > position)))
+        if self._moved:
+            stop = min((stop, *(each for each in self._moved if each > position)))
         size_bytes = min(stop - position, wanted)
-        return ProvedRange(position, size_bytes, window.next_offset, has_transactions)
+        is_ahead = _are_proved(windows[number:], window, wanted)
+        return ProvedRange(
+            position, size_bytes, window.next_offset, has_transactions, is_ahead=is_ahead
+        )
 
     def _ensure_walked(
         self, windows: tuple[ProvedWindow, ...], index: int, offset: int, end: int
@@ -289,7 +297,7 @@ class SegmentProof:
         """Return what differs once the file has changed."""
         if self._each_time:
             return object()
-        if is_remote(self._path):
+        if self._is_remote:
             return None  # what is read there is copied, and asked for: `ByteSource.ensure_same`
         return change_mark(self._path) or object()
 
@@ -530,6 +538,18 @@ class SegmentProof:
         if after and after[0].position == proved.end_position:
             after[0] = after[0]._replace(lowest_offset=proved.next_offset)
         self.windows = (*before, proved, *after)
+
+
+def _are_proved(windows: Iterable[ProvedWindow], before: ProvedWindow, wanted: int) -> bool:
+    """Whether windows hold so many bytes after another one."""
+    end = before.end_position
+    for each in windows:
+        if each.position != end or each.look != before.look:
+            return False
+        end = each.end_position
+        if end - before.end_position >= wanted:
+            return True
+    return False
 
 
 def _can_be_joined(one: ProvedWindow, following: ProvedWindow) -> bool:

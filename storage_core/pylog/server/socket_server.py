@@ -1,8 +1,7 @@
 """Connections: frames in, responses out, with limits on all that a client can make the server hold.
 
 A frame is a size (int32) and that many bytes. A connection's requests are answered in their order,
-one after the other: what a client has sent meanwhile stays in the system's buffers. Segments go to
-the socket by ``sendfile``; under TLS they are read and encrypted piece by piece.
+one after the other.
 
 ================================ ===============================================================
 limit                            what happens above it
@@ -27,7 +26,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import socket
 import ssl
 import struct
@@ -36,12 +34,20 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.errors import InvalidConfigurationError, LogStorageError
 from pylog.internal_topics.message_writer import FileRange, size_of
+from pylog.server.channels import (
+    RECEIVED_BYTES,
+    Channel,
+    ConnectionClosedError,
+    PlainChannel,
+    TlsChannel,
+)
 from pylog.server.kafka_apis import Client
 from pylog.server.protocol import RequestParseError
 from pylog.server.rate_limited_log import server_logger
 from pylog.server.request_limits import SMALL_BYTES, Room
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Awaitable, Callable
 
     from pylog.server.metrics import Metrics
@@ -51,10 +57,6 @@ if TYPE_CHECKING:
 _LOGGER = server_logger(__name__)
 _SIZE = struct.Struct(">i")
 _BACKLOG = 256
-_RECEIVED_BYTES = 1 << 16
-_COPIED_BYTES = 1 << 18
-_LAST_BYTES = 1 << 12
-_MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HANDSHAKE_SECONDS = 10
 _SHUTDOWN_SECONDS = 2
 _ABANDONED_SECONDS = 1.0
@@ -79,149 +81,8 @@ class SocketLimits:
     stalled_seconds: float = 30
 
 
-class _ConnectionClosedError(Exception):
-    """The other end has closed the connection, or a limit does."""
-
-
 class _TooManyWaitingError(Exception):
     """Clients that do not read hold as much memory as they may."""
-
-
-class _PlainChannel:
-    def __init__(self, connection: socket.socket, limits: SocketLimits) -> None:
-        self._socket = connection
-        self._limits = limits
-        self._received = bytearray()
-        self._loop = asyncio.get_running_loop()
-
-    async def read_exactly(self, count: int) -> bytes:
-        received = self._received
-        while len(received) < count:
-            data = await self._loop.sock_recv(self._socket, _RECEIVED_BYTES)
-            if not data:
-                raise _ConnectionClosedError
-            received += data
-        taken = bytes(received[:count])
-        del received[:count]
-        return taken
-
-    async def send(self, pieces: list[bytearray | FileRange]) -> None:
-        last = len(pieces) - 1
-        for number, piece in enumerate(pieces):
-            if isinstance(piece, FileRange):
-                await self._send_file(piece)
-            else:
-                await self._send_bytes(memoryview(piece), 0 if number == last else _MSG_MORE)
-
-    async def _send_bytes(self, data: memoryview, flags: int) -> None:
-        while data:
-            try:
-                sent = self._socket.send(data, flags)
-            except BlockingIOError:
-                await self._writable(self._limits.stalled_seconds)
-                continue
-            data = data[sent:]
-
-    async def _send_file(self, piece: FileRange) -> None:
-        descriptor, position = piece.file.descriptor, piece.position
-        end = position + piece.size_bytes
-        before = os.fstat(descriptor)
-        while position < end:
-            rest = end - position
-            if rest <= _LAST_BYTES:  # without them a client can do nothing with all the others
-                _ensure_only_grown(piece, before, os.fstat(descriptor))
-            try:
-                sent = os.sendfile(
-                    self._socket.fileno(),
-                    descriptor,
-                    position,
-                    max(rest - _LAST_BYTES, min(rest, _LAST_BYTES)),
-                )
-            except BlockingIOError:
-                await self._writable(self._limits.idle_seconds)
-                continue
-            if sent == 0:
-                reason = f"the file ends at byte {position}, where {end - position} more were sent"
-                raise LogStorageError(f"{piece.file.path}: {reason}")
-            position += sent
-
-    def is_gone(self) -> bool:
-        """Whether the other end has closed the connection, and sends no more."""
-        try:
-            return not self._received and not self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-
-    async def _writable(self, seconds: float) -> None:
-        waiter = self._loop.create_future()
-        descriptor = self._socket.fileno()
-        self._loop.add_writer(descriptor, _set, waiter)
-        try:
-            async with asyncio.timeout(seconds):
-                await waiter
-        finally:
-            self._loop.remove_writer(descriptor)
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-def _ensure_only_grown(piece: FileRange, before: os.stat_result, now: os.stat_result) -> None:
-    is_same = (before.st_mtime_ns, before.st_ctime_ns) == (now.st_mtime_ns, now.st_ctime_ns)
-    if not is_same and now.st_size <= before.st_size:
-        raise LogStorageError(f"{piece.file.path}: the file has changed while it was sent")
-
-
-def _set(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
-
-
-class _TlsChannel:
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: SocketLimits
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._limits = limits
-
-    async def read_exactly(self, count: int) -> bytes:
-        try:
-            return await self._reader.readexactly(count)
-        except asyncio.IncompleteReadError as error:
-            raise _ConnectionClosedError from error
-
-    async def send(self, pieces: list[bytearray | FileRange]) -> None:
-        for piece in pieces:
-            if not isinstance(piece, FileRange):
-                await self._write(piece, self._limits.stalled_seconds)
-                continue
-            position, end = piece.position, piece.position + piece.size_bytes
-            while position < end:
-                data = await asyncio.to_thread(
-                    piece.file.read_at, position, min(_COPIED_BYTES, end - position)
-                )
-                if not data:
-                    raise LogStorageError(f"{piece.file.path}: the file ends at byte {position}")
-                await self._write(data, self._limits.idle_seconds)
-                position += len(data)
-
-    def is_gone(self) -> bool:
-        """Whether the other end has closed the connection, and sends no more."""
-        return self._reader.at_eof()
-
-    async def _write(self, data: bytes | bytearray, seconds: float) -> None:
-        self._writer.write(data)
-        async with asyncio.timeout(seconds):
-            await self._writer.drain()
-
-    def close(self) -> None:
-        self._writer.transport.abort()
-
-
-_Channel = _PlainChannel | _TlsChannel
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -306,7 +167,7 @@ class SocketServer:
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[Any] | None, float] = {}  # and since when, in this order
-        self._busy: dict[asyncio.Task[Any] | None, tuple[float, _Channel]] = {}
+        self._busy: dict[asyncio.Task[Any] | None, tuple[float, Channel]] = {}
         self._acceptor: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._queued = Room(limits.queued_bytes)
@@ -383,13 +244,13 @@ class SocketServer:
                     task.cancel()
 
     async def _serve(self, connection: socket.socket, client_host: str) -> None:
-        channel: _Channel | None = None
+        channel: Channel | None = None
         self._metrics.connections += 1
         try:
             channel = await self._open(connection)
             client = Client(client_host, *self._advertised, next(self._ids))
             await self._answer_all(channel, client)
-        except (_ConnectionClosedError, TimeoutError, OSError):
+        except (ConnectionClosedError, TimeoutError, OSError):
             return  # clients come and go, and some of them stay silent
         except (RequestParseError, _TooManyWaitingError) as error:
             _LOGGER.warning("closed the connection of %s: %s", client_host, error)
@@ -406,11 +267,11 @@ class SocketServer:
             else:
                 channel.close()
 
-    async def _open(self, connection: socket.socket) -> _Channel:
+    async def _open(self, connection: socket.socket) -> Channel:
         if self._tls is None:
-            return _PlainChannel(connection, self._limits)
+            return PlainChannel(connection, self._limits)
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=_RECEIVED_BYTES)
+        reader = asyncio.StreamReader(limit=RECEIVED_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
         transport, _ = await loop.connect_accepted_socket(
             lambda: protocol,
@@ -420,16 +281,15 @@ class SocketServer:
             ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
         )
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        return _TlsChannel(reader, writer, self._limits)
+        return TlsChannel(reader, writer, self._limits)
 
-    async def _answer_all(self, channel: _Channel, client: Client) -> None:
+    async def _answer_all(self, channel: Channel, client: Client) -> None:
         session = self._open_session()
         idle = self._limits.idle_seconds
-        task = asyncio.current_task()
+        task, time = asyncio.current_task(), asyncio.get_running_loop().time
         while True:
-            self._silent[task] = asyncio.get_running_loop().time()
-            async with asyncio.timeout(idle):
-                (size,) = _SIZE.unpack(await channel.read_exactly(_SIZE.size))
+            self._silent[task] = time()
+            (size,) = _SIZE.unpack(await channel.read_exactly(_SIZE.size, idle))
             self._silent.pop(task, None)
             if not 0 <= size <= self._limits.max_request_bytes:
                 reason = f"a request has {size} bytes, at most {self._limits.max_request_bytes}"
@@ -441,7 +301,7 @@ class SocketServer:
                     pieces = await self._answer(channel, size, session, client)
             await self._send(channel, pieces)
 
-    async def _send(self, channel: _Channel, pieces: list[bytearray | FileRange]) -> None:
+    async def _send(self, channel: Channel, pieces: list[bytearray | FileRange]) -> None:
         in_memory = sum(len(each) for each in pieces if not isinstance(each, FileRange))
         waiting = self._waiting_bytes if in_memory > SMALL_BYTES else 0
         if waiting and waiting + in_memory > self._limits.waiting_bytes:
@@ -456,10 +316,9 @@ class SocketServer:
         self._metrics.sent_bytes += total
 
     async def _answer(
-        self, channel: _Channel, size: int, session: Session, client: Client
+        self, channel: Channel, size: int, session: Session, client: Client
     ) -> list[bytearray | FileRange]:
-        async with asyncio.timeout(self._limits.stalled_seconds):
-            frame = await channel.read_exactly(size)
+        frame = await channel.read_exactly(size, self._limits.stalled_seconds)
         self._metrics.requests += 1
         task = asyncio.current_task()
         self._busy[task] = asyncio.get_running_loop().time(), channel

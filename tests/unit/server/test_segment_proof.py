@@ -8,17 +8,20 @@ from array import array
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+import pylog
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
 from pylog.server.replica_manager import ReplicaManager, ServedLogs
 from pylog.server.segment_proof import BatchCache, Batches, SegmentProof
 from tests.support.batches import joined
 from tests.support.log_files import segment_path, write_partition
+from tests.support.raw_client import RawClient
 from tests.unit.server.followed import CONTEXT, content, fetched, followed
 from tests.unit.server.test_followed_logs import batches
-from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE
+from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE, fetch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,3 +198,38 @@ def test_one_response_holds_a_bounded_number_of_files(tmp_path: Path) -> None:
         assert {each["errorCode"] for each in answer["responses"][0]["partitions"]} == {0}
     finally:
         replicas.close()
+
+
+def test_bytes_after_those_of_a_fetch_are_proved_before_they_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    values = [bytes(1_000)] * 12_000
+    pylog.write_topic(tmp_path, "orders", pa.table({"value": values}), partitions=1)
+    with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
+        offset = 0
+        while offset < len(values):
+            answer = fetch(client, offset)
+            assert answer["records"]
+            offset = end_offset(answer["records"])
+            (proof,) = server._replicas._proofs._kept.values()
+            deadline = time.monotonic() + 10
+            while offset < len(values) and proof.windows[-1].next_offset <= offset:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        assert len(proof.windows) > 2
+        # Later, nobody looks for them again.
+        response = server._replicas._fetch(all_of(1), CONTEXT, may_look=False)
+        assert not response.next_reads
+
+
+def end_offset(records: bytes) -> int:
+    """Return the offset after the last whole batch."""
+    offset = position = 0
+    while position + 61 <= len(records):
+        size = 12 + int.from_bytes(records[position + 8 : position + 12])
+        if position + size > len(records):
+            break
+        base = int.from_bytes(records[position : position + 8])
+        offset = base + int.from_bytes(records[position + 23 : position + 27]) + 1
+        position += size
+    return offset
