@@ -11,15 +11,13 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError
 from pylog.internal_topics.message_writer import FileRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pylog.server.socket_server import SocketLimits
 
     Pieces = Sequence[bytearray | FileRange]
 
@@ -34,6 +32,13 @@ class ConnectionClosedError(Exception):
     """The other end has closed the connection."""
 
 
+class SilenceLimits(NamedTuple):
+    """How long to wait for a client that takes nothing of a file, and of a response in memory."""
+
+    idle_seconds: float
+    stalled_seconds: float
+
+
 class PlainChannel:
     """A connection that is not encrypted.
 
@@ -41,7 +46,7 @@ class PlainChannel:
     as much as to answer it.
     """
 
-    def __init__(self, connection: socket.socket, limits: SocketLimits) -> None:
+    def __init__(self, connection: socket.socket, limits: SilenceLimits) -> None:
         self._socket = connection
         self._descriptor = connection.fileno()
         self._limits = limits
@@ -193,7 +198,7 @@ class TlsChannel:
     """A connection that is encrypted."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: SocketLimits
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: SilenceLimits
     ) -> None:
         self._reader = reader
         self._writer = writer

@@ -39,6 +39,7 @@ from pylog.server.channels import (
     Channel,
     ConnectionClosedError,
     PlainChannel,
+    SilenceLimits,
     TlsChannel,
 )
 from pylog.server.kafka_apis import Client
@@ -268,8 +269,9 @@ class SocketServer:
                 channel.close()
 
     async def _open(self, connection: socket.socket) -> Channel:
+        silence = SilenceLimits(self._limits.idle_seconds, self._limits.stalled_seconds)
         if self._tls is None:
-            return PlainChannel(connection, self._limits)
+            return PlainChannel(connection, silence)
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=RECEIVED_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
@@ -281,7 +283,7 @@ class SocketServer:
             ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
         )
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        return TlsChannel(reader, writer, self._limits)
+        return TlsChannel(reader, writer, silence)
 
     async def _answer_all(self, channel: Channel, client: Client) -> None:
         session = self._open_session()

@@ -14,15 +14,14 @@ import pytest
 from pylog.errors import LogStorageError
 from pylog.files.byte_source import LocalFile
 from pylog.internal_topics.message_writer import FileRange
-from pylog.server.channels import ConnectionClosedError, PlainChannel
-from pylog.server.socket_server import SocketLimits
+from pylog.server.channels import ConnectionClosedError, PlainChannel, SilenceLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 SEED = 5
-LIMITS = SocketLimits(idle_seconds=0.2, stalled_seconds=0.2)
+LIMITS = SilenceLimits(idle_seconds=0.2, stalled_seconds=0.2)
 SIZES = (1, 4095, 4096, 4097, 100_000, 2_000_000)
 LONG = 20.0
 
@@ -64,7 +63,7 @@ def test_pieces_of_memory_and_of_files_come_in_their_order(
             expected += b"end"
 
         async def send() -> None:
-            await PlainChannel(ends[0], SocketLimits()).send(pieces)
+            await PlainChannel(ends[0], SilenceLimits(LONG, LONG)).send(pieces)
 
         sender = threading.Thread(target=asyncio.run, args=(send(),))
         sender.start()
