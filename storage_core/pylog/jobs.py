@@ -37,11 +37,9 @@ _PUBLIC = LazyNames(
             "to_record_filter",
         ),
         "pylog.reading.log_directory": ("choose_partitions",),
+        "pylog.reading.planned_bytes": ("PlannedBytes",),
         "pylog.reading.scan_task": ("ScanTask",),
-        "pylog.reading.slicing": (
-            "ends_within_bytes",
-            "PlannedBytes",
-        ),
+        "pylog.reading.splitting": ("ends_within_bytes",),
         "pylog.record_export": ("open_sink",),
         "pylog.record_lines.line_format": (
             "LineFormat",

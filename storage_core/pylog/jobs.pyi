@@ -19,9 +19,9 @@ from pylog.native.kernel import KeptCode as KeptCode
 from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
 from pylog.reading.log_directory import choose_partitions as choose_partitions
+from pylog.reading.planned_bytes import PlannedBytes as PlannedBytes
 from pylog.reading.scan_task import ScanTask as ScanTask
-from pylog.reading.slicing import PlannedBytes as PlannedBytes
-from pylog.reading.slicing import ends_within_bytes as ends_within_bytes
+from pylog.reading.splitting import ends_within_bytes as ends_within_bytes
 from pylog.record_export import open_sink as open_sink
 from pylog.record_lines.line_format import LineFormat as LineFormat
 from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS

@@ -37,8 +37,8 @@ from pylog.reading.damage import DamageReport as DamageReport
 from pylog.reading.damage import DamagedRange as DamagedRange
 from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
 from pylog.reading.followed_directory import FollowedDirectory as FollowedDirectory
-from pylog.reading.followed_directory import FollowedLog as FollowedLog
-from pylog.reading.followed_directory import FollowedRecords as FollowedRecords
+from pylog.reading.followed_partition import FollowedLog as FollowedLog
+from pylog.reading.followed_records import FollowedRecords as FollowedRecords
 from pylog.reading.log_directory import LogDirectory as LogDirectory
 from pylog.reading.log_view import LogView as LogView
 from pylog.reading.removal_preview import Removal as Removal

@@ -23,7 +23,7 @@ from tests.support.log_files import write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.reading.slicing import ScannedBytes
+    from pylog.reading.planned_bytes import ScannedBytes
     from tests.support.golden import GoldenRoot
 
 RECORDS = 400

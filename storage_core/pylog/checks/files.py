@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
     from pylog.files.file_names import SegmentFileName
     from pylog.model import TopicPartition
-    from pylog.reading.discovery import PendingCommit
     from pylog.reading.log_view import LogView
+    from pylog.reading.pending_commit import PendingCommit
     from pylog.writing import node as node_rules  # imports NumPy; `pylog ls` starts without
     from pylog.writing.node import Node
 else:

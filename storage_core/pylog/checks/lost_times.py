@@ -14,7 +14,7 @@ import numpy as np
 from pylog.checks.indexes import read_time_index
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX, file_name_prefix
 from pylog.locations import join
-from pylog.reading.headers import first_timestamps
+from pylog.record.header_sums import first_timestamps
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -39,7 +39,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.storage import list_directory, open_file
 from pylog.locations import parent_of
-from pylog.reading.headers import has_horizon
+from pylog.record.header_sums import has_horizon
 from pylog.text.words import counted
 
 if TYPE_CHECKING:

@@ -58,11 +58,11 @@ from pylog.locations import is_remote
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
 from pylog.reading.damage import DamagedRange, DamageReport
-from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.headers import from_offset
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
+from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.header_sums import from_offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -72,7 +72,8 @@ if TYPE_CHECKING:
     from pylog.checks.broker_start import BrokerStart
     from pylog.checks.permissions import BrokerUsers
     from pylog.files.file_user import FileUser
-    from pylog.reading.discovery import PartitionDirectory, PendingCommit
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.pending_commit import PendingCommit
     from pylog.record.batch_scan import Window
     from pylog.writing.node import Node
 

@@ -27,8 +27,9 @@ from pylog.files.clean_shutdown import has_clean_shutdown
 from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import DamageReport
-from pylog.reading.discovery import NoPendingCommit
-from pylog.reading.headers import has_horizon, header_windows
+from pylog.reading.headers import header_windows
+from pylog.reading.pending_commit import NoPendingCommit
+from pylog.record.header_sums import has_horizon
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

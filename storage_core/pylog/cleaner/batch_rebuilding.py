@@ -32,7 +32,6 @@ import numpy as np
 from pylog.errors import CorruptRecordError
 from pylog.kernels import rebuild_batches as kernel
 from pylog.model import NO_TIMESTAMP
-from pylog.reading.headers import has_horizon
 from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     COMPRESSION_CODEC_MASK,
@@ -46,6 +45,7 @@ from pylog.record.batch_header import (
 )
 from pylog.record.batch_writer import MAX_INT64, seal_batch, set_size
 from pylog.record.compression import Compressor
+from pylog.record.header_sums import has_horizon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ import numpy as np
 
 from pylog.errors import InvalidRecordError
 from pylog.model import ControlRecordType
-from pylog.reading.headers import has_horizon
+from pylog.record.header_sums import has_horizon
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:

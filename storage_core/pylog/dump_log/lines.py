@@ -32,11 +32,11 @@ from pylog.internal_topics.control_messages import control_json, has_control_jso
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.kernels import write_lines as kernel
 from pylog.model import CompressionType, ControlRecordType
-from pylog.reading.headers import has_horizon, last_sequences
 from pylog.record.batch_header import MAGIC_OFFSET, MAGIC_VALUE_V2
 from pylog.record.batch_scan import find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type, parse_end_transaction_marker
+from pylog.record.header_sums import has_horizon, last_sequences
 from pylog.record.legacy_batch import StoredMessage, iter_stored_messages
 from pylog.record.record_batch import RecordBatch
 

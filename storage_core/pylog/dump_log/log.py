@@ -49,7 +49,6 @@ from pylog.files.storage import open_file
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import CompressionType, TopicPartition
-from pylog.reading.headers import valid_checksums
 from pylog.record.batch_header import (
     ENTRY_START_OF_KAFKA,
     HEADER_SIZE_UP_TO_MAGIC,
@@ -64,6 +63,7 @@ from pylog.record.batch_header import (
     SIZE_OFFSET,
 )
 from pylog.record.batch_scan import Window, find_batches
+from pylog.record.header_sums import valid_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.decode import RecordTimes
+from pylog.columnar.record_times import RecordTimes
 from pylog.model import NO_TIMESTAMP
 from pylog.record.batch_header import MAGIC_VALUE_V0
 from pylog.record.batch_scan import Window, find_batches

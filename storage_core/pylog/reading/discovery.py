@@ -9,25 +9,20 @@ file, too: it stands for the offsets of that segment in its partition.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
-    CorruptRecordError,
     LogDirectoryError,
-    SegmentVanishedError,
     UnexpectedFileError,
 )
 from pylog.files import disk
 from pylog.files.checkpoint_file import CheckpointNumberError, known_offset_checkpoint
 from pylog.files.file_names import (
-    LEDGER,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
-    MANIFEST,
     METADATA_SNAPSHOT,
     find_partition_directory_name,
     find_segment_file_name,
@@ -35,17 +30,16 @@ from pylog.files.file_names import (
     is_partition_file,
     parse_partition_directory_name,
 )
-from pylog.files.looks import Looks
 from pylog.files.storage import list_directory
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
+from pylog.reading.foreign_layouts import what_it_looks_like
 from pylog.text.words import named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.files import commit_manifest, ledger
-    from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
     from pylog.staged_commit import roll_forward as staged_batches  # imports NumPy
@@ -277,186 +271,3 @@ def discover_all(
         reason = "no path was given"
         raise LogDirectoryError(reason)
     return list(directories.values())
-
-
-# A commit that is under way in a log directory: up to where its partitions may be read meanwhile.
-#
-# A job is visible whole or not at all. While a manifest is there that the ledger does not have,
-# each of its partitions ends at the offset where the manifest puts the job's first record;
-# unless the log holds something from there on that was not announced: then a broker has taken
-# the directory over, its consumers see all of it, and so do readers of ours.
-#
-# What is known is of one moment, for all partitions: `PendingCommit.has_changed` says whether a
-# commit has begun or ended since, so that whoever has looked at several logs looks again.
-
-
-class PendingCommit:
-    """What the manifest of a log directory hides, as it was when this was made.
-
-    It costs two looks for files that are seldom there. Any number of threads may ask. In an object
-    store nothing is hidden: nobody commits there.
-    """
-
-    def __init__(self, log_directory: str) -> None:
-        self.log_directory = log_directory
-        self._seen = _state_of(log_directory)
-
-    def end_offset_of(self, topic_partition: TopicPartition) -> int | None:
-        """Return where a partition ends for readers; None where its log says it."""
-        return self._end_offsets.get(topic_partition)
-
-    def has_changed(self) -> bool:
-        """Whether a commit has begun or ended since."""
-        return _state_of(self.log_directory) != self._seen
-
-    @cached_property
-    def _end_offsets(self) -> dict[TopicPartition, int]:
-        if self._seen is None or self._seen[0] is None:
-            return {}
-        looks = Looks()
-        while True:
-            before = _state_of(self.log_directory)
-            try:
-                ends = self._look()
-            except (SegmentVanishedError, CorruptRecordError):
-                if before == _state_of(self.log_directory):
-                    raise
-            else:
-                if before == _state_of(self.log_directory):
-                    return ends
-            reason = "commits come and go faster than they can be looked at"
-            looks.again(LogDirectoryError(reason, join(self.log_directory, MANIFEST)))
-
-    def _look(self) -> dict[TopicPartition, int]:
-        manifest = commit_manifest.read_manifest(self.log_directory)
-        if manifest is None:
-            return {}
-        if ledger.ask_ledger(self.log_directory, lambda known: manifest.key in known):
-            return {}
-        return {
-            each.topic_partition: each.base_offset
-            for each in manifest.partitions
-            if self._is_hidden(each)
-        }
-
-    def _is_hidden(self, announced: AnnouncedPartition) -> bool:
-        directory = os.path.join(self.log_directory, str(announced.topic_partition))  # noqa: PTH118
-        if not disk.is_dir(directory):
-            return True  # a topic that the commit is about to make
-        return staged_batches.find_applied_batches(self.log_directory, directory, announced).is_all
-
-    def manifest(self) -> Manifest | None:
-        """Return the manifest that hides something; None if there is none."""
-        return commit_manifest.read_manifest(self.log_directory) if self._end_offsets else None
-
-
-class NoPendingCommit(PendingCommit):
-    """Hides nothing: for those who look at files, not at records. It costs no look."""
-
-    def __init__(self, log_directory: str) -> None:
-        self.log_directory = log_directory
-
-    def has_changed(self) -> bool:
-        """Return False."""
-        return False
-
-    def end_offset_of(self, topic_partition: TopicPartition) -> int | None:
-        """Return None."""
-        return None
-
-
-def _state_of(log_directory: str) -> tuple[object, object] | None:
-    """Return what changes with every commit that begins or ends; None for an object store."""
-    if is_remote(log_directory):
-        return None
-    return _identity(join(log_directory, MANIFEST)), _identity(join(log_directory, LEDGER))
-
-
-def _identity(path: str) -> object:
-    """Return what tells a file from the one that replaces it; None if there is none."""
-    try:
-        status = disk.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-
-
-# Directories of others that are easily taken for Kafka's: which one it is, by file names.
-#
-# Redpanda
-#     ``<data>/kafka/<topic>/<partition>_<revision>/<base offset>-<term>-v1.log``; in object storage
-#     ``<hash>/kafka/…/<base offset>-<last offset>-<bytes>-<term>-v1.log.<term>``.
-# Tiered storage of Aiven
-#     ``<prefix>/<topic>-<topic id>/<partition>/<base offset, 20 digits>-<segment id>`` with
-#     ``.log``, ``.indexes`` and ``.rsm-manifest``.
-# Kafka's LocalTieredStorage
-#     ``<topic>-<partition>-<topic id>/<base offset, 20 digits>-<segment id>`` with ``.log``,
-#     ``.index``, …; Aiven's names without its own suffixes.
-# Tiered storage of Confluent
-#     ``0/<object id>/<topic id>/<partition>/<base offset, 20 digits>_<leader epoch>_v0.segment``.
-#
-# Source: RemoteLogSegmentFileset (Kafka 4.4); the segment names of Redpanda 24, and of the plugins.
-
-
-_AS_KAFKA_NAMES_IT = "copy it as <topic>-<partition>/<20 digits>.log"
-# The first that fits: a directory of Aiven's holds names of LocalTieredStorage, too.
-_LAYOUTS = (
-    (
-        re.compile(r"[0-9]+-[0-9]+(-[0-9]+-[0-9]+)?-v[0-9]+\.log(\.[0-9]+)?"),
-        "a segment of Redpanda, whose files are not Kafka's; read its records through its brokers",
-    ),
-    (
-        re.compile(r"[0-9]{20}-[A-Za-z0-9_-]{22}\.(indexes|rsm-manifest)"),
-        (
-            "a segment in Aiven's tiered storage; to read its .log, which must be neither "
-            f"compressed nor encrypted there, {_AS_KAFKA_NAMES_IT}"
-        ),
-    ),
-    (
-        re.compile(r"[0-9]{20}-[A-Za-z0-9_-]{22}\.log"),
-        f"a segment in Kafka's LocalTieredStorage; to read it, {_AS_KAFKA_NAMES_IT}",
-    ),
-    (
-        re.compile(r"[0-9]{20}_[0-9]+_v[0-9]+\.segment"),
-        f"a segment in Confluent's tiered storage; to read it, {_AS_KAFKA_NAMES_IT}",
-    ),
-)
-_MOST_LISTED = 50
-
-
-def what_it_looks_like(entries: Sequence[DirectoryEntry]) -> str:
-    """Return a sentence about the layout that a directory without logs has; may be empty.
-
-    Level by level, as far as a few dozen directories go.
-    """
-    level = list(entries)
-    left = _MOST_LISTED
-    while level:
-        for pattern, what in _LAYOUTS:
-            for entry in level:
-                if pattern.fullmatch(entry.name):
-                    return f". {printable_location(entry.path)} looks like {what}"
-        below: list[DirectoryEntry] = []
-        for entry in _directories(level):
-            if not left:
-                break
-            left -= 1
-            below += _listed(entry)
-        level = below
-    return ""
-
-
-def _directories(entries: Iterable[DirectoryEntry]) -> Iterable[DirectoryEntry]:
-    for entry in entries:
-        try:
-            if entry.is_dir():
-                yield entry
-        except OSError:
-            continue
-
-
-def _listed(entry: DirectoryEntry) -> Sequence[DirectoryEntry]:
-    try:
-        return list_directory(entry.path)
-    except LogDirectoryError:
-        return []

@@ -13,9 +13,10 @@ from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.files.file_names import nearest_topic
 from pylog.locations import in_store, printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
-from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit, discover_all
+from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, discover_all
 from pylog.reading.log_view import LogView
 from pylog.reading.notebook_display import directories_repr, short_repr, topics_html
+from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.replicas import one_of_each
 from pylog.text.words import named
 

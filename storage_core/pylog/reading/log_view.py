@@ -41,10 +41,12 @@ from pylog.files.partition_metadata import PartitionMetadata, read_partition_met
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeBatches
 from pylog.reading.damage import Attempts
-from pylog.reading.discovery import LogStartOffsets, PendingCommit
+from pylog.reading.discovery import LogStartOffsets
 from pylog.reading.html_table import segments_html
 from pylog.reading.log_end import find_end_before, find_log_end
-from pylog.reading.segments import DEFAULT_ACCESS, list_segments
+from pylog.reading.pending_commit import PendingCommit
+from pylog.reading.segment_listing import list_segments
+from pylog.reading.segments import DEFAULT_ACCESS
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ if TYPE_CHECKING:
 
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
-    from pylog.reading.segments import FileAccess, LogSegmentView, SegmentListing
+    from pylog.reading.segment_listing import SegmentListing
+    from pylog.reading.segments import FileAccess, LogSegmentView
 
 
 def first_timestamp(view: LogView) -> int | None:

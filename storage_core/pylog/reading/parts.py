@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.reading.damage import DamageReport
+from pylog.reading.early_batches import late_part
 from pylog.reading.reader import ReadMemory
-from pylog.reading.slicing import cut_task, late_part
+from pylog.reading.splitting import cut_task
 from pylog.scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:

@@ -19,12 +19,14 @@ from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.files.looks import Looks
 from pylog.locations import printable_location
 from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
-from pylog.reading.discovery import PendingCommit
+from pylog.reading.early_batches import late_part
 from pylog.reading.log_view import read_steadily
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
+from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask
-from pylog.reading.slicing import late_part, offset_ranges, segment_slices, split_tasks
+from pylog.reading.slicing import segment_slices
+from pylog.reading.splitting import offset_ranges, split_tasks
 from pylog.reading.task_range import SegmentSlice
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 

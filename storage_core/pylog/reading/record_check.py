@@ -12,7 +12,7 @@ import numpy as np
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.reading.damage import DamageReport
-from pylog.reading.reader import RefusedBatches, decode_sound
+from pylog.reading.refused_batches import RefusedBatches, decode_sound
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:

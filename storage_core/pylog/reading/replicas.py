@@ -33,8 +33,9 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.locations import join, name_of, printable_location
 from pylog.model import TopicPartition
-from pylog.reading.discovery import LogStartOffsets, NoPendingCommit, directory_identity
+from pylog.reading.discovery import LogStartOffsets, directory_identity
 from pylog.reading.log_view import LogView
+from pylog.reading.pending_commit import NoPendingCommit
 
 if TYPE_CHECKING:
     import uuid

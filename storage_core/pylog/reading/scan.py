@@ -20,12 +20,12 @@ from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.log_end import find_log_end
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
+from pylog.reading.planned_bytes import ScannedBytes
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import ReadMemory, TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
 from pylog.reading.row_limit import check_limit, limited, limited_count
 from pylog.reading.segments import FileAccess
-from pylog.reading.slicing import ScannedBytes
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
 from pylog.text.names import names_nearest_keyword

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_schema import fixed_width_array, int64_values, record_schema
 from pylog.reading.row_limit import check_limit, limited
-from pylog.reading.slicing import split_tasks
+from pylog.reading.splitting import split_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -36,7 +36,8 @@ from pylog.locations import in_store, is_remote, join
 from pylog.model import INTERNAL_TOPICS, IsolationLevel, TopicPartition
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.discovery import discover_all
-from pylog.reading.followed_directory import FollowedDirectory, FollowedLog, mark_of_last
+from pylog.reading.followed_directory import FollowedDirectory
+from pylog.reading.followed_partition import FollowedLog, mark_of_last
 from pylog.reading.log_directory import LogDirectory, TopicChoice, ensure_known_topics
 from pylog.reading.log_view import LogView
 from pylog.reading.replicas import find_diverged, one_of_each
@@ -57,7 +58,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, PendingCommit
+    from pylog.reading.discovery import LogStartOffsets, PartitionDirectory
+    from pylog.reading.pending_commit import PendingCommit
     from pylog.server.protocol import Request, RequestContext, Response
 
 _Value = TypeVar("_Value")

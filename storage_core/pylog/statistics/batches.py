@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pylog.model import NO_TIMESTAMP
-from pylog.reading.headers import first_timestamps
+from pylog.record.header_sums import first_timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,10 +29,11 @@ from pylog.files.looks import Looks
 from pylog.kernels.decode_headers import RECORD_COUNT
 from pylog.locations import join
 from pylog.reading.damage import DamageReport
-from pylog.reading.headers import HeaderSums, SegmentHeaders, from_offset
+from pylog.reading.headers import SegmentHeaders
 from pylog.reading.record_check import RecordCheck
 from pylog.record.batch_scan import BatchHeaders
 from pylog.record.batch_writer import MAX_INT64
+from pylog.record.header_sums import HeaderSums, from_offset
 from pylog.statistics.batches import BatchStatistics
 from pylog.statistics.keys import FrequentKeys, LargestRecords, counted_hot_keys
 from pylog.tables.cleaning import find_config, find_live_records

@@ -18,9 +18,10 @@ from pylog.errors import (
     SegmentVanishedError,
 )
 from pylog.locations import name_of, printable_location
-from pylog.reading.headers import SegmentHeaders, codec_label
+from pylog.reading.headers import SegmentHeaders
 from pylog.record.batch_scan import Window, find_bad_checksum, find_batches
 from pylog.record.batch_writer import MAX_INT64
+from pylog.record.header_sums import codec_label
 from pylog.statistics.batches import BatchStatistics
 from pylog.statistics.keys import KeySample, LargestRecords
 from pylog.statistics.partition import DataRecords

@@ -19,8 +19,9 @@ from pylog.model import (
     CompressionType,
     TimestampType,
 )
-from pylog.reading.headers import has_horizon, header_windows, last_sequences, valid_checksums
+from pylog.reading.headers import header_windows
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
+from pylog.record.header_sums import has_horizon, last_sequences, valid_checksums
 from pylog.tables.metadata_table import MetadataTable
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from pylog.files.storage import change_mark, list_directory
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
 from pylog.reading.damage import Attempts
+from pylog.reading.dated_segments import dated_segments
 from pylog.reading.headers import SegmentHeaders
 from pylog.reading.internal_logs import CLUSTER_METADATA
-from pylog.reading.offset_resolution import dated_segments
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.record.batch_writer import MAX_INT64

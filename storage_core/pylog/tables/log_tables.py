@@ -38,11 +38,12 @@ from pylog.locations import join, name_of, printable_location
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
 from pylog.reading.damage import Attempts
-from pylog.reading.headers import HeaderSums, SegmentHeaders, codec_label
+from pylog.reading.headers import SegmentHeaders
 from pylog.reading.log_view import first_timestamp
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.header_sums import HeaderSums, codec_label
 from pylog.tables.metadata_table import MetadataTable, table_of_rows
 
 if TYPE_CHECKING:

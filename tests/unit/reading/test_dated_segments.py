@@ -15,15 +15,15 @@ from pylog.errors import CorruptRecordError
 from pylog.log.log_manager import LogManager
 from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
+from pylog.reading.dated_segments import dated_segments
 from pylog.reading.log_directory import open_directory
-from pylog.reading.offset_resolution import dated_segments
 from pylog.testing import ManualClock, ManualScheduler
 from tests.unit.log.owned_log import NOW_MS, one_batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.reading.offset_resolution import DatedSegment
+    from pylog.reading.dated_segments import DatedSegment
 
 SIZE = len(one_batch(b"value"))
 FILE_MS = NOW_MS - 3_600_000

@@ -18,7 +18,7 @@ from pylog.errors import (
     OffsetOutOfRangeError,
     UnreadableFileError,
 )
-from pylog.reading import followed_directory, log_end
+from pylog.reading import followed_partition, log_end
 from pylog.reading.log_view import LogView
 from pylog.reading.segments import LogSegmentView
 from tests.support.batches import ABORT, COMMIT, batch_v2, joined, marker, plain_records
@@ -82,7 +82,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         listed.append(str(directory.topic_partition))
         return LogView(directory, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(followed_directory, "LogView", listing)
+    monkeypatch.setattr(followed_partition, "LogView", listing)
     return listed
 
 

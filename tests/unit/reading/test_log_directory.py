@@ -7,7 +7,7 @@ import pytest
 
 import pylog
 from pylog.errors import UnknownTopicOrPartitionError
-from pylog.reading.segments import list_segments
+from pylog.reading.segment_listing import list_segments
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from pylog.reading.segments import SegmentListing
+    from pylog.reading.segment_listing import SegmentListing
 
 NAMES = (
     *("orders-0", "orders-1", "orders-7", "payments-0"),

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.reading.segments import list_segments
+from pylog.reading.segment_listing import list_segments
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.reading.segments import SegmentListing
+    from pylog.reading.segment_listing import SegmentListing
 
 
 def cells(shown: object) -> list[list[str]]:

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.model import AbortedTransaction, ControlRecordType
-from pylog.reading.reader import TaskWindows
+from pylog.reading.task_windows import TaskWindows
 from pylog.reading.transactions import AbortedTransactions, OpenTransactions
 from tests.support.batches import (
     ABORT,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pylog
-from pylog.reading.slicing import PlannedBytes
+from pylog.reading.planned_bytes import PlannedBytes
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 

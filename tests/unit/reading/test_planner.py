@@ -7,7 +7,7 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
-from pylog.reading.discovery import PendingCommit
+from pylog.reading.pending_commit import PendingCommit
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 

@@ -337,6 +337,6 @@ def test_a_file_that_is_gone_when_it_is_to_be_cut_is_left_to_its_reader(
         asked.append(cutter)
         raise pylog.errors.SegmentVanishedError("gone", "")
 
-    monkeypatch.setattr("pylog.reading.slicing._Cutter._opened", gone)
+    monkeypatch.setattr("pylog.reading.splitting._Cutter._opened", gone)
     assert scan(directory).to_table().num_rows == 10 * BATCHES
     assert asked

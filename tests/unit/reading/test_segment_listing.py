@@ -11,7 +11,7 @@ import pytest
 import pylog
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files import storage
-from pylog.reading import log_end, segments
+from pylog.reading import log_end, segment_listing
 from pylog.reading.segments import LogSegmentView
 from tests.support.batches import Built, batch_v2, joined, plain_records
 from tests.support.log_files import (
@@ -159,7 +159,7 @@ class Listings:
 @pytest.fixture
 def between(monkeypatch: pytest.MonkeyPatch) -> Listings:
     listings = Listings([])
-    monkeypatch.setattr(segments, "list_directory", listings.list_directory)
+    monkeypatch.setattr(segment_listing, "list_directory", listings.list_directory)
     return listings
 
 
@@ -175,7 +175,7 @@ def test_a_segment_that_is_renamed_between_listing_and_stat_is_not_left_out(
         segment_path(directory, 0, ".log.swap").rename(segment_path(directory, 0))
 
     between.meanwhile.append(finish)
-    found = segments.list_segments(str(directory)).segments
+    found = segment_listing.list_segments(str(directory)).segments
     assert [(each.base_offset, each.state) for each in found] == [(0, ""), (10, ""), (15, "")]
     assert between.looks == 2
 
@@ -184,7 +184,7 @@ def test_a_segment_that_is_rolled_while_the_directory_is_listed_is_seen(
     directory: Path, between: Listings
 ) -> None:
     between.meanwhile.append(lambda: write_log_file(directory, 20, cleaned(20), ""))
-    found = segments.list_segments(str(directory)).segments
+    found = segment_listing.list_segments(str(directory)).segments
     assert [each.base_offset for each in found] == [0, 5, 10, 15, 20]
 
 
@@ -203,7 +203,7 @@ def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_again(
         return opened(self)
 
     monkeypatch.setattr(LogSegmentView, "open_log", renamed_first)
-    found = segments.list_segments(str(directory)).segments
+    found = segment_listing.list_segments(str(directory)).segments
     assert [(each.base_offset, each.state) for each in found] == [(0, ""), (10, ""), (15, "")]
 
 
@@ -216,7 +216,7 @@ def test_a_directory_that_never_stops_changing_is_reported(
 
     between.meanwhile.append(touch)
     with pytest.raises(LogDirectoryError, match="files come and go faster than the directory can"):
-        segments.list_segments(str(directory))
+        segment_listing.list_segments(str(directory))
 
 
 def test_a_log_that_grows_while_its_end_is_looked_for_ends_where_it_did(

@@ -10,7 +10,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogStorageError, SegmentVanishedError
-from pylog.reading import reader
+from pylog.reading import task_windows
 from pylog.reading.slicing import segment_slices
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
@@ -201,7 +201,7 @@ def test_a_file_that_vanishes_while_its_place_is_looked_for_is_looked_for_again(
             raise SegmentVanishedError("file was replaced", str(segment_path(directory, base)))
         return slices_of(view, start, end, checks_gap=checks_gap)
 
-    monkeypatch.setattr(reader, "segment_slices", compacted_first)
+    monkeypatch.setattr(task_windows, "segment_slices", compacted_first)
     assert reading.rest() == [2, 13, 23, *range(30, 40)]
 
 
@@ -215,7 +215,7 @@ def test_a_log_that_never_stops_changing_is_reported(
     def always_late(*_: object, **__: object) -> tuple[SegmentSlice, ...]:
         raise SegmentVanishedError("file is gone", path)
 
-    monkeypatch.setattr(reader, "segment_slices", always_late)
+    monkeypatch.setattr(task_windows, "segment_slices", always_late)
     with pytest.raises(SegmentVanishedError):
         reading.rest()
 
