@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from pylog.checks.partition_check import PartitionCheck
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
-    from pylog.files.durable_io import WritableFile
+    from pylog.files.writable_file import WritableFile
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView

@@ -27,8 +27,8 @@ from pylog.files.stores import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.files.durable_io import BytesLike
     from pylog.files.stores import RangedFile
+    from pylog.files.writable_file import BytesLike
 
 
 # The `pyarrow.fs.S3FileSystem` of a bucket's URI.

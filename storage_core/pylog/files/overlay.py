@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from pylog.errors import SegmentVanishedError
 from pylog.files import disk
-from pylog.files.durable_io import DurableIO, WritableFile
+from pylog.files.durable_io import DurableIO
 from pylog.files.file_user import READ, SEARCH, WRITE
 from pylog.files.system_calls import (
     missing_or_unreadable,
@@ -39,6 +39,7 @@ from pylog.files.system_calls import (
     open_regular_file,
     storage_error,
 )
+from pylog.files.writable_file import WritableFile
 from pylog.locations import OVERLAY_PREFIX, join, without_overlay
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pylog.files.byte_source import ByteSource
-    from pylog.files.durable_io import BytesLike
     from pylog.files.file_user import FileUser
+    from pylog.files.writable_file import BytesLike
 
 SPOOLED_BYTES = 32 * 1024 * 1024
 """How much of what was written is kept in memory."""

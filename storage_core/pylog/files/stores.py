@@ -17,7 +17,7 @@ import pyarrow.fs as pa_fs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pylog.files.durable_io import BytesLike
+    from pylog.files.writable_file import BytesLike
 
 _SIZE_BITS = 48  # stores take no file of 256 TiB
 

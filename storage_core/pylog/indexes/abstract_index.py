@@ -29,14 +29,15 @@ from abc import ABC
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pylog.errors import CorruptIndexError, IndexOffsetOverflowError, SegmentVanishedError
-from pylog.files.durable_io import OwnedFile
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET, IndexEntries, StoredEntries
+from pylog.files.owned_file import OwnedFile
 
 if TYPE_CHECKING:
     import os
     import struct
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
+    from pylog.files.writable_file import WritableFile
 
 
 _READ_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogLoadingError
-from pylog.files.durable_io import OwnedFile
+from pylog.files.owned_file import OwnedFile
 from pylog.files.transaction_index import (
     ENTRY,
     TransactionIndexEntry,

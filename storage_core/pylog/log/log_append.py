@@ -37,6 +37,7 @@ from pylog.record.batch_writer import (
     set_base_offsets,
     set_partition_leader_epochs,
 )
+from pylog.validation.in_place_batches import may_stay_in_place, stays_in_place
 from pylog.validation.log_append_info import (
     AppendedBatches,
     LogAppendInfo,
@@ -44,7 +45,7 @@ from pylog.validation.log_append_info import (
     ensure_fits_message_size,
 )
 from pylog.validation.log_validator import LogValidator
-from pylog.validation.record_summary import may_stay_in_place, stays_in_place, summarize_batches
+from pylog.validation.record_summary import summarize_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from pylog.errors import KafkaStorageError, SegmentVanishedError, UnexpectedFileError
 from pylog.files import disk
 from pylog.files.byte_source import ByteSource
-from pylog.files.durable_io import OwnedFile
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
@@ -30,6 +29,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.java_numbers import find_offset_of
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
+from pylog.files.owned_file import OwnedFile
 from pylog.locations import printable_location
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 

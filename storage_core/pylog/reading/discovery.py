@@ -31,7 +31,6 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
-from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
 from pylog.reading.foreign_layouts import what_it_looks_like
 from pylog.text.words import named
@@ -39,14 +38,8 @@ from pylog.text.words import named
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.files import commit_manifest, ledger
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
-    from pylog.staged_commit import roll_forward as staged_batches  # imports NumPy
-else:
-    commit_manifest = LazyModule("pylog.files.commit_manifest")
-    ledger = LazyModule("pylog.files.ledger")
-    staged_batches = LazyModule("pylog.staged_commit.roll_forward")
 
 
 class LogStartOffsets:

@@ -35,14 +35,10 @@ if TYPE_CHECKING:
     from pylog.model import OffsetSpecs, TopicPartition
     from pylog.reading import (
         offset_resolution,  # imports NumPy
-        scan,  # imports Arrow
-        transactions,  # imports NumPy
     )
     from pylog.reading.discovery import PartitionDirectory
 else:
-    transactions = LazyModule("pylog.reading.transactions")
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
-    scan = LazyModule("pylog.reading.scan")
 
 
 _LOGGER = logging.getLogger(__name__)

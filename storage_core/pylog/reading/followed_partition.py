@@ -25,16 +25,12 @@ from pylog.reading.segments import DEFAULT_ACCESS, FileAccess
 if TYPE_CHECKING:
     from pylog.files.leader_epochs import EpochEntry
     from pylog.reading import (
-        offset_resolution,  # imports NumPy
-        scan,  # imports Arrow
         transactions,  # imports NumPy
     )
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.segments import LogSegmentView
 else:
     transactions = LazyModule("pylog.reading.transactions")
-    offset_resolution = LazyModule("pylog.reading.offset_resolution")
-    scan = LazyModule("pylog.reading.scan")
 
 
 class FollowedLog(NamedTuple):

@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 
     from pylog.model import OffsetSpec, OffsetSpecs, TopicPartition
     from pylog.reading import (
-        offset_resolution,  # imports NumPy
         scan,  # imports Arrow
-        transactions,  # imports NumPy
     )
     from pylog.reading.damage import DamagedRange
     from pylog.reading.followed_directory import FollowedDirectory
     from pylog.reading.followed_partition import FollowedLog
 else:
-    transactions = LazyModule("pylog.reading.transactions")
-    offset_resolution = LazyModule("pylog.reading.offset_resolution")
     scan = LazyModule("pylog.reading.scan")
 
 _LOGGER = logging.getLogger(__name__)

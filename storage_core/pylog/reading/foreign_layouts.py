@@ -24,19 +24,12 @@ from pylog.errors import (
     LogDirectoryError,
 )
 from pylog.files.storage import list_directory
-from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pylog.files import commit_manifest, ledger
     from pylog.files.storage import DirectoryEntry
-    from pylog.staged_commit import roll_forward as staged_batches  # imports NumPy
-else:
-    commit_manifest = LazyModule("pylog.files.commit_manifest")
-    ledger = LazyModule("pylog.files.ledger")
-    staged_batches = LazyModule("pylog.staged_commit.roll_forward")
 
 
 _AS_KAFKA_NAMES_IT = "copy it as <topic>-<partition>/<20 digits>.log"

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from pylog.files import commit_manifest, ledger
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.model import TopicPartition
-    from pylog.staged_commit import roll_forward as staged_batches  # imports NumPy
+    from pylog.staged_commit import applied_batches  # imports NumPy
 else:
     commit_manifest = LazyModule("pylog.files.commit_manifest")
     ledger = LazyModule("pylog.files.ledger")
-    staged_batches = LazyModule("pylog.staged_commit.roll_forward")
+    applied_batches = LazyModule("pylog.staged_commit.applied_batches")
 
 
 class PendingCommit:
@@ -93,7 +93,7 @@ class PendingCommit:
         directory = os.path.join(self.log_directory, str(announced.topic_partition))  # noqa: PTH118
         if not disk.is_dir(directory):
             return True  # a topic that the commit is about to make
-        return staged_batches.find_applied_batches(self.log_directory, directory, announced).is_all
+        return applied_batches.find_applied_batches(self.log_directory, directory, announced).is_all
 
     def manifest(self) -> Manifest | None:
         """Return the manifest that hides something; None if there is none."""

@@ -5,21 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, ClassVar
 
-from pylog.lazy_modules import LazyModule
 from pylog.locations import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    import numpy as np
     import pyarrow as pa
 
-    from pylog.kernels import skip_headers  # compiles
     from pylog.reading.task_range import TaskRange
     from pylog.record.batch_scan import Window
-else:
-    np = LazyModule("numpy")
-    skip_headers = LazyModule("pylog.kernels.skip_headers")
 
 
 class PlannedBytes:

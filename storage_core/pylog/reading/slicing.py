@@ -9,7 +9,6 @@ from pylog.errors import (
     CorruptRecordError,
     UnreadableFileError,
 )
-from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
     read_header,
 )
@@ -18,16 +17,10 @@ from pylog.reading.damage import DamagedRange
 from pylog.reading.task_range import SegmentSlice
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from pylog.files.byte_source import ByteSource
-    from pylog.kernels import skip_headers  # compiles
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-else:
-    np = LazyModule("numpy")
-    skip_headers = LazyModule("pylog.kernels.skip_headers")
 
 
 def slice_of(

@@ -20,7 +20,6 @@ from pylog.errors import (
 )
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.index_entries import OffsetIndexEntries
-from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
     has_valid_checksum,
     read_header,
@@ -34,17 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
-    import numpy as np
-
     from pylog.files.byte_source import ByteSource
-    from pylog.kernels import skip_headers  # compiles
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import TopicPartition
     from pylog.reading.task_range import SegmentSlice, TaskRange
     from pylog.record.record import Record
-else:
-    np = LazyModule("numpy")
-    skip_headers = LazyModule("pylog.kernels.skip_headers")
 
 
 _Task = TypeVar("_Task", bound="TaskRange")

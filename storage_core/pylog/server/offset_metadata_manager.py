@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pylog.admin.consumer_groups import GroupListing
-    from pylog.files.durable_io import WritableFile
+    from pylog.files.writable_file import WritableFile
 
     Places = dict[tuple[str, int], StoredOffset]
 

@@ -16,41 +16,27 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
-from pylog.errors import CorruptRecordError, KafkaStorageError, SegmentVanishedError
+from pylog.errors import KafkaStorageError, SegmentVanishedError
 from pylog.files import disk
 from pylog.files.commit_manifest import manifest_path, read_manifest, write_manifest
-from pylog.files.file_names import LOG_FILE_SUFFIX, find_segment_file_name
 from pylog.files.ledger import LedgerEntry, ask_ledger, enter_in_ledger
-from pylog.files.staged_files import StagedEntries, read_staged_entries
-from pylog.files.storage import list_directory, open_file
-from pylog.kernels import decode_headers as fields
 from pylog.locations import printable_location
-from pylog.log_file.batch_walk import walk_headers
-from pylog.model import NO_PRODUCER_ID
-from pylog.native.checksum import crc32c
-from pylog.record.batch_header import LOG_OVERHEAD, MAGIC_VALUE_V2, V2_START
-from pylog.record.batch_scan import BatchHeaders, find_bad_checksum, find_batches
-from pylog.record.batch_writer import (
-    set_append_times,
-    set_base_offsets,
-    set_partition_leader_epochs,
-)
+from pylog.staged_commit.applied_batches import find_applied_batches
+from pylog.staged_commit.staged_batches import StagedBatches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
     from pylog.config import LogConfig
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest, NewTopic
     from pylog.files.durable_io import DurableIO
-    from pylog.files.staged_files import StagedFile
-    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import TopicPartition
+    from pylog.record.batch_scan import BatchHeaders
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -281,233 +267,3 @@ def _batch_count(announced: AnnouncedPartition) -> int:
 
 def _epoch_of(log: OwnedLog) -> int:
     return max(log.latest_epoch or 0, 0)
-
-
-# The batches of one staged file: read in windows, or given their offsets where they lie.
-
-
-_WINDOW_BYTES = 4 << 20
-
-
-class StagedWindow(NamedTuple):
-    """Neighbouring batches of a staged file."""
-
-    first: int
-    position: int
-    records: memoryview
-    headers: BatchHeaders
-
-
-class StagedBatches:
-    """A staged file with its entries. One thread."""
-
-    def __init__(self, log_directory: str, staged: StagedFile) -> None:
-        self.staged = staged
-        self.path = os.path.join(log_directory, staged.name)  # noqa: PTH118 - kept as text
-        self.entries: StagedEntries = read_staged_entries(
-            os.path.join(log_directory, staged.entries_name),  # noqa: PTH118 - kept as text
-            staged,
-        )
-        self._ends = np.cumsum(self.entries.sizes_bytes)
-
-    def ensure_complete(self) -> None:
-        """Raise unless the file is there, as long as it was, with its first and last batch."""
-        with open_file(self.path) as file:
-            size = file.size()
-            if size != self.staged.size_bytes:
-                reason = f"staged file has {size} bytes, expected {self.staged.size_bytes}"
-                raise CorruptRecordError(reason, self.path)
-        self._window(0, 1)
-        self._window(len(self.entries) - 1, len(self.entries))
-
-    def windows(self, first: int = 0) -> Iterator[StagedWindow]:
-        """Yield all batches from ``first`` on, checked, a few MiB at a time."""
-        count = len(self.entries)
-        while first < count:
-            start = int(self._ends[first] - self.entries.sizes_bytes[first])
-            fitting = int(np.searchsorted(self._ends, start + _WINDOW_BYTES, side="right"))
-            stop = max(first + 1, fitting)
-            yield self._window(first, stop)
-            first = stop
-
-    def _window(self, first: int, stop: int) -> StagedWindow:
-        entries = self.entries
-        start = int(self._ends[first] - entries.sizes_bytes[first])
-        content = bytearray(int(self._ends[stop - 1]) - start)
-        with open_file(self.path) as file:
-            size = file.read_into(start, memoryview(content))
-        view = memoryview(content)
-        scan = find_batches(np.frombuffer(view[:size].toreadonly(), dtype=np.uint8))
-        headers, rows = scan.headers, slice(first, stop)
-        is_same = (
-            len(headers) == stop - first
-            and np.array_equal(headers.sizes_bytes, entries.sizes_bytes[rows])
-            and np.array_equal(headers.record_counts, entries.record_counts[rows])
-            and np.array_equal(headers.crcs, entries.crcs[rows])
-        )
-        if not is_same:
-            reason = (
-                f"batches {first} to {stop - 1} of the staged file are not those of its entries"
-            )
-            raise CorruptRecordError(reason, self.path, start)
-        bad = find_bad_checksum(scan)
-        if bad is not None:
-            position = start + int(headers.positions[bad.index])
-            raise CorruptRecordError(bad.reason, self.path, position)
-        return StagedWindow(first, start, view, headers)
-
-    def placed(self, window: StagedWindow, base_offset: int, leader_epoch: int) -> BatchHeaders:
-        """Give the batches of a window their offsets; return their headers as they are then."""
-        headers = _with_offsets(window.headers.columns, base_offset, leader_epoch)
-        set_base_offsets(window.records, headers.positions, headers.offsets)
-        set_partition_leader_epochs(window.records, headers.positions, leader_epoch)
-        return headers
-
-    def place_in_file(self, io: DurableIO, base_offset: int, leader_epoch: int) -> BatchHeaders:
-        """Give all batches their offsets where they lie; return what the headers are then."""
-        headers = self._headers(base_offset, leader_epoch)
-        starts = zip(
-            headers.positions.tolist(),
-            headers.offsets.tolist(),
-            (headers.sizes_bytes - LOG_OVERHEAD).tolist(),
-            strict=True,
-        )
-        with io.open(self.path) as file:
-            write = file.write_at
-            for position, offset, length in starts:
-                write(position, V2_START.pack(offset, length, leader_epoch))
-            file.sync()
-        return headers
-
-    def _headers(self, base_offset: int, leader_epoch: int) -> BatchHeaders:
-        """Return headers of what the entries say; other fields have their usual values."""
-        entries = self.entries
-        columns = np.zeros((fields.FIELD_COUNT, len(entries)), dtype=np.int64)
-        columns[fields.POSITION] = self._ends - entries.sizes_bytes
-        columns[fields.SIZE_BYTES] = entries.sizes_bytes
-        columns[fields.RECORD_COUNT] = entries.record_counts
-        columns[fields.MAX_TIMESTAMP] = entries.max_timestamps
-        columns[fields.CRC] = entries.crcs
-        columns[fields.MAGIC] = MAGIC_VALUE_V2
-        columns[fields.PRODUCER_ID] = NO_PRODUCER_ID
-        return _with_offsets(columns, base_offset, leader_epoch)
-
-
-def _with_offsets(columns: Int64Array, base_offset: int, leader_epoch: int) -> BatchHeaders:
-    columns = columns.copy()
-    next_offsets = base_offset + np.cumsum(columns[fields.RECORD_COUNT])
-    columns[fields.OFFSET] = next_offsets - columns[fields.RECORD_COUNT]
-    columns[fields.LAST_OFFSET] = next_offsets - 1
-    columns[fields.PARTITION_LEADER_EPOCH] = leader_epoch
-    return BatchHeaders(columns)
-
-
-# Staged batches of a topic with LogAppendTime: stamped with the time of the commit.
-#
-# Timestamp type and largest timestamp lie inside the checksum, so this is a pass over all bytes. It
-# comes before the manifest, whose checksums are those of the stamped batches.
-
-
-def stamp_append_time(batches: StagedBatches, io: DurableIO, time_ms: int) -> StagedFile:
-    """Stamp all batches of a staged file; return what is known of it then."""
-    crcs = []
-    with io.open(batches.path) as file:
-        for window in batches.windows():
-            headers, records = window.headers, window.records
-            ends = headers.positions + headers.sizes_bytes
-            set_append_times(records, headers.positions, ends, headers.codec_ids, time_ms)
-            file.write_at(window.position, records)
-            stamped = find_batches(np.frombuffer(records.toreadonly(), dtype=np.uint8))
-            crcs.append(stamped.headers.crcs)
-        file.sync()
-    before = batches.entries
-    entries = StagedEntries(
-        before.sizes_bytes,
-        before.record_counts,
-        np.full(len(before), time_ms, dtype=np.int64),
-        np.concatenate(crcs),
-    )
-    content = entries.to_bytes()
-    staged = batches.staged._replace(
-        first_crc=int(entries.crcs[0]),
-        last_crc=int(entries.crcs[-1]),
-        entries_crc=crc32c(content),
-    )
-    directory = os.path.dirname(batches.path)  # noqa: PTH120 - kept as text
-    path = os.path.join(directory, staged.entries_name)  # noqa: PTH118 - kept as text
-    io.write_file(path, content, sync=True)
-    return staged
-
-
-# Which of the announced batches a log holds: found by offsets and checksums, from the files.
-#
-# The log is the owner's, or is looked at by a reader: nothing is written, and damage is not an
-# error here but the end of what is recognised.
-
-
-class AppliedBatches(NamedTuple):
-    """How much of what was announced for a partition its log holds."""
-
-    batch_count: int
-    next_offset: int
-    is_all: bool
-    is_rewritten: bool = False
-
-
-def find_applied_batches(
-    log_directory: str, partition_directory: str, announced: AnnouncedPartition
-) -> AppliedBatches:
-    """Return which announced batches a log holds from the announced base offset on, in order."""
-    expected = _expected(log_directory, announced)
-    count, next_offset = 0, announced.base_offset
-    try:
-        for batch in _batches_from(partition_directory, announced.base_offset):
-            wanted = next(expected, None)
-            header = batch.header
-            found = header.offset, header.next_offset - header.offset, header.crc
-            if wanted is None or found != (next_offset, *wanted):
-                is_rewritten = wanted is not None and _is_rewritten(batch, next_offset)
-                return AppliedBatches(count, next_offset, is_all=False, is_rewritten=is_rewritten)
-            count += 1
-            next_offset = header.next_offset
-    except CorruptRecordError:
-        return AppliedBatches(count, next_offset, is_all=False)
-    return AppliedBatches(count, next_offset, is_all=True)
-
-
-def _is_rewritten(batch: PositionedHeader, expected_offset: int) -> bool:
-    """Whether compaction or retention has taken records here: a leader leaves no gap."""
-    header = batch.header
-    offsets = header.next_offset - header.offset
-    return header.offset != expected_offset or header.record_count != offsets
-
-
-def _expected(log_directory: str, announced: AnnouncedPartition) -> Iterator[tuple[int, int]]:
-    """Yield the number of records and the checksum of each batch that is not skipped."""
-    counts, crcs = [], []
-    for each in announced.files:
-        path = os.path.join(log_directory, each.staged.entries_name)  # noqa: PTH118 - as text
-        entries = read_staged_entries(path, each.staged)
-        counts.append(entries.record_counts)
-        crcs.append(entries.crcs)
-    rest = slice(announced.skipped_batches, None)
-    return zip(
-        np.concatenate(counts)[rest].tolist(), np.concatenate(crcs)[rest].tolist(), strict=True
-    )
-
-
-def _batches_from(partition_directory: str, offset: int) -> Iterator[PositionedHeader]:
-    """Yield the batches of a log with offsets from ``offset`` on; one may begin before it."""
-    names = [find_segment_file_name(each.name) for each in list_directory(partition_directory)]
-    bases = sorted(
-        name.base_offset
-        for name in names
-        if name is not None and name.suffix == LOG_FILE_SUFFIX and not name.state
-    )
-    before = [base for base in bases if base <= offset]
-    for base in before[-1:] + bases[len(before) :]:
-        path = f"{partition_directory}/{base:020d}{LOG_FILE_SUFFIX}"
-        with open_file(path) as file:
-            for batch in walk_headers(file, 0, file.size(), lowest_offset=base):
-                if batch.header.next_offset > offset:
-                    yield batch

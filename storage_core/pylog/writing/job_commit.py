@@ -74,9 +74,9 @@ from pylog.files.storage import list_directory
 from pylog.log.log_manager import ensure_open
 from pylog.log.log_segment import LogContext
 from pylog.model import TimestampType
-from pylog.staged_commit.roll_forward import StagedBatches, stamp_append_time
+from pylog.staged_commit.staged_batches import StagedBatches, stamp_append_time
 from pylog.writing.owned_directory import own_log_directory
-from pylog.writing.stage import rules_of
+from pylog.writing.staged_topic import rules_of
 from pylog.writing.topics import closed_logs_of_topic, open_logs_of_topic
 from pylog.writing.write_summary import PartitionSummary, WriteJobSummary
 

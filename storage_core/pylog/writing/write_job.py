@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from pylog.files.ledger import Ledger
     from pylog.files.staged_files import StagedRecords
     from pylog.log.log_segment import LogContext
-    from pylog.writing import job_commit
+    from pylog.writing import job_commit, staged_topic
     from pylog.writing import stage as staging
     from pylog.writing.stage import JobStage
     from pylog.writing.write_summary import WriteJobSummary
 else:
     job_commit = LazyModule("pylog.writing.job_commit")
+    staged_topic = LazyModule("pylog.writing.staged_topic")
     staging = LazyModule("pylog.writing.stage")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -111,7 +112,7 @@ class WriteJob(JobDescription):
         """
         if self.topic is not None:
             local = writable_log_directory(self.directory)
-            staging.ensure_topic_is_meant(self, local, self.topic)
+            staged_topic.ensure_topic_is_meant(self, local, self.topic)
 
     def stage(self, attempt: str, *, context: LogContext | None = None) -> JobStage:
         """Return what takes the rows of one attempt of a task, within its ``with`` block.

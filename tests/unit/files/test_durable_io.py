@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError, UnexpectedFileError
-from pylog.files.durable_io import DurableIO, WritableFile
+from pylog.files.durable_io import DurableIO
+from pylog.files.writable_file import WritableFile
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pylog.files.durable_io import BytesLike
+    from pylog.files.writable_file import BytesLike
 
 OLD, NEW = b"what was there before\n", b"new\n"
 WRITES = frozenset({Kind.WRITE})

@@ -10,8 +10,9 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, SegmentVanishedError
-from pylog.files import durable_io
-from pylog.files.durable_io import DurableIO, OwnedFile
+from pylog.files import owned_file
+from pylog.files.durable_io import DurableIO
+from pylog.files.owned_file import OwnedFile
 from pylog.files.transaction_index import TransactionIndexEntry
 from pylog.indexes.transaction_index import TransactionIndex
 from pylog.log_file.file_records import FileRecords
@@ -144,7 +145,7 @@ def open_descriptors(path: Path) -> int:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[TextFile]:
-    monkeypatch.setattr(durable_io, "open_files", durable_io.OpenFiles(2))
+    monkeypatch.setattr(owned_file, "open_files", owned_file.OpenFiles(2))
     found = [TextFile(tmp_path / f"{number}.log", DurableIO()) for number in range(5)]
     for number, file in enumerate(found):
         file.write(b"%d" % number)
@@ -182,7 +183,7 @@ def test_a_file_that_is_busy_stays_open(files: list[TextFile], tmp_path: Path) -
 def test_a_file_whose_sync_has_failed_keeps_the_descriptor_that_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_io, "open_files", durable_io.OpenFiles(1))
+    monkeypatch.setattr(owned_file, "open_files", owned_file.OpenFiles(1))
     io = FaultyIO(Fault(kinds=frozenset({Kind.SYNC})))
     lost = TextFile(tmp_path / "lost.log", io)
     lost.write(b"one")
@@ -196,7 +197,7 @@ def test_a_file_whose_sync_has_failed_keeps_the_descriptor_that_knows(
 def test_what_was_written_before_the_descriptor_was_given_back_is_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(durable_io, "open_files", durable_io.OpenFiles(1))
+    monkeypatch.setattr(owned_file, "open_files", owned_file.OpenFiles(1))
     io = RecordingIO(tmp_path)
     index = TransactionIndex(tmp_path / "a.txnindex", 0, io)
     index.append(TransactionIndexEntry(0, 1, 0, 5, 6))

@@ -13,7 +13,7 @@ import pytest
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.files.staged_files import JobKey, entries_name
-from pylog.writing.stage import StageFiles
+from pylog.writing.stage_files import StageFiles
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:
