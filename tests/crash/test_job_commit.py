@@ -11,7 +11,7 @@ import pytest
 import pylog
 from pylog.errors import LogStorageError
 from pylog.staged_commit import roll_forward
-from pylog.writing import stage as stage_files
+from pylog.writing import stage_files
 from tests.crash.job_script import (
     after,
     append_as_a_broker,
