@@ -69,6 +69,7 @@ _PUBLIC = LazyNames(
         "pylog.record_export": ("export",),
         "pylog.record_search": ("search",),
         "pylog.server.broker_server": ("serve",),
+        "pylog.recovery.cluster_info": ("info",),
         "pylog.statistics.stats": ("stats",),
         "pylog.statistics.timeline": ("timeline",),
         "pylog.tables": ("TABLE_NAMES",),

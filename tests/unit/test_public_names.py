@@ -45,6 +45,7 @@ WORKERS = {
     "ends_within_bytes",
     "export",
     "groups",
+    "info",
     "merge_by_timestamp",
     "metadata_table",
     "plan_record_deletion",

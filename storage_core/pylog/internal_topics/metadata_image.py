@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylog.internal_topics.access_image import AccessImage
 from pylog.internal_topics.cluster_metadata import read_metadata_record
 from pylog.internal_topics.message_reader import UnknownTypeError
+from pylog.internal_topics.versions import METADATA_VERSION
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from pylog.internal_topics.message_reader import ApiMessage
 
-METADATA_VERSION = "metadata.version"
 NO_LEADER = -1
 _NO_LEADER_CHANGE = -2
 
@@ -80,6 +81,28 @@ class TopicImage:
     configs: dict[str, str] = field(default_factory=dict)
 
 
+class Endpoint(NamedTuple):
+    """Where a broker or a controller listens."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRegistration:
+    """How a broker or a controller last registered (Kafka: BrokerRegistration)."""
+
+    node_id: int
+    endpoints: tuple[Endpoint, ...]
+    features: dict[str, tuple[int, int]]
+    """The lowest and the highest level of each feature that its version of Kafka can use."""
+    epoch: int = -1
+    rack: str | None = None
+    is_fenced: bool = False
+    log_directories: frozenset[uuid.UUID] = frozenset()
+
+
 class MetadataImage:
     """What the records that were given say; one thread."""
 
@@ -88,21 +111,32 @@ class MetadataImage:
         self.unknown_topic_ids: set[uuid.UUID] = set()
         self.unknown_types: Counter[int] = Counter()
         """How many records of types that a later version of Kafka has brought: left out."""
-        self.metadata_version: int | None = None
-        """The level of the feature of that name; None before Kafka 3.3 has stored one."""
+        self.features: dict[str, int] = {}
+        """The level of each feature that is finalised."""
+        self.access = AccessImage()
         self.changed: set[ConfigResource] = set()
         self.moved: set[TopicPartition] = set()
-        self.log_directories: dict[int, frozenset[uuid.UUID]] = {}
-        """By broker, the ids of the log directories that it last registered with, since 3.7."""
+        self.brokers: dict[int, NodeRegistration] = {}
+        """The brokers that have registered, by id."""
         self.unknown_brokers: set[int] = set()
         """Brokers that records change, and none has registered: a part is missing."""
-        self.controllers: set[int] = set()
-        """The ids of the controllers that have registered; since Kafka 3.7."""
+        self.controllers: dict[int, NodeRegistration] = {}
+        """The controllers that have registered, by id; since Kafka 3.7."""
         self._topics: dict[uuid.UUID, TopicImage] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._with_elr: dict[str, set[uuid.UUID]] = {}
         """Topics that may have eligible leader replicas, by name: there is often none."""
         self._in_transaction: list[ApiMessage] | None = None
+
+    @property
+    def metadata_version(self) -> int | None:
+        """The level of the feature of that name; None before Kafka 3.3 has stored one."""
+        return self.features.get(METADATA_VERSION)
+
+    @property
+    def log_directories(self) -> dict[int, frozenset[uuid.UUID]]:
+        """By broker, the ids of the log directories that it last registered with, since 3.7."""
+        return {broker: each.log_directories for broker, each in self.brokers.items()}
 
     @property
     def topics(self) -> list[TopicImage]:
@@ -158,8 +192,10 @@ class MetadataImage:
                 self._remove(fields["topicId"])
             case "ConfigRecord" if fields["resourceType"] in _RESOURCE_TYPES:
                 self._configure(fields)
-            case "FeatureLevelRecord" if fields["name"] == METADATA_VERSION:
-                self.metadata_version = fields["featureLevel"]
+            case "FeatureLevelRecord":
+                self.features[fields["name"]] = fields["featureLevel"]
+                if not fields["featureLevel"]:
+                    del self.features[fields["name"]]
             case "ClearElrRecord":
                 self._clear_elr(fields["topicName"])
             case _:
@@ -168,16 +204,29 @@ class MetadataImage:
     def _apply_registration(self, name: str, fields: dict[str, Any]) -> None:
         match name:
             case "RegisterBrokerRecord":
-                self.log_directories[fields["brokerId"]] = frozenset(fields.get("logDirs") or ())
+                self.brokers[fields["brokerId"]] = _node(fields["brokerId"], fields)
             case "BrokerRegistrationChangeRecord":
-                if fields["brokerId"] not in self.log_directories:
-                    self.unknown_brokers.add(fields["brokerId"])
+                self._change_broker(fields["brokerId"], fields)
+            case "FenceBrokerRecord" | "UnfenceBrokerRecord":
+                fenced = 1 if name == "FenceBrokerRecord" else -1
+                self._change_broker(fields["id"], {"fenced": fenced})
             case "UnregisterBrokerRecord":
-                self.log_directories.pop(fields["brokerId"], None)
+                self.brokers.pop(fields["brokerId"], None)
             case "RegisterControllerRecord":
-                self.controllers.add(fields["controllerId"])
+                self.controllers[fields["controllerId"]] = _node(fields["controllerId"], fields)
             case "UnregisterControllerRecord":
-                self.controllers.discard(fields["controllerId"])
+                self.controllers.pop(fields["controllerId"], None)
+            case _:
+                self.access.apply(name, fields)
+
+    def _change_broker(self, broker: int, fields: dict[str, Any]) -> None:
+        before = self.brokers.get(broker)
+        if before is None:
+            self.unknown_brokers.add(broker)
+            return
+        is_fenced = {1: True, -1: False}.get(fields.get("fenced", 0), before.is_fenced)
+        directories = frozenset(fields.get("logDirs") or before.log_directories)
+        self.brokers[broker] = replace(before, is_fenced=is_fenced, log_directories=directories)
 
     def _topic(self, topic_id: uuid.UUID) -> TopicImage | None:
         topic = self._topics.get(topic_id)
@@ -236,6 +285,26 @@ class MetadataImage:
 
 def _topic_resource(name: str) -> ConfigResource:
     return ConfigResource(ConfigResourceType.TOPIC, name)
+
+
+def _node(node_id: int, fields: dict[str, Any]) -> NodeRegistration:
+    return NodeRegistration(
+        node_id,
+        tuple(endpoint_of(each) for each in fields["endPoints"]),
+        {
+            each["name"]: (each["minSupportedVersion"], each["maxSupportedVersion"])
+            for each in fields["features"]
+        },
+        fields.get("brokerEpoch", -1),
+        fields.get("rack"),
+        fields.get("fenced", False),
+        frozenset(fields.get("logDirs") or ()),
+    )
+
+
+def endpoint_of(fields: dict[str, Any]) -> Endpoint:
+    """Return an endpoint in a record's fields."""
+    return Endpoint(fields["name"], fields["host"], fields["port"])
 
 
 def _registration(fields: dict[str, Any]) -> PartitionRegistration:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT, METADATA_SNAPSHOT
@@ -33,7 +33,7 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
 from pylog.files.storage import list_directory, open_file
 from pylog.internal_topics.control_messages import control_fields
-from pylog.internal_topics.metadata_image import MetadataImage
+from pylog.internal_topics.metadata_image import MetadataImage, endpoint_of
 from pylog.locations import join, printable_location
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import ControlRecordType, TopicPartition
@@ -47,9 +47,10 @@ from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Iterator
 
-    from pylog.internal_topics.metadata_image import ConfigResource
+    from pylog.internal_topics.metadata_image import ConfigResource, Endpoint
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
     from pylog.record.record import Record
@@ -106,6 +107,14 @@ class MetadataSnapshot(NamedTuple):
     path: str
 
 
+class Voter(NamedTuple):
+    """A voter in a VotersRecord (KIP-853)."""
+
+    voter_id: int
+    directory_id: uuid.UUID
+    endpoints: tuple[Endpoint, ...]
+
+
 class MetadataBatch(NamedTuple):
     """The records of a batch, and whether they are control records."""
 
@@ -142,10 +151,10 @@ def is_behind(view: LogView, newest: MetadataSnapshot) -> bool:
 
     Source: KafkaMetadataLog.truncateToLatestSnapshot (Kafka 4.3).
     """
-    return (_latest_epoch(view), view.log_end_offset) < (newest.epoch, newest.end_offset)
+    return (latest_epoch(view), view.log_end_offset) < (newest.epoch, newest.end_offset)
 
 
-def _latest_epoch(view: LogView) -> int:
+def latest_epoch(view: LogView) -> int:
     """Return the leader epoch at the end of the log, 0 if there is none.
 
     A node scans this log at each start. So it knows the epochs of batches that the checkpoint
@@ -240,8 +249,8 @@ def snapshot_batches(
             raise CorruptRecordError(reason, snapshot.path, windows.tail.position)
 
 
-def bootstrap_level(path: str) -> int | None:
-    """Return the level of ``metadata.version`` in a ``bootstrap.checkpoint``, None if it has none.
+def bootstrap_image(path: str) -> MetadataImage:
+    """Return what a ``bootstrap.checkpoint`` says.
 
     As a broker, it verifies no checksum, and ignores a last batch that is cut short.
 
@@ -260,7 +269,7 @@ def bootstrap_level(path: str) -> int | None:
         rest = source.read_at(windows.tail.position, HEADER_SIZE_UP_TO_MAGIC + 1)
     if len(rest) > HEADER_SIZE_UP_TO_MAGIC:  # a broker does not look at less
         peek_entry_size(rest)  # raises unless a batch begins here
-    return image.metadata_version
+    return image
 
 
 def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:
@@ -287,6 +296,9 @@ class CommittedMetadata:
     undecided: frozenset[ConfigResource]
     undecided_replicas: frozenset[TopicPartition]
     voters: frozenset[int]
+    voter_set: tuple[Voter, ...] = ()
+    """Those that a VotersRecord names; empty where the nodes' configuration does."""
+    kraft_version: int = 0
 
 
 def read_committed_metadata(
@@ -336,6 +348,8 @@ def read_committed_metadata(
         frozenset(reading.image.changed),
         frozenset(reading.image.moved),
         voters,
+        reading.voter_set,
+        reading.kraft_version,
     )
 
 
@@ -406,7 +420,8 @@ class _Reading:
     def __init__(self, path: str) -> None:
         self._path = path
         self.image = MetadataImage()
-        self._voters: frozenset[int] | None = None
+        self.voter_set: tuple[Voter, ...] = ()
+        self.kraft_version = 0
         self._voters_of_leader: frozenset[int] | None = None
         self._last_control_type: ControlRecordType | None = None
         self._next_offset: int | None = None
@@ -459,18 +474,32 @@ class _Reading:
     def _apply_control(self, record: Record) -> None:
         kind = parse_control_record_type(record.key)
         self._last_control_type = kind
-        if kind not in (ControlRecordType.KRAFT_VOTERS, ControlRecordType.LEADER_CHANGE):
+        if kind not in _ABOUT_VOTERS:
             return
         fields = control_fields(kind, record.value or b"")
-        voters = frozenset(each["voterId"] for each in fields["voters"])
-        if kind is ControlRecordType.KRAFT_VOTERS:
-            self._voters = voters
-        else:
-            self._voters_of_leader = voters
+        match kind:
+            case ControlRecordType.KRAFT_VERSION:
+                self.kraft_version = fields["kRaftVersion"]
+            case ControlRecordType.KRAFT_VOTERS:
+                self.voter_set = tuple(_voter(each) for each in fields["voters"])
+            case ControlRecordType.LEADER_CHANGE:
+                self._voters_of_leader = frozenset(each["voterId"] for each in fields["voters"])
 
     def voters(self) -> frozenset[int] | None:
         """Return the ids of the voters; None if nothing names them."""
-        if self._voters is not None:
-            return self._voters
+        if self.voter_set:
+            return frozenset(each.voter_id for each in self.voter_set)
         stored = read_quorum_voters(join(self._path, QUORUM_STATE))
         return stored if stored is not None else self._voters_of_leader
+
+
+_ABOUT_VOTERS = (
+    ControlRecordType.KRAFT_VERSION,
+    ControlRecordType.KRAFT_VOTERS,
+    ControlRecordType.LEADER_CHANGE,
+)
+
+
+def _voter(fields: dict[str, Any]) -> Voter:
+    endpoints = tuple(endpoint_of(each) for each in fields["endpoints"])
+    return Voter(fields["voterId"], fields["voterDirectoryId"], endpoints)

@@ -47,7 +47,7 @@ from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.internal_logs import (
     CLUSTER_METADATA,
     MissingOffsetsError,
-    bootstrap_level,
+    bootstrap_image,
     has_footer,
     is_behind,
     metadata_snapshots,
@@ -149,7 +149,7 @@ def _bootstrap_reason(
     path: str, level_of_log: int | None, kafka_version: KafkaVersion
 ) -> str | None:
     try:
-        level = bootstrap_level(path)
+        level = bootstrap_image(path).metadata_version
     except SegmentVanishedError:
         return None
     except (CorruptRecordError, InvalidRecordError, UnreadableFileError) as error:

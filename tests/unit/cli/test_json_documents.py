@@ -33,6 +33,7 @@ READING = {
     "stats": ("LOGS", *ORDERS, "--full"),
     "groups": ("LOGS",),
     "transactions": ("LOGS", "--all"),
+    "info": ("LOGS",),
     "topics": ("LOGS",),
     "export": ("LOGS", *ORDERS, "--to", "OWN/orders.jsonl"),
     "search": ("LOGS", "--key", "user-186", "--count"),
@@ -53,7 +54,7 @@ LINES = {
     "sql": ("LOGS", "SELECT topic, size_in_bytes FROM segments"),
 }
 # Members whose own members are names of somebody else's.
-OPEN = {"config", "configs"}
+OPEN = {"config", "configs", "entity", "features", "limits"}
 
 
 def members(value: object) -> Iterator[str]:

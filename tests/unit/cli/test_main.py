@@ -43,6 +43,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "cat",
             "dump",
             "stats",
+            "info",
             "topics",
             "groups",
             "transactions",
