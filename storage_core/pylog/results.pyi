@@ -46,6 +46,15 @@ from pylog.reading.scan import Scan as Scan
 from pylog.record_export import ExportedFile as ExportedFile
 from pylog.record_search import Search as Search
 from pylog.record_search import SearchSummary as SearchSummary
+from pylog.recovery.cluster_info import BrokerSettings as BrokerSettings
+from pylog.recovery.cluster_info import ClusterInfo as ClusterInfo
+from pylog.recovery.cluster_info import InfoMetadataCopy as InfoMetadataCopy
+from pylog.recovery.cluster_info import InfoNode as InfoNode
+from pylog.recovery.cluster_info import NodeLogDirectory as NodeLogDirectory
+from pylog.recovery.cluster_info import Quorum as Quorum
+from pylog.recovery.cluster_info import QuorumVoter as QuorumVoter
+from pylog.recovery.cluster_info import RegisteredBroker as RegisteredBroker
+from pylog.recovery.cluster_info import RegisteredController as RegisteredController
 from pylog.server.broker_server import BrokerServer as BrokerServer
 from pylog.statistics.batches import TimeSteps as TimeSteps
 from pylog.statistics.stats import LogStatistics as LogStatistics
