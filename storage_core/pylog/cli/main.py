@@ -50,7 +50,7 @@ GROUPS = (
             "cat": "Print records, as JSON lines or as text.",
             "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
             "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
-            "info": "Say whose disks these are, which Kafka starts on them, who has to run.",
+            "info": "Say whose disks these are, which Kafka starts on them, and who has to run.",
             "topics": "Describe topics: ids, partitions, leaders, configuration.",
             "groups": "List consumer and share groups: offsets, lag, members.",
             "transactions": "List open transactions: since when, and whose they are.",

@@ -1,4 +1,4 @@
-"""``pylog info``: whose disks these are, which Kafka starts on them, who has to run."""
+"""``pylog info``: whose disks these are, which Kafka starts on them, and who has to run."""
 
 from __future__ import annotations
 
