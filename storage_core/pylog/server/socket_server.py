@@ -30,6 +30,7 @@ import socket
 import ssl
 import struct
 from dataclasses import dataclass
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 from pylog.errors import InvalidConfigurationError, LogStorageError
@@ -239,18 +240,23 @@ class SocketServer:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_ABANDONED_SECONDS)
-            latest = loop.time() - _ABANDONED_SECONDS
-            for task, (since, channel) in list(self._busy.items()):
-                if task is not None and since <= latest and channel.is_gone():
-                    task.cancel()
+            self._cancel_abandoned(loop.time() - _ABANDONED_SECONDS)
+
+    def _cancel_abandoned(self, latest: float) -> None:
+        for task, (since, channel) in list(self._busy.items()):
+            if task is not None and since <= latest and channel.is_gone():
+                task.cancel()
 
     async def _serve(self, connection: socket.socket, client_host: str) -> None:
-        channel: Channel | None = None
         self._metrics.connections += 1
         try:
-            channel = await self._open(connection)
-            client = Client(client_host, *self._advertised, next(self._ids))
-            await self._answer_all(channel, client)
+            try:
+                await self._serve_client(connection, client_host)
+            except BaseException as error:
+                # Frames and the error refer to each other, and would keep requests and answers in
+                # memory until garbage is collected.
+                clear_frames(error.__traceback__)
+                raise
         except (ConnectionClosedError, TimeoutError, OSError):
             return  # clients come and go, and some of them stay silent
         except (RequestParseError, _TooManyWaitingError) as error:
@@ -263,6 +269,14 @@ class SocketServer:
             _LOGGER.exception("closed the connection of %s", client_host)
         finally:
             self._metrics.connections -= 1
+
+    async def _serve_client(self, connection: socket.socket, client_host: str) -> None:
+        channel: Channel | None = None
+        try:
+            channel = await self._open(connection)
+            client = Client(client_host, *self._advertised, next(self._ids))
+            await self._answer_all(channel, client)
+        finally:
             if channel is None:
                 connection.close()
             else:
@@ -302,6 +316,7 @@ class SocketServer:
                 async with self._queued.hold(size):
                     pieces = await self._answer(channel, size, session, client)
             await self._send(channel, pieces)
+            del pieces  # before the next request is awaited
 
     async def _send(self, channel: Channel, pieces: list[bytearray | FileRange]) -> None:
         in_memory = sum(len(each) for each in pieces if not isinstance(each, FileRange))

@@ -1,0 +1,105 @@
+"""What a connection held is free when its client is gone, and not when garbage is collected."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from pylog.server import socket_server
+from tests.support.raw_client import RawClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pylog.results import BrokerServer
+    from tests.support.golden import GoldenRoot
+
+CASE = "4.3.0/txn"
+RESET = struct.pack("ii", 1, 0)
+SECONDS = 20
+
+
+@pytest.fixture
+def case(golden_root: GoldenRoot) -> Path:
+    return golden_root.case(CASE)
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Collect no garbage by itself: a cycle stays."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def _fetch(client: RawClient, wait_ms: int) -> None:
+    partition = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1 << 20}
+    topics = [{"topic": "payments", "partitions": [partition]}]
+    client.send("Fetch", 12, {"maxWaitMs": wait_ms, "minBytes": 1 << 30, "topics": topics})
+
+
+def read_and_reset(client: RawClient) -> None:
+    client.ask("Metadata", 13, {"topics": None})
+
+
+def wait_for_records(client: RawClient) -> None:
+    _fetch(client, 300_000)
+
+
+def send_half_a_request(client: RawClient) -> None:
+    client._socket.sendall(struct.pack(">i", 1 << 20) + b"x" * (1 << 18))
+
+
+def send_no_request(client: RawClient) -> None:
+    client.send_frame(b"\xff" * 40)
+
+
+def wait_for_members(client: RawClient) -> None:
+    joining: dict[str, Any] = {
+        "groupId": "group",
+        "sessionTimeoutMs": 30_000,
+        "rebalanceTimeoutMs": 30_000,
+        "protocolType": "consumer",
+        "protocols": [{"name": "range", "metadata": b"x" * 10_000}],
+    }
+    client.send("JoinGroup", 3, joining)
+
+
+WAYS = [
+    read_and_reset,
+    wait_for_records,
+    send_half_a_request,
+    send_no_request,
+    wait_for_members,
+]
+
+
+def _held(server: BrokerServer) -> list[object]:
+    kinds = (socket_server._PlainChannel, socket_server.Client)
+    return [each for each in gc.get_objects() if type(each) in kinds]
+
+
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("leave", WAYS, ids=lambda each: each.__name__)
+def test_a_client_that_is_gone_leaves_nothing(
+    case: Path, monkeypatch: pytest.MonkeyPatch, leave: Callable[[RawClient], None]
+) -> None:
+    monkeypatch.setattr("pylog.server.socket_server._ABANDONED_SECONDS", 0.05)
+    with pylog.serve(case, group_initial_rebalance_delay_ms=60_000) as server:
+        for _ in range(3):
+            with RawClient(server.address) as client:
+                leave(client)
+                time.sleep(0.1)
+                client._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        deadline = time.monotonic() + SECONDS
+        while server.metrics.connections or _held(server):
+            assert time.monotonic() < deadline, _held(server)
+            time.sleep(0.01)
