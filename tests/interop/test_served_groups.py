@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import confluent_kafka
 import pytest
 
+import pylog
 from pylog.reading.log_directory import TopicChoice
 from pylog.server.broker_server import BrokerServer, Listener
 from pylog.server.group_config import GroupCoordinatorConfig
@@ -118,12 +119,12 @@ def member(client: str, address: str, group: str, instance: str = "-") -> Member
 
 
 @contextmanager
-def served(path: Path, offsets: Path | None = None) -> Iterator[str]:
+def served(path: Path, offsets: Path | None = None, port: int = 0) -> Iterator[str]:
     """Serve a directory with short timeouts; give the address."""
     choice = TopicChoice.of(topics=None, assign=None, pattern=None)
     options = GroupOptions(offsets=offsets, config=CONFIG)
     with BrokerServer(
-        ServedLogs(paths=(path,), choice=choice), Listener(), None, options
+        ServedLogs(paths=(path,), choice=choice), Listener(port=port), None, options
     ) as server:
         yield server.address
 
@@ -196,6 +197,63 @@ def test_a_static_member_that_is_restarted_disturbs_nobody(
         back = stack.enter_context(member(client, address, "static", "restarted"))
         back.wait_until(lambda each: each.assigned == before)
         assert len(other.assignments) == seen
+
+
+def _write_six_partitions(directory: Path, records: int) -> dict[str, int]:
+    rows = [{"key": b"", "value": b"x" * 100, "partition": number % 6} for number in range(records)]
+    pylog.write_topic(directory, TOPIC, rows, partitions=6, partition="partition")
+    return {f"{TOPIC}-{partition}": records // 6 for partition in range(6)}
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_of_three_members_one_dies_and_the_others_take_over(tmp_path: Path, client: str) -> None:
+    ends = _write_six_partitions(tmp_path, 600)
+
+    def share(members: list[Member]) -> None:
+        """Return when all partitions are shared, as many for one as for another."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            assigned = [each.assigned for each in members]
+            is_fair = {len(each) for each in assigned} == {6 // len(members)}
+            if is_fair and sorted(name for each in assigned for name in each) == sorted(ends):
+                return
+            assert time.monotonic() < deadline, assigned
+            time.sleep(0.05)
+
+    with served(tmp_path) as address, ExitStack() as stack:
+        members = [stack.enter_context(member(client, address, "three")) for _ in range(3)]
+        share(members)
+        members[2].kill()
+        share(members[:2])
+        deadline = time.monotonic() + SECONDS
+        read: dict[str, int] = {}
+        while read != ends:
+            assert time.monotonic() < deadline, read
+            for each in members:
+                read |= {
+                    name: max(following, read.get(name, 0))
+                    for name, following in each.next_offsets.items()
+                }
+            time.sleep(0.05)
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_members_read_on_over_a_restart_of_the_server(tmp_path: Path, client: str) -> None:
+    ends = _write_six_partitions(tmp_path / "logs", 60_000)
+    offsets = tmp_path / "offsets"
+    with ExitStack() as stack:
+        with served(tmp_path / "logs", offsets) as address:
+            reading = stack.enter_context(member(client, address, "story"))
+            reading.wait_until(lambda each: bool(each.read))
+        with served(tmp_path / "logs", offsets, int(address.rpartition(":")[2])):
+            reading.wait_until(lambda each: each.next_offsets == ends)
+            reading.stop()  # it commits where it is
+            again = stack.enter_context(member(client, address, "story"))
+            again.wait_until(lambda each: len(each.assigned) == 6)
+            time.sleep(1)  # what it could read by mistake would be here by then
+            assert again.read == {}
 
 
 def test_the_command_keeps_offsets_and_begins_at_an_instant(

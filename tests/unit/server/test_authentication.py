@@ -152,6 +152,50 @@ def test_a_client_shows_its_certificate(case: Path) -> None:
             _topics(server.address, 1, **options)
 
 
+OWN = {
+    "ssl_certificate_location": str(CERTIFICATES / "client.pem"),
+    "ssl_key_location": str(CERTIFICATES / "client.key"),
+}
+WRONG: dict[str, dict[str, Any]] = {
+    "another authority": {"ssl_ca_location": str(CERTIFICATES / "client.pem"), **OWN},
+    "no certificate": {"ssl_ca_location": AUTHORITY},
+    "the certificate of nobody's authority": {
+        "ssl_ca_location": AUTHORITY,
+        "ssl_certificate_location": str(CERTIFICATES / "authority.pem"),
+    },
+    "another host": {
+        "ssl_ca_location": AUTHORITY,
+        **OWN,
+        "ssl_endpoint_identification_algorithm": "https",
+        "broker_address_family": "v4",
+    },
+    "no TLS": {"security_protocol": "PLAINTEXT"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_certificates_are_errors_and_disturb_nobody(case: Path, name: str) -> None:
+    tls = pylog.jobs.tls_context(
+        CERTIFICATES / "server.pem", CERTIFICATES / "server.key", AUTHORITY
+    )
+    right: dict[str, Any] = {"security_protocol": "SSL", "ssl_ca_location": AUTHORITY, **OWN}
+    wrong: dict[str, Any] = {"security_protocol": "SSL", **WRONG[name]}
+    with pylog.serve(case, tls=tls, advertised_listener="no-such-host:1") as server:
+        address = server.address
+        if name == "another host":
+            address = address.replace("127.0.0.1", "127.0.0.2")
+        with pytest.raises(confluent_kafka.KafkaException):
+            _topics(address, 2, **wrong)
+        assert _topics(server.address, **right) == ["payments"]
+
+
+def test_a_client_of_tls_is_refused_where_there_is_none(case: Path) -> None:
+    with pylog.serve(case) as server:
+        with pytest.raises(confluent_kafka.KafkaException):
+            _topics(server.address, 2, security_protocol="SSL", ssl_ca_location=AUTHORITY)
+        assert _topics(server.address) == ["payments"]
+
+
 def test_a_file_that_is_no_certificate_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "none.pem"
     path.write_text("no certificate")

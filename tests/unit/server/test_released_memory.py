@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.server import socket_server
+from pylog.server.kafka_apis import Client
+from pylog.server.socket_server import _PlainChannel
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ WAYS = [
 
 
 def _held(server: BrokerServer) -> list[object]:
-    kinds = (socket_server._PlainChannel, socket_server.Client)
+    kinds = (_PlainChannel, Client)
     return [each for each in gc.get_objects() if type(each) in kinds]
 
 
