@@ -248,10 +248,13 @@ class SocketServer:
                 task.cancel()
 
     async def _serve(self, connection: socket.socket, client_host: str) -> None:
+        channel: Channel | None = None
         self._metrics.connections += 1
         try:
             try:
-                await self._serve_client(connection, client_host)
+                channel = await self._open(connection)
+                own = next(self._ids)
+                await self._answer_all(channel, Client(client_host, *self._advertised, own))
             except BaseException as error:
                 # Frames and the error refer to each other, and would keep requests and answers in
                 # memory until garbage is collected.
@@ -269,18 +272,11 @@ class SocketServer:
             _LOGGER.exception("closed the connection of %s", client_host)
         finally:
             self._metrics.connections -= 1
-
-    async def _serve_client(self, connection: socket.socket, client_host: str) -> None:
-        channel: Channel | None = None
-        try:
-            channel = await self._open(connection)
-            client = Client(client_host, *self._advertised, next(self._ids))
-            await self._answer_all(channel, client)
-        finally:
             if channel is None:
                 connection.close()
             else:
                 channel.close()
+            del channel, connection  # from this frame, too
 
     async def _open(self, connection: socket.socket) -> Channel:
         silence = SilenceLimits(self._limits.idle_seconds, self._limits.stalled_seconds)
