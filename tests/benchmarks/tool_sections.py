@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from tests.benchmarks.results import Results
-from tests.benchmarks.tables import Table, megabytes, seconds, speeds, table
+from tests.benchmarks.serving import ReadFigure
+from tests.benchmarks.tables import Cell, Table, megabytes, seconds, speeds, table
 
 
 def tool_sections(results: Results) -> Iterator[Table]:
@@ -21,18 +22,27 @@ def tool_sections(results: Results) -> Iterator[Table]:
         yield table("Search for a value that is nowhere, one thread", head, searched)
 
 
+def _read(figure: ReadFigure | None) -> tuple[Cell, Cell]:
+    if figure is None:
+        return None, None
+    return round(figure.megabytes_per_second), round(figure.cpu_seconds_per_gb, 2)
+
+
 def _serving(results: Results) -> Iterator[Table]:
     if results.serving:
         served = (
             (
                 f"{f.server}, {f.client}: {f.data_set}",
-                round(f.megabytes_per_second),
-                round(f.cpu_seconds_per_gb, 2),
+                *_read(f.first),
+                *_read(f.later),
                 round(f.most_memory_bytes / 1e6),
             )
             for f in results.serving
         )
-        head = ("server, client: data set", "MB/s of log", "CPU s/GB", "memory, MB")
+        head = (
+            *("server, client: data set", "first read: MB/s of log", "CPU s/GB"),
+            *("later reads: MB/s of log", "CPU s/GB", "memory, MB"),
+        )
         yield table("Serving a log to clients", head, served)
     if results.first_record is not None:
         first = results.first_record

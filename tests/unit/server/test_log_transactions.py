@@ -234,3 +234,28 @@ def test_a_close_does_not_wait_for_the_end_of_a_walk(
     closing.join(20)
     assert isinstance(running.exception(20), WalkGivenUpError)
     assert windows == 1
+
+
+@pytest.mark.parametrize(("longest_walk", "told"), [(1 << 20, 4), (0, -1)])
+def test_a_fetch_of_all_tells_a_last_stable_offset_whatever_others_have_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, longest_walk: int, told: int
+) -> None:
+    monkeypatch.setattr("pylog.server.partition._SHORT_WALK_BYTES", longest_walk)
+    write_partition(tmp_path, {0: OPEN})
+    for first in ({}, COMMITTED):
+        with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
+            assert fetch(client, 0, **first)["lastStableOffset"] == (4 if first else told)
+            assert fetch(client, 0)["lastStableOffset"] == told
+            assert fetch(client, 0, **COMMITTED)["lastStableOffset"] == 4
+            assert fetch(client, 0)["lastStableOffset"] == told
+
+
+def test_a_snapshot_at_the_end_tells_the_last_stable_offset_without_a_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog.server.partition._SHORT_WALK_BYTES", 0)
+    data = batches(*range(5))
+    directory = write_partition(tmp_path, {0: data})
+    write_snapshot(directory, 5)
+    with pylog.serve(tmp_path) as server, RawClient(server.address) as client:
+        assert fetch(client, 0)["lastStableOffset"] == 5
