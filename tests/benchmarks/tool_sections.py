@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tests.benchmarks.results import Results
 from tests.benchmarks.serving import ReadFigure
-from tests.benchmarks.tables import Cell, Table, megabytes, seconds, speeds, table
+from tests.benchmarks.tables import Table, megabytes, seconds, speeds, table
 
 
 def tool_sections(results: Results) -> Iterator[Table]:
@@ -22,33 +22,35 @@ def tool_sections(results: Results) -> Iterator[Table]:
         yield table("Search for a value that is nowhere, one thread", head, searched)
 
 
-def _read(figure: ReadFigure | None) -> tuple[Cell, Cell]:
-    if figure is None:
-        return None, None
-    return round(figure.megabytes_per_second), round(figure.cpu_seconds_per_gb, 2)
-
-
 def _serving(results: Results) -> Iterator[Table]:
     if results.serving:
-        served = (
+        speed = "MB/s of log", "CPU s/GB"
+        first = (
+            (f"{f.server}: {f.data_set}", *_read(f.first))
+            for f in results.serving
+            if f.first is not None
+        )
+        title = "Serving a log to clients: the first read since the start, by a socket"
+        yield table(title, ("server: data set", *speed), first)
+        later = (
             (
                 f"{f.server}, {f.client}: {f.data_set}",
-                *_read(f.first),
                 *_read(f.later),
                 round(f.most_memory_bytes / 1e6),
             )
             for f in results.serving
         )
-        head = (
-            *("server, client: data set", "first read: MB/s of log", "CPU s/GB"),
-            *("later reads: MB/s of log", "CPU s/GB", "memory, MB"),
-        )
-        yield table("Serving a log to clients", head, served)
+        head = ("server, client: data set", *speed, "memory, MB")
+        yield table("Serving a log to clients", head, later)
     if results.first_record is not None:
-        first = results.first_record
-        title = f"First record of a served directory of {first.partitions:,} partitions"
+        record = results.first_record
+        title = f"First record of a served directory of {record.partitions:,} partitions"
         rows = [
-            ("one partition", round(first.seconds_of_one, 2)),
-            ("all partitions", round(first.seconds_of_all, 2)),
+            ("one partition", round(record.seconds_of_one, 2)),
+            ("all partitions", round(record.seconds_of_all, 2)),
         ]
         yield table(title, ("client of", "seconds from the start of the process"), rows)
+
+
+def _read(figure: ReadFigure) -> tuple[float, float]:
+    return round(figure.megabytes_per_second), round(figure.cpu_seconds_per_gb, 2)

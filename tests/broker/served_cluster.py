@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,16 @@ def fill(broker: KafkaBroker, transactions: int = 12) -> None:
     writer.begin_transaction()
     writer.produce("changes", value=b"undecided")
     writer.flush()
+
+
+def await_epochs(broker: KafkaBroker) -> None:
+    """Wait for the checkpoints of leader epochs, which are written in the background."""
+    deadline = time.monotonic() + 60
+    for topic in TOPICS:
+        checkpoint = broker.partition_directory(topic) / "leader-epoch-checkpoint"
+        while not checkpoint.exists() or checkpoint.read_text().split()[1:2] in ([], ["0"]):
+            assert time.monotonic() < deadline, checkpoint
+            time.sleep(0.1)
 
 
 def commit(broker: KafkaBroker) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
 from pylog.server.messages import APIS
-from tests.broker.served_cluster import TOPICS, fill
+from tests.broker.served_cluster import TOPICS, await_epochs, fill
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def test_the_answers_are_those_of_the_broker(
 ) -> None:
     broker = new_broker(properties={"transaction.state.log.num.partitions": "1"})
     fill(broker)
-    time.sleep(1)  # checkpoints of leader epochs are written in the background
+    await_epochs(broker)
     shutil.copytree(broker.log_dir, tmp_path / "copy")
     with (
         pylog.serve(tmp_path / "copy") as server,

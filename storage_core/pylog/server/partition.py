@@ -253,14 +253,17 @@ class Partition:
         self.told_stable_offset = -1 if told is None else told
 
     def _is_short_walk(self) -> bool:
-        """Whether a producer snapshot is near the high watermark."""
+        """Whether a producer snapshot, or the log's start, is near the high watermark.
+
+        In many partitions with many segments each, walks would keep the first records waiting.
+        """
         watermark = self.known.high_watermark
         offsets = (each for each in self.view.producer_snapshot_offsets if each <= watermark)
         newest = max(offsets, default=0)
         if is_remote(self.directory.path):
             return False  # each look is a request
-        index = max(0, bisect_right(self._base_offsets, newest) - 1)
-        return newest == watermark or sum(self._ends[index:]) <= _SHORT_WALK_BYTES
+        is_in_last = not self._base_offsets or newest >= self._base_offsets[-1]
+        return newest == watermark or (is_in_last and sum(self._ends[-1:]) <= _SHORT_WALK_BYTES)
 
     def _find_offsets(self) -> LogOffsets:
         view = self.view
@@ -422,7 +425,8 @@ class Partition:
             is_fresh=is_fresh,
         )
         found = locate(max_bytes, limit)
-        if found is not None and not (found.size_bytes or found.exceeds):
+        may_read = max_bytes > 0 or whole_batch
+        if found is not None and may_read and not (found.size_bytes or found.exceeds):
             # A broker bounds a fetch by a position, in the segment that the limit is in. So of a
             # segment before that, a batch that goes on above the limit is given.
             own = bisect_right(self._base_offsets, limit) - 1
