@@ -1,5 +1,5 @@
 # The command line in a container: docker build -t pylog . && docker run --rm -v /mnt/kafka-logs:/logs:ro pylog ls /logs
-# The kernels are compiled here, for every x86-64: a container writes nothing but what its command writes.
+# The kernels are compiled here, for every processor of this kind; what compiles them stays behind.
 
 FROM python:3.13-slim-bookworm AS build
 WORKDIR /src
@@ -7,8 +7,7 @@ COPY . .
 RUN python -m venv /opt/pylog \
  && /opt/pylog/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/core.lock \
  && /opt/pylog/bin/python -m pip install --no-cache-dir --no-deps . \
- && chmod -R go-w /opt/pylog \
- && /opt/pylog/bin/pylog compile --all-levels
+ && chmod -R go-w /opt/pylog
 
 FROM python:3.13-slim-bookworm
 COPY --from=build /opt/pylog /opt/pylog

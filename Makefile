@@ -20,7 +20,7 @@ CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' |
 NO_VENV := { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
+.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock wheels test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -96,6 +96,9 @@ lock: $(VENV)/.release ## Resolve the dependencies anew
 	@$(LOCK) --extra spark --group dev pyproject.toml -o requirements/dev.lock
 	@$(LOCK) --group release -c requirements/dev.lock -o requirements/release.lock
 	@$(LOCK) --group docs -o requirements/docs.lock
+
+wheels: $(VENV)/.release ## The wheels of all platforms, in build/wheels
+	@$(BIN)/python -m tests.release_check.wheels build/wheels
 
 test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
 	@$(BIN)/nox $(MATRIX)

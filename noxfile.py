@@ -22,10 +22,11 @@ nox.options.error_on_missing_interpreters = False
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 
-SOURCE_ONLY = ("crcmod", "pyspark")  # have no wheels at all; both are pure Python where need be
+SOURCE_ONLY = ("pyspark",)  # has no wheels; it is pure Python
 TOOLS = (
     "aiokafka",
     "chispa",
+    "crcmod",
     "hypothesis",
     "kafka-python",
     "psutil",
@@ -73,7 +74,7 @@ def installed(session: nox.Session, versions: str) -> None:
         # Old libraries warn of what newer Pythons or NumPys have deprecated since.
         *("python", "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"),
         *(session.posargs or TESTS),
-        env={"PYTHONPATH": None, "NUMBA_CACHE_DIR": None, "HYPOTHESIS_PROFILE": "fast"},
+        env={"PYTHONPATH": None, "HYPOTHESIS_PROFILE": "fast"},
     )
 
 

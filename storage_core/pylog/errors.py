@@ -24,6 +24,10 @@ class LogStorageError(Exception):
     """Root of all errors raised by pylog."""
 
 
+class KernelsNotLoadedError(LogStorageError):
+    """The compiled part of pylog is not for this machine, or cannot be loaded."""
+
+
 class _LocatedError(LogStorageError):
     """An error about the bytes of one file.
 

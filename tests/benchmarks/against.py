@@ -91,6 +91,7 @@ class Revision(PeerProcess):
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(folders),
+            # Where revisions keep their machine code that do not come with it.
             "NUMBA_CACHE_DIR": str(BUILD / "against" / f"kernels-{name}"),
         }
         super().__init__(name, [sys.executable, str(_PEER)], environment=environment)

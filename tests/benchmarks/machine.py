@@ -9,10 +9,9 @@ from typing import TypedDict
 _PACKAGES = (
     "pyspark-pylog",
     "numpy",
-    "numba",
     "pyarrow",
     "pyspark",
-    "crc32c",
+    "fastcrc",
     "cramjam",
     "isal",
     "lz4",

@@ -1,8 +1,7 @@
 """What a user waits for: the ``pylog`` command on a log so small that only starting counts.
 
-The first ``cat`` compiles its kernels into an empty cache, all others find them there. Beside ours
-stands what nobody can go below who uses NumPy and Arrow: a Python that imports them and reads the
-same bytes; and, for the first ``cat``, one that imports Numba.
+Caches of the user are empty at each first ``cat``. Beside ours stands what nobody can go below who
+uses NumPy and Arrow: a Python that imports them and reads the same bytes.
 """
 
 import os
@@ -26,7 +25,6 @@ CAT_HEAD = "pylog cat | head -3"
 LS = "pylog ls"
 LOOK_UP = "first look-up of a timestamp in a process"
 IMPORTS = "python: import pyarrow, numpy; read the log"
-IMPORT_NUMBA = "python: import numba"
 
 _IMPORTS_CODE = "import sys, pyarrow, numpy; open(sys.argv[1], 'rb').read()"
 _LOOK_UP_CODE = """
@@ -70,7 +68,6 @@ def _environment(cache: Path) -> dict[str, str]:
     """Return that of a command whose caches are under `cache`."""
     environment = {
         **os.environ,
-        "NUMBA_CACHE_DIR": str(cache / "kernels"),
         "PYTHONPYCACHEPREFIX": str(cache.parent / "pylog-bench-bytecode"),
         "XDG_CACHE_HOME": str(cache),
         "HOME": str(cache),
@@ -123,7 +120,6 @@ def measure_start_up(bench: Bench, say: Callable[[str], None]) -> list[StartUpFi
         "pylog --help": [program(), "--help"],
         LOOK_UP: [sys.executable, "-c", _LOOK_UP_CODE, directory, str(_LATE_MS)],
         IMPORTS: [sys.executable, "-c", _IMPORTS_CODE, log],
-        IMPORT_NUMBA: [sys.executable, "-c", "import numba"],
     }
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory(prefix="pylog-bench-") as folder:

@@ -17,7 +17,6 @@ LINES_PER_SECOND = 1e6
 DUMP_TIMES = 10.0
 SEARCH_GB_PER_SECOND = 1.5
 START_TIMES = 1.3
-FIRST_CAT_TIMES = 5.8  # what it was when every process imported Numba
 
 
 def count_targets(results: Results) -> Iterator[Target]:
@@ -112,7 +111,7 @@ def start_up_targets(results: Results) -> Iterator[Target]:
     for name, peer, limit in (
         (start_up.CAT_HEAD, start_up.IMPORTS, START_TIMES),
         (start_up.LS, start_up.IMPORTS, START_TIMES),
-        (start_up.FIRST_CAT, start_up.IMPORT_NUMBA, FIRST_CAT_TIMES),
+        (start_up.FIRST_CAT, start_up.IMPORTS, START_TIMES),
     ):
         text = f"{name} ≤ {limit:g} times `{peer}`"
         if not figures:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import signal
 import sys
@@ -208,7 +207,6 @@ def main(directory: Path, delivery: str | None, *, once: bool) -> int:
     rows = directory / "rows.parquet"
     write_rows(rows)
     ways = deliveries(build_wheel(directory), directory / "environments")
-    os.environ.setdefault("NUMBA_CACHE_DIR", _private(directory / "kernels"))
     try:
         say("== starting a master and two workers on loopback")
         with StandaloneCluster(directory / "cluster", configuration=CONFIGURATION) as cluster:
@@ -226,11 +224,6 @@ def main(directory: Path, delivery: str | None, *, once: bool) -> int:
         return 128 + signal.SIGINT
     say("\nAll counts are right; the cluster has been stopped.")
     return 0
-
-
-def _private(directory: Path) -> str:
-    directory.mkdir(mode=0o700)
-    return str(directory)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.native.library import library_at, these_levels
 from tests.support.batches import batch_v2, plain_records
 from tests.support.golden import differences, read_expected
 from tests.support.log_files import write_partition
@@ -138,9 +138,7 @@ def test_help_of_cat_imports_nothing_heavy() -> None:
     assert found.isdisjoint({"numba", "llvmlite", "pyarrow", "pandas", "rich"})
 
 
-def test_cat_imports_arrow_and_numpy_and_no_numba_once_its_kernels_are_kept(
-    golden_root: GoldenRoot,
-) -> None:
+def test_cat_imports_arrow_and_numpy_and_no_numba(golden_root: GoldenRoot) -> None:
     case = golden_root.case("4.3.0/plain")
     modules_after("cat", case)
     found = modules_after("cat", case)
@@ -257,133 +255,45 @@ def test_a_full_disk_is_reported(large_log: Path) -> None:
     assert done.stderr == b"pylog: error: standard output: No space left on device\n"
 
 
-# Compiled kernels
+# An installation that nobody can write to
 
 
 @pytest.fixture
-def unwritable_installation(tmp_path: Path) -> Path:
-    """Copy the package to a place beside which nothing can be kept, not even by root."""
+def installation(tmp_path: Path) -> Path:
+    """Copy the package as a wheel would install it."""
     site = tmp_path / "site"
     package = Path(pylog.__file__).parent
     shutil.copytree(package, site / "pylog", ignore=shutil.ignore_patterns("__pycache__"))
-    (site / "pylog" / "kernels" / "__pycache__").write_text("not a directory")
+    library = library_at(these_levels()[0])
+    shutil.copy(library, site / "pylog" / "native" / library.name)
     return site
 
 
-def cat_from(
-    site: Path, log: Path, environment: Mapping[str, str], prelude: str = ""
-) -> subprocess.CompletedProcess[bytes]:
-    code = (
-        f"import sys; sys.path.insert(0, {str(site)!r}); {prelude}import pylog; "
-        f"assert pylog.__file__.startswith({str(site)!r}); "
-        "from pylog.cli.main import main; main()"
-    )
-    home = Path(environment.get("HOME", site)).parent
-    return subprocess.run(
-        [sys.executable, "-c", code, "cat", str(log)],
-        check=False,
-        capture_output=True,
-        env=dict(environment),
-        cwd=home if home.is_dir() else site,
-        timeout=SECONDS,
-    )
-
-
-def test_a_read_only_installation_keeps_kernels_in_the_users_cache(
-    unwritable_installation: Path, tmp_path: Path, golden_root: GoldenRoot
+def test_nothing_is_written_beside_the_package_or_into_the_home_directory(
+    installation: Path, tmp_path: Path, golden_root: GoldenRoot
 ) -> None:
-    case = golden_root.case("4.3.0/plain")
+    def files() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+    code = (
+        f"import sys; sys.path.insert(0, {str(installation)!r}); import pylog; "
+        f"assert pylog.__file__.startswith({str(installation)!r}); "
+        "from pylog.cli.main import run; status = run(sys.argv[1:]); sys.stdout.flush(); "
+        "assert not {'numba', 'llvmlite'} & set(sys.modules); sys.exit(status)"
+    )
     home = tmp_path / "home"
     home.mkdir()
-    first = cat_from(unwritable_installation, case, {"HOME": str(home)})
-    assert (first.returncode, first.stderr) == (0, b"")
-    kept = {path: path.stat().st_mtime_ns for path in home.rglob("*.kernel")}
-    # Not the kernel of checksums, which gains less on a small log than compiling it takes.
-    needed = {"decode_headers", "decode_records", "scan_batches"}
-    assert {path.name.split(".")[0] for path in kept} == needed
-    second = cat_from(unwritable_installation, case, {"HOME": str(home)})
-    assert second.stdout == first.stdout
-    assert {path: path.stat().st_mtime_ns for path in home.rglob("*.kernel")} == kept
-
-
-@pytest.mark.thorough
-def test_without_any_writable_place_kernels_are_compiled_again(
-    unwritable_installation: Path, golden_root: GoldenRoot
-) -> None:
-    done = cat_from(
-        unwritable_installation, golden_root.case("4.3.0/plain"), {"HOME": "/dev/null/home"}
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.count(b"\n") == 315
-
-
-@pytest.mark.thorough
-def test_an_unknown_home_leaves_nothing_in_the_working_directory(
-    unwritable_installation: Path, golden_root: GoldenRoot
-) -> None:
-    nobody = "import os; os.path.expanduser = lambda path: path; "
+    before = files()
     case = golden_root.case("4.3.0/plain")
-    done = cat_from(unwritable_installation, case, {}, prelude=nobody)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert [path.name for path in unwritable_installation.parent.iterdir()] == ["site"]
-    assert [path.name for path in unwritable_installation.iterdir()] == ["pylog"]
-
-
-def test_what_is_compiled_ahead_is_all_that_a_read_only_disk_needs(
-    unwritable_installation: Path, tmp_path: Path, golden_root: GoldenRoot
-) -> None:
-    # Where the kernels of these tests are kept, which is where they are compiled to.
-    done = subprocess.run(
-        [program(), "compile", "--json"], check=True, capture_output=True, timeout=5 * SECONDS
-    )
-    kept = json.loads(done.stdout)["kernels"]
-    cache = tmp_path / "image"
-    cache.mkdir(mode=0o755)
-    for directory in {each["directory"] for each in kept}:
-        for path in Path(directory).glob("*.kernel"):
-            shutil.copy(path, cache)
-    cache.chmod(0o555)
-    before = sorted(cache.iterdir())
-    read_only = {"HOME": "/dev/null/home", "NUMBA_CACHE_DIR": str(cache)}
-    without_numba = (
-        "\ndef refuse(event, arguments):\n"
-        "    assert (event, arguments[:1]) != ('import', ('numba',))\n"
-        "sys.addaudithook(refuse)\n"
-    )
-    case = golden_root.case("4.3.0/plain")
-    done = cat_from(unwritable_installation, case, read_only, prelude=without_numba)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.count(b"\n") == 315
-    assert sorted(cache.iterdir()) == before
-
-
-def error_terminal(arguments: list[str], environment: Mapping[str, str]) -> str:
-    """Return what the program writes to a terminal that is its stderr alone."""
-    ours, theirs = pty.openpty()
-    done = subprocess.run(
-        [program(), *arguments],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-        env={**os.environ, **environment},
-        timeout=SECONDS,
-    )
-    os.close(theirs)
-    assert done.returncode == 0
-    os.set_blocking(ours, False)
-    try:
-        return os.read(ours, 1 << 16).decode()
-    except OSError:  # nothing was written (Linux: EIO once the other side is closed)
-        return ""
-    finally:
-        os.close(ours)
-
-
-def test_the_first_compilation_is_announced_once_on_a_terminal(
-    tmp_path: Path, golden_root: GoldenRoot
-) -> None:
-    cat = ["cat", str(golden_root.case("4.3.0/plain"))]
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "TERM": "xterm"}
-    first = error_terminal(cat, cache)
-    assert first.count("pylog: compiling kernels (once)…") == 1
-    assert "compiling" not in error_terminal(cat, cache)
+    for command, lines in (("cat", 315), ("doctor", None), ("stats", None)):
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", code, command, str(case)],
+            check=False,
+            capture_output=True,
+            env={**os.environ, "HOME": str(home), "XDG_CACHE_HOME": "", "NUMBA_CACHE_DIR": ""},
+            cwd=home,
+            timeout=SECONDS,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert lines in (None, done.stdout.count(b"\n"))
+    assert files() == before

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+KERNELS_FOLDER = "build/kernels"
 PACKAGE_FOLDERS = ("storage_core", "connector", "jobs")
 _MEASURED = "not spark and not broker and not fuzz and not slow"
 _START_SECONDS = 60.0
@@ -100,9 +101,11 @@ class Trial:
         self._most_seconds = most_seconds
         shutil.rmtree(self._folder, ignore_errors=True)
         unused = shutil.ignore_patterns("__pycache__")
-        self._kernels = FOLDER / f"kernels-{number}"  # kept: compiling takes a minute
         for folder in PACKAGE_FOLDERS:
             shutil.copytree(ROOT / folder, self._folder / folder, ignore=unused)
+        kernels = ROOT / KERNELS_FOLDER
+        if kernels.is_dir():  # compiling them takes a minute
+            shutil.copytree(kernels, self._folder / KERNELS_FOLDER)
 
     def result(self, place: Place) -> str:
         """Return what the tests make of a mutant."""
@@ -135,7 +138,6 @@ class Trial:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONDONTWRITEBYTECODE": "1",
             "HYPOTHESIS_PROFILE": "ci",
-            "NUMBA_CACHE_DIR": str(self._kernels),
         }
         try:
             done = subprocess.run(

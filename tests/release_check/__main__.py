@@ -1,9 +1,9 @@
 """``make release-check``: everything of a release but the tag and the upload.
 
-Builds the sdist, the wheel, and the wheel again from the sdist, and looks at what is in them; then
-installs the wheel into an empty environment with the locked requirements, and runs the command line
-and Spark's demonstration there. What only a release needs (addresses, a section of the changelog)
-is a warning; with ``--strict`` it is an error.
+Builds the sdist, the wheels of all platforms, and this machine's wheel again from the sdist, and
+looks at what is in them; then installs this machine's into an empty environment with the locked
+requirements, and runs the command line and Spark's demonstration there. What only a release needs
+(addresses, a section of the changelog) is a warning; with ``--strict`` it is an error.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import shutil
 import sys
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pylog
+from pylog.kernel_compilation import PLATFORMS, this_platform
+from pylog.native.library import file_name
 from tests.release_check.checks import (
     changelog_problems,
     description_problems,
@@ -30,6 +32,7 @@ from tests.release_check.distribution import read_sdist, read_wheel
 from tests.release_check.fresh_environment import FreshEnvironment, run
 from tests.release_check.problem import Problem, StepFailedError
 from tests.release_check.trial import steps
+from tests.release_check.wheels import build_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,21 +80,33 @@ class Report:
         sys.stdout.flush()
 
 
-def build(directory: Path) -> tuple[Path, Path, Path]:
-    """Build sdist, wheel, and the wheel of the sdist; return their paths."""
-    archive, of_tree, of_archive = (directory / name for name in ("sdist", "wheel", "from-sdist"))
-    environment = dict(os.environ)
-    python = [sys.executable, "-m", "build"]
-    run([*python, "--sdist", "--outdir", archive, ROOT], ROOT, environment)
-    run([*python, "--wheel", "--outdir", of_tree, ROOT], ROOT, environment)
+class Built(NamedTuple):
+    """What was built: the wheels by platform, and this machine's once more out of the sdist."""
+
+    sdist: Path
+    wheels: dict[str, Path]
+    of_sdist: Path
+
+    @property
+    def of_this_machine(self) -> Path:
+        """The wheel that can be installed here."""
+        return self.wheels[this_platform()]
+
+
+def build(directory: Path) -> Built:
+    """Build the sdist and all wheels."""
+    archive = directory / "sdist"
+    build_sdist = [sys.executable, "-m", "build", "--no-isolation", "--sdist"]
+    run([*build_sdist, "--outdir", archive, ROOT], ROOT, dict(os.environ))
+    wheels = {each: build_wheel(each, directory / "wheels") for each in PLATFORMS}
     [sdist] = archive.glob("*.tar.gz")
     unpacked = directory / "unpacked"
     with tarfile.open(sdist) as content:
         content.extractall(unpacked, filter="data")
     [source] = unpacked.iterdir()
-    run([*python, "--wheel", "--outdir", of_archive, source], ROOT, environment)
-    [wheel], [second] = of_tree.glob("*.whl"), of_archive.glob("*.whl")
-    return sdist, wheel, second
+    # Its folder keeps no object files: what it has is compiled a second time.
+    of_sdist = build_wheel(this_platform(), directory / "from-sdist", source)
+    return Built(sdist, wheels, of_sdist)
 
 
 def tracked_files() -> list[str]:
@@ -100,17 +115,21 @@ def tracked_files() -> list[str]:
     return [name for name in listed.split("\0") if name]
 
 
-def look_at(report: Report, sdist_path: Path, wheel_path: Path, second_path: Path) -> None:
-    """Check what is in the three distributions."""
+def look_at(report: Report, built: Built) -> None:
+    """Check what is in the distributions."""
     version, tracked = pylog.__version__, tracked_files()
-    sdist, wheel = read_sdist(sdist_path), read_wheel(wheel_path)
+    sdist = read_sdist(built.sdist)
+    wheels = {platform: read_wheel(path) for platform, path in built.wheels.items()}
     modules = {path.partition("/")[2] for path in tracked if path.startswith(_PACKAGE_FOLDERS)}
-    for each in (sdist, wheel):
+    for each in (sdist, *wheels.values()):
         report.add(f"metadata of {each.name}", metadata_problems(each, version))
         report.add(f"description of {each.name}", description_problems(each))
     report.add(f"content of {sdist.name}", sdist_problems(sdist, tracked))
-    report.add(f"content of {wheel.name}", wheel_problems(wheel, modules))
-    report.add("the same wheel of the sdist", wheel_differences(wheel, read_wheel(second_path)))
+    for platform, wheel in wheels.items():
+        libraries = {f"pylog/native/{file_name(each)}" for each in PLATFORMS[platform].levels}
+        report.add(f"content of {wheel.name}", wheel_problems(wheel, modules | libraries))
+    wheel = wheels[this_platform()]
+    report.add("the same wheel of the sdist", wheel_differences(wheel, read_wheel(built.of_sdist)))
 
 
 def try_out(report: Report, wheel: Path, directory: Path) -> None:
@@ -151,9 +170,9 @@ def main() -> int:
     try:
         status = run(["git", "status", "--porcelain"], ROOT, dict(os.environ))
         report.add("everything is committed", uncommitted_problems(status))
-        sdist, wheel, second = build(WORK)
-        look_at(report, sdist, wheel, second)
-        try_out(report, wheel, WORK)
+        built = build(WORK)
+        look_at(report, built)
+        try_out(report, built.of_this_machine, WORK)
     except StepFailedError as error:
         report.add("", [Problem(str(error), "nothing after this was looked at")])
     if report.errors:
@@ -164,7 +183,8 @@ def main() -> int:
         if report.warnings
         else ""
     )
-    sys.stdout.write(f"pylog {pylog.__version__} could be released{hint}: {sdist}, {wheel}\n")
+    files = ", ".join(map(str, (built.sdist, *built.wheels.values())))
+    sys.stdout.write(f"pylog {pylog.__version__} could be released{hint}: {files}\n")
     return 0
 
 

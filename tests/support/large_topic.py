@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import crc32c
+from fastcrc.crc32 import iscsi as crc32c
 
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import offset_index_bytes, segment_path, time_index_bytes
@@ -112,7 +112,7 @@ def _write_segment(
             stamp = FIRST_TIMESTAMP_MS + number * STEP_MS
             _BASE_OFFSET.pack_into(template, 0, offset)
             struct.pack_into(">qq", template, _TIMESTAMPS_AT, stamp, stamp)
-            _CRC.pack_into(template, _CRC_AT, crc32c.crc32c(memoryview(template)[_CRC_START:]))
+            _CRC.pack_into(template, _CRC_AT, crc32c(memoryview(template)[_CRC_START:]))
             log.write(template)
             if place:
                 offsets.append((offset + batch_records - 1, place * len(template)))

@@ -1,53 +1,104 @@
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
-import pylog
 from pylog import kernel_compilation
-from pylog.native.kernel_cache import LEVELS
+from pylog.kernel_compilation import PLATFORMS, build_libraries, this_platform
+from pylog.native.library import KernelLibrary, these_levels, this_library
 from tests.unit.kernels.conftest import KERNELS
-from tests.unit.native.sample_kernels import clear
-from tests.unit.native.test_kernel import only_images
+from tests.unit.native.compilers import needs_compiler, only_libraries
+from tests.unit.native.sample_kernels import clear, double_all, is_positive
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.native.kernel import Kernel
 
-def test_every_kernel_is_compiled() -> None:
-    assert len(KERNELS) > 20
-    assert set(kernel_compilation.KERNELS) == set(KERNELS)
-
-
-@only_images
-def test_code_is_kept_for_this_machine_or_all_and_not_compiled_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernel_compilation, "KERNELS", (clear,))
-    [first] = pylog.jobs.compile_kernels()
-    assert first.was_compiled
-    assert (first.kernel, first.directory) == ("clear", tmp_path / "cache")
-    everywhere = pylog.jobs.compile_kernels(all_levels=True)
-    assert [each.level for each in everywhere] == list(LEVELS)
-    assert [each.was_compiled for each in everywhere] == [
-        each.level != first.level for each in everywhere
-    ]
-    assert len(list((tmp_path / "cache").iterdir())) == len(LEVELS)
+# The first bytes of a 64-bit file for Linux with its kind of processor, and for macOS with its.
+ELF = b"\x7fELF\x02\x01\x01"
+MACH_O = b"\xcf\xfa\xed\xfe"
+MACHINES = {
+    "linux-x86_64": (ELF, 18, 62),
+    "linux-aarch64": (ELF, 18, 183),
+    "macos-arm64": (MACH_O, 4, 0x0100000C),
+    "macos-x86_64": (MACH_O, 4, 0x01000007),
+}
 
 
-@only_images
-def test_without_a_directory_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "/dev/null/none")
-    monkeypatch.setattr("pylog.native.numba_compiler.compile_kernel", None)
-    with pytest.raises(PermissionError, match="no directory to keep kernels in"):
-        pylog.jobs.compile_kernels()
+@only_libraries
+def test_the_library_has_every_kernel() -> None:
+    names = [kernel.signature.name for kernel in KERNELS]
+    assert len(set(names)) == len(names) >= 29
+    assert [name for name in names if this_library().entry(name) is None] == []
+    assert {each.signature.name for each in kernel_compilation.all_kernels()} == set(names)
 
 
-def test_where_numba_keeps_code_by_its_own_means_there_is_nothing_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(kernel_compilation, "this_level", lambda: None)
-    with pytest.raises(NotImplementedError, match="on x86-64 and ARM only"):
-        pylog.jobs.compile_kernels()
+@needs_compiler
+@pytest.mark.thorough(one_in=2)  # linking for macOS takes long
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_libraries_of_all_platforms_are_built_here(platform: str, tmp_path: Path) -> None:
+    levels = PLATFORMS[platform].levels
+    paths = build_libraries([clear, double_all], platform, levels, tmp_path / "kernels")
+    assert [path.name for path in paths] == [f"kernels-{level}.so" for level in levels]
+    start, at, machine = MACHINES[platform]
+    for path in paths:
+        content = path.read_bytes()
+        assert content.startswith(start)
+        size = 2 if start == ELF else 4
+        assert int.from_bytes(content[at : at + size], "little") == machine
+        assert b"pylog_double_all" in content
+        assert b"Numba" not in content
+
+
+@needs_compiler
+def test_the_same_sources_give_the_same_bytes_whatever_was_built_before(tmp_path: Path) -> None:
+    built = []
+    for number, chosen in enumerate(("clear", "double_all clear")):
+        script = (
+            "from pathlib import Path; import os; from tests.unit.native import sample_kernels\n"
+            "os.environ |= {'NUMBA_CPU_NAME': 'generic', 'NUMBA_CPU_FEATURES': ''}\n"
+            "from pylog.kernel_compilation import *\n"
+            f"names, folder = {chosen.split()}, Path({str(tmp_path / str(number) / 'a')!r})\n"
+            "for name in names:\n"
+            "    kernel = getattr(sample_kernels, name)\n"
+            "    paths = build_libraries([kernel], 'linux-aarch64', ['aarch64'], folder / name)\n"
+            "print(paths[0])\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        with open(done.stdout.strip(), "rb") as file:  # noqa: PTH123 - a path that was printed
+            built.append(file.read())
+    assert built[0] == built[1]
+
+
+@needs_compiler
+@only_libraries
+def test_a_library_is_built_once_and_object_files_are_kept(tmp_path: Path) -> None:
+    level = these_levels()[-1]
+
+    def build(name: str, *kernels: Kernel) -> Path:
+        [path] = build_libraries(kernels, this_platform(), [level], tmp_path / name)
+        return path
+
+    path = build("one", is_positive)
+    before = path.stat().st_mtime_ns
+    assert build("one", is_positive).stat().st_mtime_ns == before
+    objects = list((tmp_path / "objects").iterdir())
+    assert len(objects) == 1
+    both = build("two", is_positive, clear)
+    assert len(list((tmp_path / "objects").iterdir())) == 2
+    assert objects[0].stat().st_mtime_ns < both.stat().st_mtime_ns
+    library = KernelLibrary(level, both)
+    entry = library.entry("clear")
+    assert entry is not None
+    values = np.full(5, 9, np.uint8)
+    clear.signature.caller(entry)(values[1:4])
+    assert values.tolist() == [9, 0, 0, 0, 9]
+    assert ctypes.CDLL(str(path))["pylog_is_positive"] is not None

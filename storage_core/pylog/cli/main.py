@@ -93,7 +93,6 @@ GROUPS = (
         "Set up",
         {
             "demo": "Unpack two sample log directories to try pylog on.",
-            "compile": "Compile all kernels now, for images and read-only disks.",
         },
         "pylog demo kafka",
     ),
@@ -158,6 +157,21 @@ class LazyGroup(click.Group):
         return name, load_command(name) if name in COMMANDS else None, args[1:]
 
 
+def _print_version(
+    context: click.Context,
+    _: click.Parameter,
+    is_asked: bool,  # noqa: FBT001 - as click calls it
+) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    # The other option may come later on the line, and is not known yet.
+    if "--verbose" in (context.obj or ()):
+        pylog.show_versions()
+    else:
+        click.echo(f"{PROGRAM} {pylog.__version__}")
+    context.exit()
+
+
 @click.group(
     cls=LazyGroup,
     epilog=_EPILOG,
@@ -167,19 +181,29 @@ class LazyGroup(click.Group):
         "show_default": True,
     },
 )
-@click.version_option(
-    pylog.__version__,
-    prog_name=PROGRAM,
-    message="%(prog)s %(version)s",
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
     help="Print the version and exit.",
 )
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="With --version: also print the versions of Python and of all libraries, and for which "
+    "processors the kernels are that run here.",
+)
 @click.option("--debug", is_flag=True, help="Show Python's traceback where an error is reported.")
-def program(*, debug: bool) -> None:
+def program(*, verbose: bool, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
     Commands that only read never write to, lock or change a directory. Those under Write lock it
     first, as a broker does, and refuse to work while another process has it open.
     """
+    if verbose:
+        raise click.UsageError("--verbose before a command goes with --version alone")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -231,7 +255,9 @@ def _invoke(arguments: Sequence[str]) -> int:
     if instruction:
         return _complete(instruction)
     try:
-        with program.make_context(PROGRAM, list(arguments) or ["--help"]) as context:
+        with program.make_context(
+            PROGRAM, list(arguments) or ["--help"], obj=tuple(arguments)
+        ) as context:
             return int(program.invoke(context))
     except click.exceptions.Exit as ended:
         # Without arguments, help is what we print, and not what was asked for.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import sys
 import textwrap
@@ -161,35 +160,6 @@ def printable_lines(content: memoryview) -> memoryview:
     """Return lines in UTF-8 in which all but the ends of lines is printable."""
     text = bytes(content).decode("utf-8", "replace")
     return memoryview("\n".join(map(pylog.jobs.printable, text.split("\n"))).encode())
-
-
-_ONCE = "compiling kernels (once)…"
-_EVERY_TIME = (
-    "compiling kernels (at every run: there is no directory to keep them in that only you can "
-    "write to; set NUMBA_CACHE_DIR to one)…"
-)
-
-
-def announce_compilation() -> None:
-    """Say so on stderr, if that is a terminal, when a kernel is about to be compiled; once."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return
-    log = logging.getLogger("pylog.compilation")
-    log.addHandler(_Notice(logging.INFO))
-    log.setLevel(logging.INFO)
-
-
-class _Notice(logging.Handler):
-    """Takes what the library says of each kernel that it compiles; writes one line at the first."""
-
-    has_spoken = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if not self.has_spoken:
-            self.has_spoken = True
-            is_kept = getattr(record, "kept_in", None) is not None
-            sys.stderr.write(f"pylog: {_ONCE if is_kept else _EVERY_TIME}\n")
-            sys.stderr.flush()
 
 
 # Tables, bars and small charts of characters.

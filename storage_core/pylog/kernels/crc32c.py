@@ -55,7 +55,7 @@ def _powers() -> npt.NDArray[np.int64]:
 _POWERS = _powers()
 
 
-@intrinsic("crc32c_byte", level="x86-64-v3")
+@intrinsic({"x86-64-v3": "x86_crc32c_byte", "aarch64-crc": "arm_crc32c_byte"})
 def _add_byte(crc: int, byte: int) -> int:
     """Return the state after one more byte."""
     crc ^= byte
@@ -64,7 +64,7 @@ def _add_byte(crc: int, byte: int) -> int:
     return crc
 
 
-@intrinsic("crc32c_word", level="x86-64-v3")
+@intrinsic({"x86-64-v3": "x86_crc32c_word", "aarch64-crc": "arm_crc32c_word"})
 def _add_word(crc: int, word: int) -> int:
     """Return the state after 8 more bytes."""
     for i in range(8):
@@ -72,7 +72,9 @@ def _add_word(crc: int, word: int) -> int:
     return crc
 
 
-@intrinsic("multiply_without_carries", level="x86-64-v3")
+@intrinsic(
+    {"x86-64-v3": "x86_multiply_without_carries", "aarch64-crc": "arm_multiply_without_carries"}
+)
 def _multiply(left: int, right: int) -> int:
     """Return the product of two polynomials of 32 bits each."""
     product = np.int64(0)

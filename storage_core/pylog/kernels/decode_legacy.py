@@ -96,7 +96,7 @@ def _eight_more(word: int, zeros: int) -> int:
     )
 
 
-@intrinsic("fold_crc32", level="x86-64-v3")
+@intrinsic({"x86-64-v3": "x86_fold_crc32", "aarch64-crc": "arm_fold_crc32"})
 def _fold(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: int) -> tuple[int, int, int]:
     """Return what is left to be done of ``blocks`` of 16 bytes, at least one, after ``crc``."""
     for at in range(start, start + 16 * blocks, 16):

@@ -1,7 +1,7 @@
 """What several kernels do: words, varints, copies, characters; compiled into each that imports it.
 
 These functions call only each other, and use no constants: what a kernel's file imports from here
-is part of the key of its machine code (`pylog.native.kernel_cache`).
+is part of the key of its object file (`pylog.kernel_compilation`).
 """
 
 from __future__ import annotations

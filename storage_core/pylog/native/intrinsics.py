@@ -166,103 +166,130 @@ def read_file(typing: Any, descriptor: Any, buf: Any, at: Any, count: Any, posit
     return signature, generate
 
 
-@intrinsic
-def crc32c_byte(typing: Any, crc: Any, byte: Any) -> Any:
-    """Return the state of a CRC-32C after one more byte."""
+def _crc32c(bits: int, name: str) -> Any:
+    """Return an intrinsic: the state of a CRC-32C after ``bits`` more, by an instruction."""
+    half = ir.IntType(32)
+    # ARM's takes a byte in 32 bits, and the state of either is 32 bits there.
+    is_arm = name.startswith("llvm.aarch64")
+    state_type = _WORD if bits == 64 and not is_arm else half
+    value_type = half if bits == 8 and is_arm else ir.IntType(bits)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        half, byte_type = ir.IntType(32), ir.IntType(8)
-        kind = ir.FunctionType(half, [half, byte_type])
-        add = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.32.8")
-        state, byte = arguments
-        after = builder.call(add, [builder.trunc(state, half), builder.trunc(byte, byte_type)])
-        return builder.zext(after, _WORD)
+    @intrinsic
+    def crc32c(typing: Any, crc: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.FunctionType(state_type, [state_type, value_type])
+            add = cgutils.get_or_insert_function(builder.module, kind, name)
+            wanted = zip(arguments, (state_type, value_type), strict=True)
+            given = [each if to == _WORD else builder.trunc(each, to) for each, to in wanted]
+            after = builder.call(add, given)
+            return after if state_type == _WORD else builder.zext(after, _WORD)
 
-    return types.int64(types.int64, types.int64), generate
+        return types.int64(types.int64, types.int64), generate
 
-
-@intrinsic
-def crc32c_word(typing: Any, crc: Any, word: Any) -> Any:
-    """Return the state of a CRC-32C after 8 more bytes."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.FunctionType(_WORD, [_WORD, _WORD])
-        add = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64")
-        return builder.call(add, arguments)
-
-    return types.int64(types.int64, types.int64), generate
+    return crc32c
 
 
-@intrinsic
-def multiply_without_carries(typing: Any, left: Any, right: Any) -> Any:
-    """Return the lower half of the product of two polynomials of 64 bits each."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        nothing = _PAIR([0, 0])
-        pairs = [builder.insert_element(nothing, each, ir.IntType(32)(0)) for each in arguments]
-        product = builder.call(_multiply(builder), [*pairs, ir.IntType(8)(0)])
-        return builder.extract_element(product, ir.IntType(32)(0))
-
-    return types.int64(types.int64, types.int64), generate
+x86_crc32c_byte = _crc32c(8, "llvm.x86.sse42.crc32.32.8")
+x86_crc32c_word = _crc32c(64, "llvm.x86.sse42.crc32.64.64")
+arm_crc32c_byte = _crc32c(8, "llvm.aarch64.crc32cb")
+arm_crc32c_word = _crc32c(64, "llvm.aarch64.crc32cx")
 
 
-def _multiply(builder: Any) -> Any:
-    """Return the instruction that multiplies a half of each of two pairs, without carries."""
+def _x86_product(builder: Any, pair: Any, other: Any, half: int) -> Any:
+    """Return the product, without carries, of a half of each of two pairs: a pair, too."""
     kind = ir.FunctionType(_PAIR, [_PAIR, _PAIR, ir.IntType(8)])
-    return cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq")
+    multiply = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq")
+    return builder.call(multiply, [pair, other, ir.IntType(8)(0x11 * half)])
 
+
+def _arm_product(builder: Any, pair: Any, other: Any, half: int) -> Any:
+    kind = ir.FunctionType(ir.VectorType(ir.IntType(8), 16), [_WORD, _WORD])
+    multiply = cgutils.get_or_insert_function(builder.module, kind, "llvm.aarch64.neon.pmull64")
+    index = ir.IntType(32)(half)
+    words = [builder.extract_element(each, index) for each in (pair, other)]
+    return builder.bitcast(builder.call(multiply, words), _PAIR)
+
+
+def _multiply_without_carries(product_of: Any) -> Any:
+    """Return an intrinsic: the lower half of the product of two polynomials of 64 bits each."""
+
+    @intrinsic
+    def multiply_without_carries(typing: Any, left: Any, right: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            first = ir.IntType(32)(0)
+            pairs = [builder.insert_element(_PAIR([0, 0]), each, first) for each in arguments]
+            return builder.extract_element(product_of(builder, *pairs, 0), first)
+
+        return types.int64(types.int64, types.int64), generate
+
+    return multiply_without_carries
+
+
+x86_multiply_without_carries = _multiply_without_carries(_x86_product)
+arm_multiply_without_carries = _multiply_without_carries(_arm_product)
 
 # x^(n+32) and x^(n-32) modulo the polynomial, bits reflected: they move 16 bytes by n bits.
 _FOLD_BY_1 = (0x01751997D0, 0x00CCAA009E)  # n = 128
 _FOLD_BY_4 = (0x0154442BD4, 0x01C6E41596)  # n = 512
 
 
-@intrinsic
-def fold_crc32(typing: Any, buf: Any, start: Any, blocks: Any, crc: Any) -> Any:
-    """Return 16 bytes, as two words, that have the CRC-32 of ``blocks`` of 16 bytes, and 0.
+def _fold_crc32(product_of: Any) -> Any:
+    """Return an intrinsic; see `kernels.decode_legacy`.
 
-    There is at least one block. The state ``crc`` comes before them; that of the 16 bytes is 0.
     Source: V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (2009).
     """
-    signature = types.UniTuple(types.int64, 3)(buf, types.int64, types.int64, types.int64)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array, start, blocks, crc = arguments
-        multiply = _multiply(builder)
+    @intrinsic
+    def fold_crc32(typing: Any, buf: Any, start: Any, blocks: Any, crc: Any) -> Any:
+        signature = types.UniTuple(types.int64, 3)(buf, types.int64, types.int64, types.int64)
 
-        def block(number: Any) -> Any:
-            at = builder.add(start, builder.shl(number, _WORD(4)))
-            address = _address(context, builder, signature.args[0], array, at)
-            return builder.load(builder.bitcast(address, _PAIR.as_pointer()), align=1)
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, start, blocks, crc = arguments
 
-        def move(what: Any, by: tuple[int, int]) -> Any:
-            low = builder.call(multiply, [what, _PAIR(by), ir.IntType(8)(0x00)])
-            return builder.xor(low, builder.call(multiply, [what, _PAIR(by), ir.IntType(8)(0x11)]))
+            def block(number: Any) -> Any:
+                at = builder.add(start, builder.shl(number, _WORD(4)))
+                address = _address(context, builder, signature.args[0], array, at)
+                return builder.load(builder.bitcast(address, _PAIR.as_pointer()), align=1)
 
-        index = ir.IntType(32)
-        before = builder.insert_element(_PAIR([0, 0]), crc, index(0))
-        folded = cgutils.alloca_once_value(builder, builder.xor(block(_WORD(0)), before))
-        done = cgutils.alloca_once_value(builder, _WORD(1))
-        with builder.if_then(builder.icmp_signed(">=", blocks, _WORD(8))):
-            # Four chains, since one would wait for each multiplication before the next.
-            chains = [folded]
-            chains += [cgutils.alloca_once_value(builder, block(_WORD(i))) for i in (1, 2, 3)]
-            fours = builder.and_(blocks, _WORD(-4))
-            with cgutils.for_range_slice(builder, _WORD(4), fours, _WORD(4)) as (number, _):
-                for i, chain in enumerate(chains):
-                    moved = move(builder.load(chain), _FOLD_BY_4)
-                    builder.store(builder.xor(moved, block(builder.add(number, _WORD(i)))), chain)
-            for chain in chains[1:]:
+            def move(what: Any, by: tuple[int, int]) -> Any:
+                halves = [product_of(builder, what, _PAIR(by), half) for half in (0, 1)]
+                return builder.xor(*halves)
+
+            index = ir.IntType(32)
+            before = builder.insert_element(_PAIR([0, 0]), crc, index(0))
+            folded = cgutils.alloca_once_value(builder, builder.xor(block(_WORD(0)), before))
+            done = cgutils.alloca_once_value(builder, _WORD(1))
+            with builder.if_then(builder.icmp_signed(">=", blocks, _WORD(8))):
+                # Four chains, since one would wait for each multiplication before the next.
+                chains = [folded]
+                chains += [cgutils.alloca_once_value(builder, block(_WORD(i))) for i in (1, 2, 3)]
+                fours = builder.and_(blocks, _WORD(-4))
+                with cgutils.for_range_slice(builder, _WORD(4), fours, _WORD(4)) as (number, _):
+                    for i, chain in enumerate(chains):
+                        moved = move(builder.load(chain), _FOLD_BY_4)
+                        builder.store(
+                            builder.xor(moved, block(builder.add(number, _WORD(i)))), chain
+                        )
+                for chain in chains[1:]:
+                    moved = move(builder.load(folded), _FOLD_BY_1)
+                    builder.store(builder.xor(moved, builder.load(chain)), folded)
+                builder.store(fours, done)
+            with cgutils.for_range_slice(builder, builder.load(done), blocks, _WORD(1)) as (
+                number,
+                _,
+            ):
                 moved = move(builder.load(folded), _FOLD_BY_1)
-                builder.store(builder.xor(moved, builder.load(chain)), folded)
-            builder.store(fours, done)
-        with cgutils.for_range_slice(builder, builder.load(done), blocks, _WORD(1)) as (number, _):
-            moved = move(builder.load(folded), _FOLD_BY_1)
-            builder.store(builder.xor(moved, block(number)), folded)
-        words = [builder.extract_element(builder.load(folded), index(i)) for i in range(2)]
-        return context.make_tuple(builder, signature.return_type, [*words, _WORD(0)])
+                builder.store(builder.xor(moved, block(number)), folded)
+            words = [builder.extract_element(builder.load(folded), index(i)) for i in range(2)]
+            return context.make_tuple(builder, signature.return_type, [*words, _WORD(0)])
 
-    return signature, generate
+        return signature, generate
+
+    return fold_crc32
+
+
+x86_fold_crc32 = _fold_crc32(_x86_product)
+arm_fold_crc32 = _fold_crc32(_arm_product)
 
 
 @intrinsic

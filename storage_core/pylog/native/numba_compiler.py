@@ -1,76 +1,166 @@
-"""Numba, from a kernel in Python to an image, or to a function that Numba itself runs.
+"""Numba, from a kernel in Python to an object file, or to a function that Numba itself runs.
 
 Importing this takes as long as Numba does, so only those who compile do it.
+
+Numba's own part, types and the intermediate code of LLVM, is done once for all processors. It
+would also optimise that code for the processor it runs on; here LLVM does so for the one it is for,
+with all of a kernel's helpers in one module, whose other functions are then nobody's but its own.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import itertools
+import re
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 import numba
-from numba.core import types
+from numba.core import codegen, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from pylog.native import intrinsics
-from pylog.native.kernel_cache import LEVELS, key_of
-from pylog.native.machine_code import ENTRY, HAS_LINKER, UnsupportedObjectError, link
+from pylog.native.library import SYMBOL_PREFIX, tree_key
 from pylog.native.signature import SCRATCH_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pylog.native.signature import Parameter, Signature
+
+IMPORTS = ("memcpy", "memmove", "memset", "pread")
+"""Functions of the C library: all that machine code may call."""
 
 # Division as in C: a kernel that could raise ZeroDivisionError would be refused.
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
 # For what Python does not call; and no reference counts, since the caller owns all arrays.
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "_nrt": False}
 
-# Beside those of the level itself; see `pylog.native.kernel_cache`.
-_FEATURES = {"x86-64-v3": "+pclmul"}
+_IS_CONSTANT = re.compile(r'@[^=]+ = (?:[a-z_]+ )*constant (?:"[^"]*"|[^@"])*$')
+_IS_OF_FLOATS = re.compile(r"\.(?:v\d+)?f\d+")  # many are functions of libm in the end
 
+_addresses = itertools.count(1)
 _njit: Any = numba.njit  # whose types know only some of its options
 
 
-def compile_kernel(function: Callable[..., object], signature: Signature, level: str) -> bytes:
-    """Return the object file of a kernel, compiled for a level of this kind of processor."""
-    namespace = _with_helpers(function, _INNER, level, checks_bounds=False)
-    kernel = _njit(**_INNER)(_moved(function, namespace))
-    entry = _njit(types.void(types.CPointer(types.int64)), **_INNER)(_entry(kernel, signature))
+class UnsupportedKernelError(Exception):
+    """A kernel needs what a library of kernels does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What machine code is for, in LLVM's words."""
+
+    triple: str
+    cpu: str
+    features: str = ""
+
+
+class CompiledKernel:
+    """A kernel in the intermediate code of LLVM, for any processor of a level."""
+
+    def __init__(
+        self, function: Callable[..., object], signature: Signature, level: str | None
+    ) -> None:
+        namespace = _with_helpers(function, _INNER, level, checks_bounds=False)
+        with _intermediate_code_only():
+            kernel = _njit(**_INNER)(_moved(function, namespace))
+            entry = _njit(types.void(types.CPointer(types.int64)), **_INNER)(
+                _entry(kernel, signature)
+            )
+            (compiled,) = entry.overloads.values()
+        self._symbol = SYMBOL_PREFIX + signature.name
+        self._name = compiled.fndesc.llvm_func_name
+        self._module: bytes = compiled.library._final_module.as_bitcode()
+
+    def object_file(self, target: Target) -> bytes:
+        """Return the object file for a target, whose one global symbol is the kernel's.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            It could raise an exception, allocates memory, or calls what no library has.
+        """
+        machine = llvm.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
+        )
+        module = llvm.parse_bitcode(self._module)
+        module.triple, module.data_layout = target.triple, str(machine.target_data)
+        for each in [*module.functions, *module.global_variables]:
+            if each.name == self._name:
+                each.name = self._symbol
+            elif not each.is_declaration:
+                each.linkage = "internal"
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        _ensure_alone(module, self._symbol)
+        object_file: bytes = machine.emit_object(module)
+        return object_file
+
+
+def _ensure_alone(module: Any, symbol: str) -> None:
+    """Refuse what could raise an exception or calls something outside."""
+    for function in module.functions:
+        is_instruction = function.name.startswith("llvm.") and not _IS_OF_FLOATS.search(
+            function.name
+        )
+        if function.is_declaration and not is_instruction and function.name not in IMPORTS:
+            raise UnsupportedKernelError(f"{symbol} calls {function.name}")
+    for variable in module.global_variables:
+        # Constants refer to nothing; exceptions that may be raised are kept as some that do.
+        if not _IS_CONSTANT.match(str(variable)):
+            raise UnsupportedKernelError(f"{symbol} has the variable {variable.name}")
+
+
+@contextmanager
+def _intermediate_code_only() -> Iterator[None]:
+    """Have Numba stop before it optimises, and before it makes code for this processor."""
+
+    def is_done(library: Any) -> None:
+        library._finalized = True
+
+    def no_address(library: Any, _: str) -> int:
+        library._ensure_finalized()  # puts what is called into its module
+        return next(_addresses)  # never called: they tell functions apart
+
+    instead: dict[tuple[Any, str], Any] = {
+        (codegen.CPUCodeLibrary, "_optimize_final_module"): lambda _: None,
+        (codegen.CPUCodeLibrary, "_finalize_final_module"): is_done,
+        (codegen.JITCodeLibrary, "get_pointer_to_function"): no_address,
+        (codegen.JITCPUCodegen, "set_env"): lambda *_: None,
+    }
+    kept = {place: getattr(*place) for place in instead}
     try:
-        (compiled,) = entry.overloads.values()
-        module, name = compiled.library._final_module, compiled.fndesc.llvm_func_name
-    except AttributeError as error:  # these are Numba's own affair
-        msg = f"Numba {numba.__version__} keeps its code elsewhere: {error}"
-        raise UnsupportedObjectError(msg) from error
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=level if level in LEVELS else "generic",
-        features=_FEATURES.get(level, ""),
-        opt=3,
-        reloc="pic",
-        codemodel="small",
-    )
-    module.get_function(name).name = ENTRY
-    object_file: bytes = machine.emit_object(module)
-    if HAS_LINKER:
-        link(object_file)  # refuses what could raise an exception
-    return object_file
+        for place, value in instead.items():
+            setattr(*place, value)
+        yield
+    finally:
+        for place, value in kept.items():
+            setattr(*place, value)
+
+
+def depends_on_level(function: Callable[..., object]) -> bool:
+    """Return whether a kernel's helpers have other instructions on some levels."""
+    used = (getattr(each, "pylog_intrinsic", ("",)) for each in function.__globals__.values())
+    return any(isinstance(each[0], Mapping) for each in used)
 
 
 def run_by_numba(function: Callable[..., object], signature: Signature) -> Callable[..., object]:
-    """Return a kernel that Numba calls: compiled now, or out of Numba's own cache."""
+    """Return a kernel that Numba calls: compiled now, or out of the cache that it is told."""
     checks_bounds = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]  # made at run time
     namespace = _with_helpers(function, _OPTIONS, None, checks_bounds=checks_bounds)
     arguments = tuple(_numba_type(parameter) for parameter in signature.parameters)
     moved = _moved(function, namespace)
     # Part of the name of Numba's file, which it would also read if only a helper had changed.
-    moved.__qualname__ += f"_{key_of(function, '').hex()}"
-    compiled: Callable[..., object] = _njit(arguments, cache=_can_cache(), **_OPTIONS)(moved)
+    moved.__qualname__ += f"_{tree_key()}"
+    is_kept = bool(numba.config.CACHE_DIR)  # type: ignore[attr-defined]  # made at run time
+    compiled: Callable[..., object] = _njit(arguments, cache=is_kept, **_OPTIONS)(moved)
     return compiled
 
 
@@ -95,10 +185,11 @@ def _with_helpers(
 
     def compilable(value: Any) -> Any:
         if value not in helpers:
-            instead, also_checked, needed = value.pylog_intrinsic
+            instead, also_checked = value.pylog_intrinsic
+            name = instead.get(level, "") if isinstance(instead, Mapping) else instead
             helpers[value] = (
-                getattr(intrinsics, instead)
-                if instead and (also_checked or not checks_bounds) and needed in {None, level}
+                getattr(intrinsics, name)
+                if name and (also_checked or not checks_bounds)
                 else _njit(**options)(_moved(value, namespace_of(value)))
             )
         return helpers[value]
@@ -174,25 +265,3 @@ def _array_in_frame(kind: Any) -> Any:
         return kind(frame, types.int64), generate
 
     return array_in_frame
-
-
-def _probe() -> None:
-    """Never run: a function to ask Numba about."""
-
-
-def _can_cache() -> bool:
-    """Return whether there is a directory for what Numba keeps itself.
-
-    Without one, Numba refuses a function that is to be cached. It also takes ``~`` for a name where
-    the home directory is not known, and would make a directory of that name wherever we happen to
-    stand, which may be the directory that is read.
-    """
-    is_told = bool(os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME"))
-    if not is_told and os.path.expanduser("~") == "~":  # noqa: PTH111 - expanduser() raises
-        beside = Path(__file__).parent / "__pycache__"
-        return beside.is_dir() and os.access(beside, os.W_OK)
-    try:
-        numba.njit(cache=True)(_probe)
-    except RuntimeError:  # "cannot cache function …: no locator available"
-        return False
-    return True

@@ -13,8 +13,8 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError
 from pylog.kernels import decode_headers as fields
+from pylog.kernels import has_crc32c_instructions
 from pylog.kernels import scan_batches as kernel
-from pylog.kernels import uses_instructions_of
 from pylog.kernels.crc32c import find_bad_crc32c
 from pylog.kernels.decode_headers import decode_headers
 from pylog.kernels.decode_legacy import find_bad_crc
@@ -261,7 +261,7 @@ def _find_bad_v2(
 ) -> tuple[int, int]:
     """Return the place of the first wrong checksum and the right one; place -1 if there is none."""
     span_bytes = int(ends[-1] - starts[0]) if starts.size else 0
-    if span_bytes >= LEAST_KERNEL_BYTES and uses_instructions_of("x86-64-v3"):
+    if span_bytes >= LEAST_KERNEL_BYTES and has_crc32c_instructions():
         place, computed = find_bad_crc32c(buffer, starts, ends, crcs)
         return int(place), int(computed)
     view = buffer.data

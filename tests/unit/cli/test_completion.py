@@ -41,7 +41,6 @@ def test_commands_are_completed(complete: Callable[[str], list[str]]) -> None:
     assert sorted(complete("pylog c")) == [
         "plain,cat",
         "plain,compact",
-        "plain,compile",
         "plain,create-topic",
     ]
     assert complete("pylog nothing") == []

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog import kernel_compilation
 from pylog.cli.main import COMMANDS, load_command
-from tests.unit.native.sample_kernels import clear
-from tests.unit.native.test_kernel import only_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +45,7 @@ WRITING = {
     "delete-records": ("OWN", *FIRST, "1", "--dry-run"),
     "truncate": ("OWN", *FIRST, "0", "--dry-run"),
 }
-DOCUMENTS = {**READING, **WRITING, "compile": ()}
+DOCUMENTS = {**READING, **WRITING}
 LINES = {
     "dump": ("--deep-iteration", "LOGS/orders-0"),
     "sql": ("LOGS", "SELECT topic, size_in_bytes FROM segments"),
@@ -74,13 +71,10 @@ def printed(
     pylog_run: Callable[..., Outcome],
     golden_root: GoldenRoot,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[str], list[str]]:
     """Return the lines that a command prints with ``--json``."""
     (tmp_path / "own").mkdir()
     (tmp_path / "lines").write_text("a\tb\n" * 3)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernel_compilation, "KERNELS", (clear,))
     places = {
         "LOGS": str(golden_root.case("4.3.0/internal-logdir")),
         "OWN": str(tmp_path / "own"),
@@ -152,11 +146,6 @@ def test_a_document_begins_with_the_number_of_its_shape(
 def test_so_do_those_of_commands_that_write(printed: Callable[[str], list[str]]) -> None:
     for command in WRITING:
         assert_is_document(printed(command))
-
-
-@only_images
-def test_so_does_that_of_compiling(printed: Callable[[str], list[str]]) -> None:
-    assert_is_document(printed("compile"))
 
 
 @pytest.mark.parametrize("command", LINES)

@@ -60,7 +60,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "retention",
             "compact",
         ],
-        "Set up:": ["demo", "compile"],
+        "Set up:": ["demo"],
     }
     assert [title for title in found if title in groups] == list(groups)
     for title, names in groups.items():

@@ -1,7 +1,8 @@
-"""Each test of the kernels runs them both as kept machine code and by Numba itself."""
+"""Each test of the kernels runs them from the library of each level, and by Numba itself."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import pkgutil
@@ -11,6 +12,7 @@ import pytest
 
 from pylog import kernels
 from pylog.native.kernel import Kernel
+from pylog.native.library import KernelLibrary, library_at, these_levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,32 +23,56 @@ MODULES = tuple(
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
 
-# Numba itself runs kernels in its other modes, and where its insides are not known here.
-_WAYS = ["machine code", pytest.param("Numba", marks=pytest.mark.thorough)]
-
-_by_numba: dict[Kernel, Callable[..., object]] = {}
+LIBRARY = "library"
+BY_NUMBA = "Numba"
+_WAYS = [
+    LIBRARY,
+    *(pytest.param(way, marks=pytest.mark.thorough) for way in (*these_levels()[1:], BY_NUMBA)),
+]
 
 
 @pytest.fixture(autouse=True, scope="module", params=_WAYS)
 def way_to_run(request: pytest.FixtureRequest) -> Iterator[str]:
     """Have all kernels run in one way, and in their own again afterwards."""
-    if request.param == "machine code":
-        yield request.param
+    way = request.param
+    if way == LIBRARY:
+        yield way
         return
     if any(mode in os.environ for mode in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")):
         pytest.skip("there is one way in these modes")
-    from pylog.native.numba_compiler import run_by_numba  # noqa: PLC0415 - imports Numba
-
+    called = _by_numba() if way == BY_NUMBA else _of_level(way)
     with pytest.MonkeyPatch.context() as patch:
         for kernel in KERNELS:
+            patch.setattr(kernel, "_call", called[kernel])
+        yield way
 
-            def first_call(*arguments: object, kernel: Kernel = kernel) -> object:
-                if kernel not in _by_numba:
-                    _by_numba[kernel] = run_by_numba(kernel.function, kernel.signature)
-                return _by_numba[kernel](*arguments)
 
-            patch.setattr(kernel, "_call", first_call)
-        yield request.param
+@functools.cache
+def _of_level(level: str) -> dict[Kernel, Callable[..., object]]:
+    library = KernelLibrary(level, library_at(level))
+    called = {}
+    for kernel in KERNELS:
+        entry = library.entry(kernel.signature.name)
+        assert entry is not None
+        called[kernel] = kernel.signature.caller(entry)
+    return called
+
+
+@functools.cache
+def _by_numba() -> dict[Kernel, Callable[..., object]]:
+    numba_compiler = pytest.importorskip("pylog.native.numba_compiler")
+
+    def compiled_at_first_call(kernel: Kernel) -> Callable[..., object]:
+        compiled = functools.cache(
+            lambda: numba_compiler.run_by_numba(kernel.function, kernel.signature)
+        )
+
+        def call(*arguments: object) -> object:
+            return compiled()(*arguments)
+
+        return call
+
+    return {kernel: compiled_at_first_call(kernel) for kernel in KERNELS}
 
 
 __all__ = ["KERNELS", "MODULES", "way_to_run"]

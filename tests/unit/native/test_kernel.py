@@ -1,142 +1,52 @@
-"""Kernels as they are called, and what a process finds, keeps and refuses in the cache."""
+"""Kernels as they are called."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from pylog.kernel_compilation import build_libraries, this_platform
 from pylog.native.kernel import kernel
-from pylog.native.kernel_cache import this_level
-from tests.conftest import NUMBA_IS_OFF
+from pylog.native.library import KernelLibrary, these_levels
+from tests.unit.native.compilers import needs_compiler, only_libraries
 from tests.unit.native.sample_kernels import clear, double_all, is_positive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
-REPOSITORY = Path(__file__).parents[3]
-CODE = """
-import sys, numpy as np
-from pylog.kernels.scan_batches import scan_batches
-from pylog.kernels.murmur2 import murmur2_partitions
-empty = np.zeros(0, np.uint8)
-print(scan_batches(empty, 0, 0, np.zeros(1, np.int64)))
-keys, partitions = np.frombuffer(b"aab", np.uint8), np.zeros(2, np.int32)
-print(murmur2_partitions(np.array([0, 1, 3]), keys, empty, 1000, partitions), partitions)
-print(sorted({"numba", "llvmlite", "hashlib"} & set(sys.modules)))
-"""
-# Kafka's Java client sends the keys "a" and "ab" to these partitions of 1,000.
-ANSWER = "(0, 0, 0)\n(0, 2) [524 434]\n"
+SAMPLES = (clear, double_all, is_positive)
+BY_NUMBA = "Numba"
+LIBRARY = "library"
 
-only_images = pytest.mark.skipif(
-    NUMBA_IS_OFF or this_level() is None or "NUMBA_BOUNDSCHECK" in os.environ,
-    reason="there are no images here",
+
+@pytest.fixture(scope="module", params=[BY_NUMBA, pytest.param(LIBRARY, marks=only_libraries)])
+def way_to_run(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Have the samples run by Numba, which runs what no library has, or from one of their own."""
+    if request.param == BY_NUMBA:
+        yield request.param
+        return
+    level = these_levels()[0]
+    folder = tmp_path_factory.mktemp("kernels") / "samples"
+    [path] = build_libraries(SAMPLES, this_platform(), [level], folder)
+    library = KernelLibrary(level, path)
+    with pytest.MonkeyPatch.context() as patch:
+        for each in SAMPLES:
+            entry = library.entry(each.signature.name)
+            assert entry is not None
+            patch.setattr(each, "_call", each.signature.caller(entry))
+        yield request.param
+
+
+of_the_library = pytest.mark.parametrize(
+    "way_to_run", [pytest.param(LIBRARY, marks=only_libraries)], indirect=True
 )
-
-
-def run(cache: Path | str, first: str = "") -> str:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run(
-        [sys.executable, "-c", first + CODE],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    assert done.stderr == ""
-    assert done.stdout.startswith(ANSWER)
-    return done.stdout.removeprefix(ANSWER).strip()
-
-
-COMPILED = "['hashlib', 'llvmlite', 'numba']"
-LOADED = "[]"
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a cache by a first process."""
-    cache = tmp_path_factory.mktemp("cache") / "kernels"
-    assert run(cache) == COMPILED
-    return cache
-
-
-@pytest.fixture
-def cache(kept: Path, tmp_path: Path) -> Path:
-    """Copy the cache, for a test to change."""
-    copy = tmp_path / "copy"
-    copy.mkdir(mode=0o755)
-    for path in kept.iterdir():
-        (copy / path.name).write_bytes(path.read_bytes())
-    return copy
-
-
-@only_images
-def test_a_process_that_finds_its_kernels_imports_neither_numba_nor_llvm(kept: Path) -> None:
-    assert len(list(kept.iterdir())) == 2
-    assert run(kept) == LOADED
-
-
-BY_LLVM = "from pylog.native import machine_code; machine_code.HAS_LINKER = False\n"
-
-
-def test_where_code_is_not_linked_here_llvm_loads_the_same_file_without_numba(kept: Path) -> None:
-    assert run(kept, BY_LLVM) == "['llvmlite']"
-
-
-@only_images
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_files_that_are_damaged_or_foreign_are_made_again(cache: Path) -> None:
-    paths = sorted(cache.iterdir())
-    good = [path.read_bytes() for path in paths]
-    paths[0].write_bytes(good[0][:-1])
-    paths[1].write_bytes(b"\xcc" * 5000)
-    assert run(cache) == COMPILED
-    assert [path.read_bytes() for path in paths] == good
-    paths[0].write_bytes(good[1])
-    paths[1].unlink()
-    paths[1].symlink_to(paths[0])
-    assert run(cache) == COMPILED
-    assert [path.read_bytes() for path in paths] == good
-    assert run(cache) == LOADED
-
-
-@only_images
-def test_a_cache_that_others_can_write_to_is_neither_read_nor_written(cache: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
-    cache.chmod(0o777)
-    assert run(cache) == COMPILED
-    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
-    cache.chmod(0o755)
-    assert run(cache) == LOADED
-
-
-@only_images
-def test_without_a_cache_kernels_are_compiled_for_the_process() -> None:
-    assert run("/dev/null/none") == COMPILED
-
-
-@only_images
-def test_processes_that_fill_a_cache_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", CODE]
-    processes = [
-        subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    outputs = [process.communicate(timeout=300)[0].decode() for process in processes]
-    assert [output.startswith(ANSWER) for output in outputs] == [True] * 3
-    assert len(list((tmp_path / "cache").iterdir())) == 2
-    assert run(tmp_path / "cache") == LOADED
+pytestmark = [needs_compiler, pytest.mark.usefixtures("way_to_run")]
 
 
 def doubled(**changes: object) -> object:
@@ -173,7 +83,7 @@ def misaligned() -> npt.NDArray[np.int64]:
     return np.frombuffer(bytes(25), np.uint8)[1:].view(np.int64)
 
 
-@only_images
+@of_the_library
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -196,7 +106,7 @@ def test_arguments_of_other_types_are_refused(changes: dict[str, Any], reason: s
         doubled(**changes)
 
 
-@only_images
+@of_the_library
 def test_numbers_beyond_64_bits_and_wrong_counts_are_refused() -> None:
     with pytest.raises(OverflowError):
         is_positive(1 << 63)

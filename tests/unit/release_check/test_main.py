@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.kernel_compilation import this_platform
 from tests.release_check import __main__ as program
 from tests.release_check.problem import Problem, StepFailedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-BUILT = tuple(program.WORK / name for name in ("s.tar.gz", "s.whl", "from-sdist/s.whl"))
+WHEELS = {this_platform(): program.WORK / "s.whl", "other": program.WORK / "o.whl"}
+BUILT = program.Built(program.WORK / "s.tar.gz", WHEELS, program.WORK / "from-sdist/s.whl")
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +37,9 @@ def test_the_last_line_names_what_is_to_be_uploaded(
 ) -> None:
     assert run(monkeypatch, "--strict") == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.endswith(f"could be released: {BUILT[0]}, {BUILT[1]}")
+    assert last.endswith(
+        f"could be released: {BUILT.sdist}, {WHEELS[this_platform()]}, {WHEELS['other']}"
+    )
 
 
 def test_a_warning_stops_a_release_and_not_a_dry_run(

@@ -5,19 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pylog
-from pylog import kernel_compilation
-from pylog.cli.main import run
 from pylog.reading.coordinators import StaleState
 from pylog.results import SharePartition
 from tests.structure.json_page import PAGE, json_page
-from tests.unit.native.sample_kernels import clear
-from tests.unit.native.test_kernel import only_images
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / PAGE).read_text("utf-8")
@@ -47,16 +39,3 @@ def test_what_is_shown_of_share_groups_has_the_members_that_they_have() -> None:
         names = {pylog.jobs.json_name(each) for each in fields} | {"lag"} & set(shown)
         flat = names - {"topicPartition", "partition", "topic"} <= set(shown)
         assert flat, (names, shown)
-
-
-@only_images
-def test_the_kernels_that_are_kept(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kernel_compilation, "KERNELS", (clear,))
-    [shown] = blocks("pylog compile")
-    assert run(["compile", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed.keys() == shown.keys()
-    assert printed["kernels"][0].keys() == shown["kernels"][0].keys()  # type: ignore[index]

@@ -14,7 +14,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, TOPIC, CodecType, argument, command
-from pylog.cli.output import announce_compilation, document_of, write_summary
+from pylog.cli.output import document_of, write_summary
 from pylog.cli.progress import Interruption
 from pylog.text.words import counted, format_bytes
 
@@ -158,7 +158,6 @@ def append(
                 recover_as_broker=recover_as_broker,
                 works_on=lambda each: topic is None or each.topic == topic,
             )
-            announce_compilation()
             # What refuses the first lines refuses them before the directory is owned.
             with owner.rehearsal(lambda each: topic is None or each.topic == topic) as rehearsed:
                 rehearsing = make_appender(rehearsed)

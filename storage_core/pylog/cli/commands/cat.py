@@ -11,7 +11,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format, tell
+from pylog.cli.output import RecordOutput, line_format, lines_of_format, tell
 from pylog.cli.record_options import (
     EarlierRecords,
     advice_on_damage,
@@ -140,7 +140,6 @@ def cat(
         if merge or last is not None or chosen.end != "latest":
             msg = "--follow has no end: leave out --merge, --last, --end-offset, --end-timestamp"
             raise click.UsageError(msg)
-        announce_compilation()
         with advice_on_damage(mode):
             return follow_records(
                 chosen, way, lines, mode=_effective(mode), where=where, limit=limit
@@ -156,7 +155,6 @@ def cat(
         where=where,
         limit=None if merge else limit,
     )
-    announce_compilation()
     earlier = EarlierRecords(chosen)
     with advice_on_damage(mode):
         if last is not None:

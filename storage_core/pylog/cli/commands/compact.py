@@ -10,7 +10,7 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.cleanup import cleanup_document, cleanup_lines
 from pylog.cli.options import command
-from pylog.cli.output import announce_compilation, write_summary
+from pylog.cli.output import write_summary
 from pylog.cli.progress import Interruption
 from pylog.results import NotCleaned
 from pylog.text.words import counted, format_bytes, named
@@ -115,7 +115,6 @@ def compact(
                 if has_bar:
                     bar.show(done_bytes, total_bytes)
 
-        announce_compilation()
         try:
             summary = pylog.compact(
                 directory,

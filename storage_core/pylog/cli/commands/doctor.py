@@ -14,7 +14,6 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DIRECTORY, command
 from pylog.cli.output import (
-    announce_compilation,
     document_of,
     ensure_can_be_written,
     write_json,
@@ -138,7 +137,6 @@ def doctor(
         ensure_can_be_written(html)
     of_library["topics"] = options.names_in(topics, None) or None
     of_library["partitions"] = of_library["partitions"] or None
-    announce_compilation()
     summary = None
     with progress.bar_or_lines("reading") as bar:
         of_library["progress"] = bar.show

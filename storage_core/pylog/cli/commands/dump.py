@@ -10,7 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command, stored_paths
-from pylog.cli.output import announce_compilation, printable_lines, tell, write_whole
+from pylog.cli.output import printable_lines, tell, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,7 +176,6 @@ def dump(
         values="text" if values == "text" else "base64",
         **of_library,
     )
-    announce_compilation()
     _print(dumped)
     return _report(dumped, as_json=as_json)
 

@@ -9,7 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import announce_compilation, document_of, write_summary
+from pylog.cli.output import document_of, write_summary
 from pylog.cli.record_options import (
     advice_on_damage,
     chosen_records,
@@ -110,7 +110,6 @@ def export(
         timestamp_unit="ms",
         where=of_times(min_timestamp, max_timestamp),
     )
-    announce_compilation()
     with advice_on_damage(mode), progress.ProgressBar("exporting", None) as bar:
         files = pylog.export(
             scan,

@@ -14,7 +14,6 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import (
     RecordOutput,
-    announce_compilation,
     line_format,
     lines_of_format,
     write_json,
@@ -192,7 +191,6 @@ def search(
             limit=limit,
             progress=stalled.show if patterns or progress.is_seen() else None,
         )
-        announce_compilation()
         output = RecordOutput(lines)
         for batch in found:
             stalled.note_progress()

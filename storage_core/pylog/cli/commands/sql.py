@@ -18,7 +18,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import argument, command
-from pylog.cli.output import announce_compilation, can_show_blocks
+from pylog.cli.output import can_show_blocks
 from pylog.cli.progress import stopped_by
 from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.cli.style import BOLD, DIM, OutputTraits, padded, shortened, width_of
@@ -142,7 +142,6 @@ def sql(
         "server_properties": server_properties,
     }
     with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
-        announce_compilation()
         with stopped_by(database.interrupt), progress.ProgressBar("querying", None) as bar:
             if progress.is_wanted():
                 database.records.scanned.on_change = bar.show

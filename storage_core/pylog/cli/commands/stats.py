@@ -12,7 +12,6 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import (
     aligned_columns,
-    announce_compilation,
     bar,
     can_show_blocks,
     columns_chart,
@@ -124,7 +123,6 @@ def stats(
     for file in (html, timeline):
         if file is not None:
             ensure_can_be_written(file)
-    announce_compilation()
     has_bar = progress.is_seen()
     with progress.ProgressBar("reading", None) as bar:
         found = pylog.stats(
