@@ -101,6 +101,6 @@ class KernelsHook(BuildHookInterface[Any]):
             self._libraries.cleanup()
 
     def _python(self, *arguments: str) -> None:
-        paths = [str(Path(self.root) / "storage_core"), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        subprocess.run([sys.executable, *arguments], env=environment, check=True)
+        # Python looks for modules in the working directory first.
+        command = [sys.executable, *arguments]
+        subprocess.run(command, cwd=Path(self.root, "storage_core"), check=True)

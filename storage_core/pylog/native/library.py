@@ -217,9 +217,7 @@ def library_of_tree(level: str) -> Path:
         sys.stderr.write("pylog: compiling the kernels of this clone (once)…\n")
     command = [sys.executable, "-m", _COMPILER, "--levels", level, "--directory", str(folder)]
     # In a process of its own: Numba is slow to import, and is told about processors as it starts.
-    paths = [str(TREE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         msg = f"the kernels of {TREE.parent} cannot be compiled: {lines[-1] if lines else 'why?'}"

@@ -49,7 +49,7 @@ def test_commands_are_completed(complete: Callable[[str], list[str]]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("pylog --v", ["--version"]),
+        ("pylog --v", ["--version", "--verbose"]),
         ("pylog cat --start-", ["--start-offset", "--start-timestamp"]),
         ("pylog cat /logs --ig", ["--ignore-indexes"]),
         ("pylog cat /logs --l", ["--last", "--limit", "--leave-page-cache"]),
