@@ -132,7 +132,7 @@ def summed_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "instruction":
         monkeypatch.setattr(batch_scan, "LEAST_KERNEL_BYTES", 1)
     else:
-        monkeypatch.setattr(batch_scan, "uses_instructions_of", lambda level: False)
+        monkeypatch.setattr(batch_scan, "has_crc32c_instructions", lambda: False)
 
 
 @pytest.mark.usefixtures("summed_by")
