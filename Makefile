@@ -25,7 +25,7 @@ NO_VENV := { echo "cannot make a virtual environment (on Debian and Ubuntu: apt 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
-demo: $(VENV)/.spark $(DEMO) ## Spark over a real broker's log directory
+demo: $(VENV)/.kernels $(DEMO) ## Spark over a real broker's log directory
 	@$(BIN)/python -m pylog_jobs.demo $(DEMO)/intact
 
 cluster-demo: $(VENV)/.dev ## Jobs on a standalone cluster of Spark: a master and two workers
@@ -123,6 +123,13 @@ $(VENV)/.spark: $(VENV)/bin/python requirements/spark.lock requirements/java.loc
 	    $(PIP) install --require-hashes -r requirements/java.lock; }
 	@touch $@
 
+# An installation builds the kernels of its time. Later ones are built where there is a compiler, which
+# is in the tools for development, or else by another installation.
+$(VENV)/.kernels: $(VENV)/.spark $(wildcard storage_core/pylog/kernels/*.py storage_core/pylog/native/*.py)
+	@$(BIN)/python -c 'from pylog.native.library import this_library; this_library()' 2> /dev/null || \
+	  { echo "Building the kernels …"; $(PIP) install --no-deps -e .; }
+	@touch $@
+
 $(VENV)/.dev: $(VENV)/.spark requirements/dev.lock
 	@echo "Installing the tools for development and tests (once) …"
 	@$(PIP) install --require-hashes -r requirements/dev.lock
@@ -139,7 +146,7 @@ $(DOCS_VENV)/.docs: requirements/docs.lock
 	@$(DOCS_VENV)/bin/python -m pip --disable-pip-version-check -q install --require-hashes -r requirements/docs.lock
 	@touch $@
 
-$(DEMO): $(VENV)/.spark storage_core/pylog/cli/commands/demo.tar.gz
+$(DEMO): $(VENV)/.kernels storage_core/pylog/cli/commands/demo.tar.gz
 	@rm -rf $@
 	@$(BIN)/pylog demo $@ > /dev/null
 	@touch $@

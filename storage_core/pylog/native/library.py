@@ -50,11 +50,13 @@ TREE_NAME = "storage_core"
 _BESIDE = Path(__file__).parent
 _FLAGS_OF_MACS = {*LEVELS["aarch64"]["aarch64-crc"].split(), *LEVELS["x86_64"]["x86-64-v2"].split()}
 """What every Mac has that runs the oldest system that wheels are for."""
+_AT_HWCAP = 16
+_ARM_CAPABILITIES = {"aes": 3, "pmull": 4, "crc32": 7}  # Linux: arch/arm64/include/uapi/asm/hwcap.h
 _OTHER_NAMES = {"arm64": "aarch64", "amd64": "x86_64"}
 _COMPILER = "pylog.kernel_compilation"
 _COMPILER_SOURCES = (
     "kernel_compilation.py",
-    *(f"native/{name}.py" for name in ("intrinsics", "library", "numba_compiler", "signature")),
+    *(f"native/{name}.py" for name in ("intrinsics", "numba_compiler", "signature")),
 )
 
 
@@ -90,10 +92,13 @@ def these_levels() -> list[str]:
 
 
 def _processor_flags() -> set[str]:
+    if this_machine() == "aarch64":
+        capabilities = ctypes.CDLL(None).getauxval(_AT_HWCAP)
+        return {flag for flag, bit in _ARM_CAPABILITIES.items() if capabilities & 1 << bit}
     with suppress(OSError), Path("/proc/cpuinfo").open("rb") as file:
-        lines = [line.partition(b":") for line in file.read(8192).splitlines()[:-1]]
-        for name, _, after in lines:
-            if name.strip() in {b"flags", b"Features"}:
+        for line in file.read(8192).splitlines()[:-1]:
+            name, _, after = line.partition(b":")
+            if name.strip() == b"flags":
                 return set(after.decode("latin-1").split())
     return set()
 
