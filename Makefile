@@ -20,7 +20,7 @@ CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' |
 NO_VENV := { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock wheels test-matrix release-check clean
+.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock wheels arm-root test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -99,6 +99,9 @@ lock: $(VENV)/.release ## Resolve the dependencies anew
 
 wheels: $(VENV)/.release ## The wheels of all platforms, in build/wheels
 	@$(BIN)/python -m tests.release_check.wheels build/wheels
+
+arm-root: $(VENV)/.release ## A Debian for 64-bit ARM, whose Python test-all runs by qemu: build/arm
+	@$(BIN)/python -m tests.arm.root
 
 test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
 	@$(BIN)/nox $(MATRIX)

@@ -24,10 +24,6 @@ class LogStorageError(Exception):
     """Root of all errors raised by pylog."""
 
 
-class KernelsNotLoadedError(LogStorageError):
-    """The compiled part of pylog is not for this machine, or cannot be loaded."""
-
-
 class _LocatedError(LogStorageError):
     """An error about the bytes of one file.
 
@@ -109,6 +105,10 @@ class UnreadableFileError(LogDirectoryError):
     The cause is a missing permission, an I/O error, something that is not a regular file (a FIFO, a
     device, a directory …), or a link that leads nowhere or in a circle.
     """
+
+
+class KernelsNotLoadedError(_LocatedError):
+    """The compiled part of pylog is not for this machine, or cannot be loaded."""
 
 
 class TooManyOpenFilesError(_LocatedError):

@@ -118,11 +118,11 @@ class KernelLibrary:
             self._library = _loaded(path)
         except OSError as error:
             msg = (
-                f"{path}: the kernels cannot be loaded: {error}. A file system that is mounted "
-                "noexec does not allow it: install pylog elsewhere. Otherwise reinstall it for "
-                "this machine: pip install --force-reinstall pyspark-pylog"
+                f"the kernels cannot be loaded: {error}. A file system that is mounted noexec does "
+                "not allow it: install pylog elsewhere. Otherwise reinstall it for this machine: "
+                "pip install --force-reinstall pyspark-pylog"
             )
-            raise KernelsNotLoadedError(msg) from error
+            raise KernelsNotLoadedError(msg, path) from error
 
     def entry(self, name: str) -> ctypes._NamedFuncPointer | None:
         """Return the function of a kernel; None if the library has none of that name."""
@@ -147,11 +147,8 @@ def this_library() -> KernelLibrary:
     beside = [level for level in levels if _is_there(_BESIDE / file_name(level))]
     if not beside and not (levels and TREE.name == TREE_NAME):
         here = " ".join([sys.platform, this_machine(), *levels[:1]])
-        msg = (
-            f"{_BESIDE} has no kernels for {here}: install the wheel of pyspark-pylog that is for "
-            "this machine"
-        )
-        raise KernelsNotLoadedError(msg)
+        msg = f"no kernels for {here}: install the wheel of pyspark-pylog that is for this machine"
+        raise KernelsNotLoadedError(msg, _BESIDE)
     level = (beside or levels)[0]
     return KernelLibrary(level, library_at(level))
 
@@ -213,11 +210,11 @@ def library_of_tree(level: str) -> Path:
     missing = [each for each in ("numba", "ziglang") if find_spec(each) is None]
     if missing:
         msg = (
-            f"the kernels of {TREE.parent} are not compiled, and {' and '.join(missing)} to do it "
+            f"the kernels of this clone are not compiled, and {' and '.join(missing)} to do it "
             f"with cannot be imported: run pip install -e {TREE.parent}, or make lint there, which "
             "installs what development needs"
         )
-        raise KernelsNotLoadedError(msg)
+        raise KernelsNotLoadedError(msg, path)
     if sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write("pylog: compiling the kernels of this clone (once)…\n")
     command = [sys.executable, "-m", _COMPILER, "--levels", level, "--directory", str(folder)]
@@ -225,6 +222,6 @@ def library_of_tree(level: str) -> Path:
     done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        msg = f"the kernels of {TREE.parent} cannot be compiled: {lines[-1] if lines else 'why?'}"
-        raise KernelsNotLoadedError(msg)
+        msg = f"the kernels of this clone cannot be compiled: {lines[-1] if lines else 'why?'}"
+        raise KernelsNotLoadedError(msg, path)
     return path

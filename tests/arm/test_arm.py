@@ -1,0 +1,82 @@
+"""pylog on 64-bit ARM, by qemu: the wheel, the kernels' own tests, what brokers wrote."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.cli.main import run
+from tests.arm import root
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.support.golden import GoldenRoot
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not root.is_there(), reason="no Debian for ARM: make arm-root"),
+]
+
+SECONDS = 3600
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pylog_for_arm() -> None:
+    """Have this tree's wheel in the site."""
+    root.unpack_pylog()
+
+
+def output(arguments: Sequence[str], *, with_tests: bool = False, status: int = 0) -> str:
+    """Return what ARM's Python prints."""
+    paths = [root.SITE, *([root.TOOLS, root.REPOSITORY] if with_tests else [])]
+    environment = {name: value for name, value in os.environ.items() if name[:6] != "PYTEST"}
+    done = subprocess.run(
+        root.python(*arguments),
+        cwd=root.REPOSITORY,
+        env={
+            **environment,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "HYPOTHESIS_PROFILE": "few",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_library_for_its_instructions_is_what_it_loads() -> None:
+    lines = dict(
+        line.split(maxsplit=1) if line[:7] != "kernels" else line.rsplit(maxsplit=1)
+        for line in output(["-m", "pylog", "--version", "--verbose"]).splitlines()
+    )
+    assert lines["kernels for"] == "aarch64-crc"
+    assert "aarch64" in lines["system"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["cat"], ["cat", "--isolation", "read_committed"], ["ls", "--json"]]
+)
+def test_commands_print_what_they_print_here(
+    arguments: list[str], golden_root: GoldenRoot, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logs = str(golden_root.case("4.3.0/internal-logdir"))
+    there = output(["-m", "pylog", *arguments, logs])
+    assert run([*arguments, logs]) == 0
+    assert there == capfd.readouterr().out
+
+
+@pytest.mark.parametrize("tests", ["tests/unit/kernels", "tests/golden/test_golden_partitions.py"])
+def test_the_tests_of(tests: str) -> None:
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--deselect", _NEEDS_COMPILER]
+    printed = output(["-m", "pytest", *options, tests], with_tests=True)
+    assert " failed" not in printed.splitlines()[-1]
+
+
+_NEEDS_COMPILER = "tests/unit/kernels/test_numba_modes.py"
