@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import functools
-import importlib
 import os
-import pkgutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +23,27 @@ from importlib.util import source_hash
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pylog import kernels, native
+from pylog import native
+from pylog.kernels import (
+    crc32c,
+    decode_headers,
+    decode_legacy,
+    decode_records,
+    decompress,
+    encode_records,
+    find_bytes,
+    hash_record_keys,
+    header_keys,
+    key_tables,
+    legacy_to_v2,
+    murmur2,
+    parse_lines,
+    rebuild_batches,
+    scan_batches,
+    skip_headers,
+    split_batch,
+    write_lines,
+)
 from pylog.lazy_modules import LazyModule
 from pylog.native.kernel import Kernel
 from pylog.native.library import LEVELS, file_name, this_machine
@@ -39,6 +57,13 @@ if TYPE_CHECKING:
 else:
     llvm = LazyModule("llvmlite.binding")
     numba_compiler = LazyModule("pylog.native.numba_compiler")
+
+
+_MODULES = (
+    *(crc32c, decode_headers, decode_legacy, decode_records, decompress, encode_records),
+    *(find_bytes, hash_record_keys, header_keys, key_tables, legacy_to_v2, murmur2),
+    *(parse_lines, rebuild_batches, scan_batches, skip_headers, split_batch, write_lines),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +139,7 @@ def this_platform() -> str:
 
 def all_kernels() -> list[Kernel]:
     """Return every kernel there is, in the order of their names."""
-    modules = (
-        importlib.import_module(f"{kernels.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(kernels.__path__)
-    )
-    values = [value for module in modules for value in vars(module).values()]
+    values = [value for module in _MODULES for value in vars(module).values()]
     found = {value.signature.name: value for value in values if isinstance(value, Kernel)}
     return [found[name] for name in sorted(found)]
 
@@ -154,7 +175,9 @@ def _object_file(kernel: Kernel, platform: Platform, level: str, directory: Path
     path = directory / "objects" / f"{kernel.signature.name}-{level}-{key}.o"
     if not path.is_file():
         path.parent.mkdir(exist_ok=True)
-        target = numba_compiler.Target(platform.triple, *_CPUS.get(level, (_generic(level), "")))
+        target = numba_compiler.CodeTarget(
+            platform.triple, *_CPUS.get(level, (_generic(level), ""))
+        )
         depends = numba_compiler.depends_on_level(kernel.function)
         compiled = _compiled(kernel, level if depends else None)
         _write(path, compiled.object_file(target))

@@ -52,7 +52,7 @@ class UnsupportedKernelError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CodeTarget:
     """What machine code is for, in LLVM's words."""
 
     triple: str
@@ -77,7 +77,7 @@ class CompiledKernel:
         self._name = compiled.fndesc.llvm_func_name
         self._module: bytes = compiled.library._final_module.as_bitcode()
 
-    def object_file(self, target: Target) -> bytes:
+    def object_file(self, target: CodeTarget) -> bytes:
         """Return the object file for a target, whose one global symbol is the kernel's.
 
         Raises

@@ -31,7 +31,7 @@ def test_what_could_raise_or_call_elsewhere_is_refused(name: str, triple: str, c
     kernel: Kernel = getattr(sample_kernels, name)
     compiled = numba_compiler.CompiledKernel(kernel.function, kernel.signature, None)
     with pytest.raises(numba_compiler.UnsupportedKernelError, match=f"^pylog_{name} "):
-        compiled.object_file(numba_compiler.Target(triple, cpu))
+        compiled.object_file(numba_compiler.CodeTarget(triple, cpu))
 
 
 def test_what_allocates_does_not_compile() -> None:
