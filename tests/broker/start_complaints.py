@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tests.broker.start_states import Node, Started
 
 Rows = dict[int, str]
+_OTHER_NODE = "doesn't match previous node id"
 
 
 def unserved(report: DoctorReport) -> set[int]:
@@ -43,6 +44,10 @@ def complaints(
         return [f"it starts, and was said not to: {verdict.reasons}"]
     if not started.is_up:
         is_said = verdict.would_start is not True or (started.has_ended and _when_read(verdict))
+        # Its disks look like those of two clusters; or what it is configured to is not on them.
+        is_said = is_said or len(report.of_clusters) > 1
+        has_metadata = all(each.name != METADATA for each in verdict.lost_already)
+        is_said = is_said or (_OTHER_NODE in started.log and not has_metadata)
         return [] if is_said else [f"it does not start: {verdict.reasons}"]
     paths = [each for each in disks if each is not None and not each.is_symlink()]
     known = set(range(PARTITIONS)) - _not_known(report, paths) - node.on_absent_nodes(disks)

@@ -188,7 +188,23 @@ class Node:
         self.version = version
         self.kind = kind
         self._directory = directory
-        disks = [directory / "base" / f"d{at + 1}" for at in range(kind.disks)]
+        self._base = directory / "base"
+        disks = [self._base / f"d{at + 1}" for at in range(kind.disks)]
+        try:
+            self._make(disks)
+        except BrokerFailedError:
+            # The last node of a cluster to close waits for the others, which have gone.
+            shutil.rmtree(self._base)
+            self._make(disks)
+        self._homes = {
+            int(each.name.rpartition("-")[2]): each.parent.name
+            for disk in disks
+            for each in partitions_on(disk)
+        }
+
+    def _make(self, disks: Sequence[Path]) -> None:
+        """Write records, and close the node in order."""
+        version = self.version
         with self._broker(disks, _OFTEN, user=None) as broker:
             name = "segment.bytes" if version.startswith("3.") else "internal.segment.bytes"
             config = {name: "16384", "index.interval.bytes": "1024", "retention.ms": "-1"}
@@ -201,12 +217,6 @@ class Node:
                 for each, consumed in got.items()
             }
             broker.stop()
-        self._base = directory / "base"
-        self._homes = {
-            int(each.name.rpartition("-")[2]): each.parent.name
-            for disk in disks
-            for each in partitions_on(disk)
-        }
 
     def on_absent_nodes(self, disks: Sequence[Path | None]) -> set[int]:
         """Return the partitions of nodes that do not start, of which nothing is said."""

@@ -187,16 +187,16 @@ class Examination:
 
     def _settled(self, finding: Finding, log_directory: str) -> Finding:
         """Return what takes a log directory offline as what ends a node that cannot do without."""
+        is_unserved = finding.effect is Effect.UNSERVED and log_directory in self._unloaded
+        if is_unserved and not self._is_at_home(self._nodes[log_directory]):
+            return finding._replace(own_effect=Effect.UNKNOWN_OFFLINE)
         if finding.effect not in (Effect.OFFLINE, Effect.OFFLINE_WHEN_READ):
             return finding
         is_now = finding.effect is Effect.OFFLINE
         if not self._is_needed(log_directory):
             if not is_now:
                 return finding
-            node = self._nodes[log_directory]
-            if node not in self._at_home:
-                self._at_home[node] = self._are_at_home(node)
-            if not self._at_home[node]:
+            if not self._is_at_home(self._nodes[log_directory]):
                 return finding._replace(own_effect=Effect.UNKNOWN_OFFLINE)
             action = "it takes this log directory offline, and serves none of its partitions"
             return finding._replace(own_action=action)
@@ -212,6 +212,11 @@ class Examination:
         return len(disks.metas) == 1 or (
             log_directory in disks.metadata_logs and not is_passed_over
         )
+
+    def _is_at_home(self, node: Node) -> bool:
+        if node not in self._at_home:
+            self._at_home[node] = self._are_at_home(node)
+        return self._at_home[node]
 
     def _are_at_home(self, node: Node) -> bool:
         """Whether every partition lies in the log directory that the metadata assign it to.

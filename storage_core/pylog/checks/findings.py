@@ -943,6 +943,12 @@ FINDING_CODES = {
         "let one of them alone run; a copied partition of __transaction_state may be the reason",
         severities=(Severity.WARNING,),
     ),
+    "forgotten_leader": FindingCode(
+        "Other controllers have a node as leader of an epoch of which it does not know itself.",
+        "it ends if one of them asks it before they have chosen another leader",
+        "start the others first, and this node once they have a leader",
+        severities=(Severity.WARNING,),
+    ),
     "hanging_transaction": FindingCode(
         "A transaction is open in the log, and its coordinator has none there that it would end.",
         "it lets consumers of committed records wait at the transaction's first record for ever",

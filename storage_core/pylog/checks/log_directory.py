@@ -22,6 +22,7 @@ from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
 from pylog.checks.partition import NotLiveDirectory
 from pylog.checks.permissions import is_before_loading, is_not_listed, with_own_limits
+from pylog.checks.quorum_states import forgotten_leaders
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
@@ -345,6 +346,7 @@ def findings_between(
     yield from _several_clusters(metas)
     yield from _twice(nodes)
     yield from _of_other_nodes(nodes)
+    yield from forgotten_leaders(nodes)
     for path, node in nodes.items():
         if path == node.disks.first and node.is_kraft:
             for each in node.disks.problems():
@@ -371,7 +373,7 @@ def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
 
     Source: MetaPropertiesEnsemble.verify, ClusterControlManager.registerBroker (Kafka 4.3).
     """
-    owners: dict[uuid.UUID | None, tuple[str | None, int | None]] = {
+    owners: dict[uuid.UUID | None, _Owner] = {
         directory_id: (node.cluster_id, node_id)
         for node in nodes.values()
         for node_id, ids in node.registrations.items()
@@ -387,7 +389,27 @@ def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
                 f"have this log directory as one of node {owner[1]} of cluster {owner[0]}"
             )
             where = join(path, META_PROPERTIES)
-            yield path, Finding(Severity.ERROR, "meta_properties_of_another", where, message)
+            found = Finding(Severity.ERROR, "meta_properties_of_another", where, message)
+            # One that has other log directories now may have registered with them before.
+            has_moved = _has_moved(owner, nodes, owners)
+            yield path, found._replace(own_effect=Effect.UNKNOWN) if has_moved else found
+
+
+_Owner = tuple[str | None, int | None]
+
+
+def _has_moved(
+    owner: _Owner, nodes: Mapping[str, Node], owners: Mapping[uuid.UUID | None, _Owner]
+) -> bool:
+    """Whether a node was given, and the metadata have none of its log directories as another's."""
+    of_owner = [each for each in nodes.values() if (each.cluster_id, each.node_id) == owner]
+    ids = {
+        meta.directory_id
+        for node in of_owner
+        for meta in node.disks.metas.values()
+        if meta is not None
+    }
+    return bool(ids) and all(owners.get(each, owner) == owner for each in ids)
 
 
 def _between_partitions(

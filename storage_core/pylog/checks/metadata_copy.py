@@ -25,7 +25,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epochs import read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import read_partition_metadata
-from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
+from pylog.files.quorum_state import QUORUM_STATE, read_quorum_state
 from pylog.files.storage import list_directory
 from pylog.locations import join
 from pylog.reading.internal_logs import CLUSTER_METADATA, has_footer, metadata_snapshots
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _READERS: dict[str, Callable[[str], object]] = {
     LEADER_EPOCH_CHECKPOINT: read_leader_epoch_checkpoint,
     PARTITION_METADATA: read_partition_metadata,
-    QUORUM_STATE: read_quorum_voters,
+    QUORUM_STATE: read_quorum_state,
 }
 """Side files that a node does without; one that cannot be read ends it."""
 

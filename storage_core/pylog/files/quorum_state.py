@@ -16,7 +16,7 @@ Source: FileQuorumStateStore, QuorumStateData (Kafka 3.9 and 4.3).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file, split_lines
@@ -67,8 +67,16 @@ def _fits(value: object, bits: int) -> bool:
     return type(value) is int and -(1 << bits - 1) <= value < 1 << bits - 1
 
 
-def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
-    """Return the ids of the voters that a ``quorum-state`` file names.
+class QuorumState(NamedTuple):
+    """What a ``quorum-state`` file says."""
+
+    leader_id: int  # -1 where none is known
+    leader_epoch: int
+    voters: frozenset[int] | None  # None where records of the log name them
+
+
+def read_quorum_state(path: str | os.PathLike[str]) -> QuorumState | None:
+    """Return what a ``quorum-state`` file says; None if there is none.
 
     As a node, it reads one JSON value from the first line, and ignores what follows that.
     """
@@ -89,8 +97,9 @@ def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
         reason = f"quorum state has data_version {stored!r}, expected 0 or 1"
         raise CorruptCheckpointError(reason, path)
     _ensure_values(content, version, path)
+    leader = content["leaderId"], content["leaderEpoch"]
     if version == 1:
-        return None
+        return QuorumState(*leader, None)
     try:
         voters = [each["voterId"] for each in content["currentVoters"] or ()]
     except (KeyError, TypeError) as error:
@@ -99,4 +108,4 @@ def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
     if not all(type(each) is int for each in voters):
         reason = f"quorum state names voters {voters!r}, expected whole numbers"
         raise CorruptCheckpointError(reason, path)
-    return frozenset(voters) or None
+    return QuorumState(*leader, frozenset(voters) or None)

@@ -18,6 +18,7 @@ from pylog.record.batch_header import (
     LEAST_SIZES,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
+    MAGIC_VALUE_V0,
     MAGIC_VALUE_V2,
     RECORD_BATCH_OVERHEAD,
     RECORD_OVERHEAD_V0,
@@ -104,12 +105,17 @@ def _parse(data: bytes, at: int, path: str, position: int, end: int) -> Position
     return PositionedHeader(position, parse_batch_header(data, at, path=path, position=position))
 
 
+_HIGHEST_MAGIC = 127  # of a byte with a sign
+
+
 def _parse_as_broker(
     data: bytes, at: int, path: str, position: int, end: int
 ) -> PositionedHeader | None:
     """Parse a header as Kafka does, which looks at the size before it looks at the format.
 
-    It takes any later format for v2. Source: FileLogInputStream.nextBatch (Kafka 4.4).
+    It takes any later format for v2, and a negative one for v0.
+
+    Source: FileLogInputStream.nextBatch (Kafka 4.4).
     """
     if len(data) - at <= HEADER_SIZE_UP_TO_MAGIC:
         return None
@@ -118,7 +124,7 @@ def _parse_as_broker(
         return None
     if magic > MAGIC_VALUE_V2:
         head = bytearray(data[at : at + RECORD_BATCH_OVERHEAD])
-        head[MAGIC_OFFSET] = MAGIC_VALUE_V2
+        head[MAGIC_OFFSET] = MAGIC_VALUE_V2 if magic <= _HIGHEST_MAGIC else MAGIC_VALUE_V0
         data, at = bytes(head), 0
     return _parse(data, at, path, position, end)
 

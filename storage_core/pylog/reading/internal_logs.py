@@ -30,7 +30,7 @@ from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryErr
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT, METADATA_SNAPSHOT
 from pylog.files.leader_epochs import read_epoch_entries
 from pylog.files.partition_metadata import format_uuid
-from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
+from pylog.files.quorum_state import QUORUM_STATE, read_quorum_state
 from pylog.files.storage import list_directory, open_file
 from pylog.internal_topics.control_messages import control_fields
 from pylog.internal_topics.metadata_image import MetadataImage, endpoint_of
@@ -489,8 +489,10 @@ class _Reading:
         """Return the ids of the voters; None if nothing names them."""
         if self.voter_set:
             return frozenset(each.voter_id for each in self.voter_set)
-        stored = read_quorum_voters(join(self._path, QUORUM_STATE))
-        return stored if stored is not None else self._voters_of_leader
+        stored = read_quorum_state(join(self._path, QUORUM_STATE))
+        if stored is not None and stored.voters is not None:
+            return stored.voters
+        return self._voters_of_leader
 
 
 _ABOUT_VOTERS = (

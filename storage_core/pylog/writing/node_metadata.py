@@ -39,7 +39,7 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
+from pylog.files.quorum_state import QUORUM_STATE, read_quorum_state
 from pylog.files.storage import list_directory
 from pylog.internal_topics.versions import METADATA_VERSION_LEVELS, KafkaVersion
 from pylog.locations import join, parent_of
@@ -132,7 +132,7 @@ def _problems_of_files(
     """Yield what is wrong with the files that a node reads beside its log of the metadata."""
     path = join(directory, QUORUM_STATE)
     try:
-        read_quorum_voters(path)
+        read_quorum_state(path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
         reason = (
             f"{error.reason}. Delete the file: the node takes the epoch from its log then, and "
