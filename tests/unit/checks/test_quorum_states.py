@@ -1,4 +1,4 @@
-"""Whom controllers take for their leader, and who does not know it: `pylog.checks.quorum_states`."""
+"""Whom controllers take for their leader, and who does not know: `pylog.checks.quorum_states`."""
 
 from __future__ import annotations
 
