@@ -16,6 +16,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pylog.jobs
 from pyspark_pylog.errors import StreamDataLossError
 from pyspark_pylog.stream_offset import StreamOffset, is_initial
 
@@ -113,7 +114,7 @@ def _loss(
         )
     if offset < log.log_start_offset:
         return (
-            f"offsets {offset} to {log.log_start_offset} (exclusive) of partition "
+            f"{pylog.jobs.offsets_text(offset, log.log_start_offset)} of partition "
             f"{topic_partition} were deleted before this query had read them"
         )
     return None
@@ -185,16 +186,16 @@ class StreamRanges:
             if log is None or is_another_topic(each, log, self.end):
                 what = "is gone" if log is None else "is another one since its topic was made anew"
                 losses.append(
-                    f"partition {each} {what}, and offsets {begin} to {until} (exclusive) of it "
+                    f"partition {each} {what}, and {pylog.jobs.offsets_text(begin, until)} of it "
                     "were to be read"
                 )
                 continue
             low, high = max(begin, log.log_start_offset), min(until, log.view.log_end_offset)
             if (low, high) != (begin, until):
                 losses.append(
-                    f"offsets {begin} to {until} (exclusive) of partition {each} were to be read, "
-                    f"and the log holds {log.log_start_offset} to {log.view.log_end_offset} "
-                    "(exclusive)"
+                    f"{pylog.jobs.offsets_text(begin, until)} of partition {each} were to be read, "
+                    "and the log holds "
+                    f"{pylog.jobs.offsets_text(log.log_start_offset, log.view.log_end_offset)}"
                 )
             if low < high:
                 begins[each], ends[each] = low, high

@@ -59,6 +59,7 @@ _PUBLIC = LazyNames(
         "pylog.text.words": (
             "counted",
             "format_bytes",
+            "offsets_text",
             "printable",
         ),
         "pylog.writing.cleanup": (

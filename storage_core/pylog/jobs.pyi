@@ -34,6 +34,7 @@ from pylog.text.names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
 from pylog.text.names import json_name as json_name
 from pylog.text.words import counted as counted
 from pylog.text.words import format_bytes as format_bytes
+from pylog.text.words import offsets_text as offsets_text
 from pylog.text.words import printable as printable
 from pylog.writing.cleanup import CleanupOption as CleanupOption
 from pylog.writing.cleanup import cleanup_options as cleanup_options

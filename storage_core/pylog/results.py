@@ -38,7 +38,8 @@ _PUBLIC = LazyNames(
             "RepairedPartition",
             "RepairSummary",
         ),
-        "pylog.checks.verdict": ("AffectedOffsets", "Verdict"),
+        "pylog.checks.affected_offsets": ("AffectedOffsets",),
+        "pylog.checks.verdict": ("Verdict",),
         "pylog.cleaner.cleanable_offsets": ("NotCleaned",),
         "pylog.config.config_property": (
             "ConfigEntry",

@@ -14,6 +14,7 @@ from pylog.admin.topics import DescribedTopic as DescribedTopic
 from pylog.admin.topics import TopicDescription as TopicDescription
 from pylog.admin.transactions import ListedTransaction as ListedTransaction
 from pylog.admin.transactions import TransactionListing as TransactionListing
+from pylog.checks.affected_offsets import AffectedOffsets as AffectedOffsets
 from pylog.checks.findings import Effect as Effect
 from pylog.checks.findings import Finding as Finding
 from pylog.checks.findings import Severity as Severity
@@ -22,7 +23,6 @@ from pylog.checks.partition_report import PartitionReport as PartitionReport
 from pylog.checks.report import DoctorReport as DoctorReport
 from pylog.checks.report import RepairSummary as RepairSummary
 from pylog.checks.report import RepairedPartition as RepairedPartition
-from pylog.checks.verdict import AffectedOffsets as AffectedOffsets
 from pylog.checks.verdict import Verdict as Verdict
 from pylog.cleaner.cleanable_offsets import NotCleaned as NotCleaned
 from pylog.config.config_property import ConfigEntry as ConfigEntry

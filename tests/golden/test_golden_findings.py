@@ -32,6 +32,7 @@ _LOST_END: Expected = {
     ("error", "recovery_point_above_log_end"): 1,
 }
 _TORN: Expected = {("info", "torn_tail"): 1}
+_TORN_RECORDS: Expected = {("error", "torn_tail"): 1}
 _FLIPPED: Expected = {("error", "damaged_batches"): 1}
 _ZEROS: Expected = {("info", "zero_tail"): 1}
 
@@ -44,12 +45,12 @@ def _empty_time_indexes(count: int) -> Expected:
 EXPECTED: dict[str, Expected] = {
     "0.10.0.1/crash-corrupt-byte:before/flip-0": _FLIPPED,
     "0.10.0.1/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
-    "0.10.0.1/crash-torn-tail:before/rip-0": _TORN | _LOST_END,
+    "0.10.0.1/crash-torn-tail:before/rip-0": _TORN_RECORDS | _LOST_END,
     "0.10.0.1/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
     "0.8.2.2/crash-corrupt-byte:before/flip-0": _FLIPPED,
     "0.8.2.2/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
     "0.8.2.2/crash-no-index:before/bare-0": {("warning", "missing_index"): 4},
-    "0.8.2.2/crash-torn-tail:before/rip-0": _TORN | _LOST_END,
+    "0.8.2.2/crash-torn-tail:before/rip-0": _TORN_RECORDS | _LOST_END,
     "0.8.2.2/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
     "2.8.2/mixed-magic-compacted:before/upgraded-kv-0": _empty_time_indexes(2),
     "2.8.2/mixed-magic-compacted:before/upgraded-kv-zip-0": _empty_time_indexes(2),

@@ -183,8 +183,8 @@ def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders
     message = last_line(frame.collect)
     assert message == (
         f"pylog.errors.SegmentVanishedError: {HOST}{path}: file is gone (deleted or renamed since "
-        "the directory was listed); records of orders-0 with offsets 0 to 2 (exclusive) are lost, "
-        "the log holds 2 to 6 (exclusive) now; if retention deleted it since the DataFrame's first "
+        "the directory was listed); records of orders-0 are lost, offsets 0 to 1; "
+        "the log holds offsets 2 to 5 now; if retention deleted it since the DataFrame's first "
         "action, load() again, else make the directory visible on this host"
     )
     assert load(spark, orders).count() == 4  # the advice is good
@@ -205,7 +205,5 @@ def test_a_segment_that_was_truncated_between_two_actions(
         f"pylog.errors.SegmentVanishedError: {HOST}{path}: file ends here, it was planned to be "
         "read up to byte "
     )
-    assert (
-        "; records of orders-0 with offsets 4 to 6 (exclusive) are lost, the log holds " in message
-    )
+    assert "; records of orders-0 are lost, offsets 4 to 5; the log holds " in message
     assert " now; if retention deleted it" in message

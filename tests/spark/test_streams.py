@@ -227,11 +227,11 @@ def test_a_loss_fails_the_query_and_says_how_to_go_on(spark: SparkSession, logs:
     stream.run()
     write_segment(logs / "orders-0", 15, [batch_v2(plain_records(15, 1))])
     segment_path(logs / "orders-0", 0).unlink()
-    loss = "offsets 10 to 15 (exclusive) of partition orders-0 were deleted before this query had "
+    loss = "offsets 10 to 14 of partition orders-0 were deleted before this query had "
     loss += "read them"
     if SPARK_VERSION < (4, 2):  # the end of the batch has been logged by the time it is noticed
-        loss = "offsets 10 to 16 (exclusive) of partition orders-0 were to be read, and the log "
-        loss += "holds 15 to 16 (exclusive)"
+        loss = "offsets 10 to 15 of partition orders-0 were to be read, and the log "
+        loss += "holds offset 15"
     words = "pyspark_pylog.errors.StreamDataLossError: data loss: "
     advice = ". To go on with what is there, set option failOnDataLoss=false; the checkpoint may "
     advice += "stay as it is"

@@ -382,6 +382,31 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     )
 
 
+def with_torn_records(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with a torn tail as an error where it has cost records that were there.
+
+    A batch that was not written whole had been acknowledged to nobody. One below the high
+    watermark, or the recovery point, was whole.
+    """
+    reached = [
+        each.end_offset
+        for each in findings
+        if each.code in _REACHED and each.severity is Severity.ERROR and each.end_offset is not None
+    ]
+    if not reached:
+        return list(findings)
+    what = f"it was whole, since the log went on to offset {max(reached) - 1}"
+    return [
+        each._replace(
+            severity=Severity.ERROR, message=f"{each.message}; {what}", end_offset=max(reached)
+        )
+        if each.code == "torn_tail"
+        else each
+        for each in findings
+    ]
+
+
+_REACHED = ("high_watermark_above_log_end", "recovery_point_above_log_end")
 _OFFSET_AND_SIZE = struct.Struct(">qi")
 
 

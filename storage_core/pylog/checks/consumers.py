@@ -19,7 +19,7 @@ from pylog.errors import LogStorageError
 from pylog.files.partition_metadata import ZERO_UUID
 from pylog.model import TopicPartition
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
-from pylog.text.words import counted, named
+from pylog.text.words import counted, named, offsets_text
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import Place
 
@@ -125,7 +125,7 @@ def _why_outside(offset: int, log: LogRange) -> Reset | None:
         return None
     if log.start == log.end:
         return Reset(f"the log is empty, and starts at {log.start}", Severity.INFO)
-    gone = f"offsets {offset} to {log.start - 1} are gone"
+    gone = f"{offsets_text(offset, log.start)} {'is' if log.start - offset == 1 else 'are'} gone"
     return Reset(f"the log starts at {log.start}: {gone}", Severity.INFO)
 
 

@@ -47,7 +47,7 @@ from pylog.files.storage import is_folder, list_directory, open_file
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join, name_of, parent_of
 from pylog.reading.log_view import RemoteOffsets, find_remote_offsets, remote_offsets_note
-from pylog.text.words import named
+from pylog.text.words import named, offsets_text
 
 if TYPE_CHECKING:
     import uuid
@@ -426,7 +426,7 @@ def _unreadable_checkpoint(
 
 def lost_leftover(path: str, start: int, end: int) -> Finding:
     """Return that a broker deletes a file that alone holds offsets ``[start, end)`` of a log."""
-    message = f"no other file holds offsets {start} to {end} (exclusive) of the log"
+    message = f"no other file holds {offsets_text(start, end)} of the log"
     finding = Finding(Severity.ERROR, "lost_at_start", path, message, None, None, start, end)
     return finding._replace(own_action="it deletes the file")
 

@@ -253,6 +253,7 @@ class FindingCode(NamedTuple):
     advice: str  # what an operator can do
     severities: tuple[Severity, ...]  # how bad it can be
     effect: Effect | None = None  # what an error of this kind is for the verdict
+    lost_as: str = ""  # what happened to records that are lost by it, in two or three words
 
 
 _NOTHING = "nothing"
@@ -285,6 +286,7 @@ FINDING_CODES = {
         _OTHER_REPLICA,
         severities=(Severity.ERROR,),
         effect=Effect.CONSUMERS,
+        lost_as="damaged",
     ),
     "repeated_batches": FindingCode(
         "Intact batches whose offsets the batches before them have already.",
@@ -301,6 +303,7 @@ FINDING_CODES = {
         "in a copy, rename the file and its indexes as the message says",
         severities=(Severity.ERROR,),
         effect=Effect.CONSUMERS,
+        lost_as="in a file with a wrong name",
     ),
     "filled_empty_batch": FindingCode(
         "A batch counts no records, but bytes follow its header.",
@@ -334,7 +337,7 @@ FINDING_CODES = {
         "The last batch of the log is incomplete, as after a crash.",
         "it cuts the bytes off",
         "do not copy .kafka_cleanshutdown along with a log that was taken from a running broker",
-        severities=(Severity.INFO,),
+        severities=(Severity.INFO, Severity.ERROR),
     ),
     "start_refused": FindingCode(
         "A broker cannot open the log.",
@@ -352,6 +355,7 @@ FINDING_CODES = {
         "write a copy with --repair-to, and start the broker on that",
         severities=(Severity.ERROR,),
         effect=Effect.LOSES,
+        lost_as="deleted at the start",
     ),
     "unreadable_appends": FindingCode(
         "Bytes follow the last batch of a log that was shut down cleanly.",
@@ -401,6 +405,7 @@ FINDING_CODES = {
             Severity.WARNING,
         ),
         effect=Effect.GONE,
+        lost_as="missing",
     ),
     "offset_gap": FindingCode(
         "Offsets are missing inside a segment, and nothing shows that compaction has removed them: "
@@ -408,6 +413,7 @@ FINDING_CODES = {
         "nothing: consumers skip the offsets without an error",
         "compare with another replica",
         severities=(Severity.WARNING,),
+        lost_as="missing",
     ),
     "compacted_offsets": FindingCode(
         "Compaction has removed records; their offsets are missing.",
@@ -422,6 +428,7 @@ FINDING_CODES = {
         "look for the .log files before a broker starts",
         severities=(Severity.WARNING, Severity.ERROR),
         effect=Effect.GONE,
+        lost_as="the file is missing",
     ),
     "misnamed_log": FindingCode(
         "A file ends in .log, but its name is not 20 digits.",
@@ -622,6 +629,7 @@ FINDING_CODES = {
         "read another replica, if there is one",
         severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.GONE,
+        lost_as="torn off, though replicated",
     ),
     "high_watermark_below_log_end": FindingCode(
         "Records are above the high watermark. When it was written, at most a few seconds before "
@@ -640,6 +648,7 @@ FINDING_CODES = {
         "read another replica, if there is one",
         severities=(Severity.ERROR, Severity.WARNING),
         effect=Effect.GONE,
+        lost_as="torn off, though flushed",
     ),
     "cleaner_offset_above_log_end": FindingCode(
         "The cleaner offset is above the end of the log: compacted records are missing.",
@@ -684,6 +693,7 @@ FINDING_CODES = {
             Severity.ERROR,
         ),
         effect=Effect.GONE,
+        lost_as="the directory is empty",
     ),
     "absent_partition": FindingCode(
         "Checkpoints or the cluster's metadata name partitions that have no directory here. It is "
@@ -696,6 +706,7 @@ FINDING_CODES = {
         "a name that ends in -stray or -delete",
         severities=(Severity.ERROR, Severity.WARNING, Severity.INFO),
         effect=Effect.GONE,
+        lost_as="the directory is missing",
     ),
     # Log directories.
     "misnamed_directory": FindingCode(

@@ -29,6 +29,7 @@ from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.storage import open_file
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, walk_headers
+from pylog.text.words import offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -256,8 +257,8 @@ class IndexFindings:
             end = min(end, next_offset)
             if start < end and not _leads_over(self._log_path, each):
                 message = (
-                    f"batches from offset {start} to {end} (exclusive) are intact, and a broker "
-                    "looks for them from a place before the damage on, in which it gets stuck"
+                    f"batches of {offsets_text(start, end)} are intact, and a broker looks for "
+                    "them from a place before the damage on, in which it gets stuck"
                 )
                 yield Finding(
                     Severity.WARNING,

@@ -88,4 +88,7 @@ class LostTimes:
         if to_time is None and before + 1 < after:  # time indexes tell when the last was written
             to_time = max(self._last_times[before + 1 : after]) + 1
         from_time = self._last_times[before] if before >= 0 else None
+        if from_time is not None and to_time is not None and from_time > to_time:
+            # Producers write what is older after what is newer: the times between are anybody's.
+            from_time = to_time = None
         return finding._replace(from_time=from_time, to_time=to_time)

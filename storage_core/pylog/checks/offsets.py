@@ -40,7 +40,7 @@ from pylog.files.file_names import (
 from pylog.files.storage import list_directory, open_file
 from pylog.locations import parent_of
 from pylog.record.header_sums import has_horizon
-from pylog.text.words import counted
+from pylog.text.words import counted, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -288,7 +288,8 @@ def _gaps_text(count: int) -> str:
 
 
 def _missing(gap: OffsetGap) -> Finding:
-    offsets = f"offsets {gap.start} to {gap.end} (exclusive) are missing"
+    is_one = gap.end == gap.start + 1
+    offsets = f"{offsets_text(gap.start, gap.end)} {'is' if is_one else 'are'} missing"
     if gap.is_between_segments:
         severity, code = Severity.ERROR, "missing_segment"
         message = f"{offsets} before this segment, and the log shows no sign of compaction"

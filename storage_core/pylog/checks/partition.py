@@ -21,6 +21,7 @@ from pylog.checks.batches import (
     rest_findings,
     size_findings,
     tail_findings,
+    with_torn_records,
 )
 from pylog.checks.broker_action import with_actions
 from pylog.checks.broker_start import broker_start, deletion_refusal
@@ -317,6 +318,7 @@ class _Check:
             *about_segments,
             *self._about_log(None if self._is_last_unreadable() else last, start),
         ]
+        findings = with_torn_records(findings)
         self._times.add_lost_segments()
         findings = [self._times.dated(each) for each in with_actions(findings, view, start)]
         if start is not None and start.loses_records:

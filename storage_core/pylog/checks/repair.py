@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
@@ -81,7 +82,6 @@ from pylog.writing.node import nodes_of
 from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.checks.doctor import Examined
@@ -195,16 +195,14 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
             repaired += _write_log_directory(
                 io, target, here, [each for each in targets if targets[each] == target]
             )
-        left_out = [
-            each.view.topic_partition
-            for each in metadata
-            if not copy_metadata(
-                each,
-                nodes[each.view.directory.log_directory],
-                targets[each.view.directory.log_directory],
-                partial(_copy_file, io),
-            )
-        ]
+        left_out = []
+        for each in metadata:
+            log_directory = each.view.directory.log_directory
+            target = targets[log_directory]
+            if copy_metadata(each, nodes[log_directory], target, partial(_copy_file, io)):
+                repaired.append(_copied_as_it_is(each, target))
+            else:
+                left_out.append(each.view.topic_partition)
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {place} is not finished: remove it, and start no broker on it"
         error.add_note(text)
@@ -456,6 +454,23 @@ def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:
     if free < needed:
         reason = f"a repaired copy needs {needed} bytes, and {free} are free"
         raise LogDirectoryError(reason, target)
+
+
+_METADATA_TOPIC_ID = uuid.UUID(int=1)  # Uuid.METADATA_TOPIC_ID
+
+
+def _copied_as_it_is(check: PartitionCheck, target: str) -> RepairedPartition:
+    return RepairedPartition(
+        check.view.topic_partition,
+        join(target, str(check.view.topic_partition)),
+        sum(each.size_bytes for each in check.view.segments),
+        left_out_bytes=0,
+        end_offset=check.end_offset,
+        missing=[],
+        topic_id=format_uuid(_METADATA_TOPIC_ID),
+        kept=[],
+        source=printable_location(check.view.directory.path),
+    )
 
 
 def _repaired(copy: _PartitionCopy, manager: LogManager, target: str) -> RepairedPartition:

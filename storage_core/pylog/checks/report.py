@@ -11,7 +11,7 @@ from pylog.checks.verdict import verdict_on
 from pylog.lazy_modules import LazyModule
 from pylog.locations import parent_of, printable_location
 from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
-from pylog.text.words import counted, named
+from pylog.text.words import counted, named, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,7 +194,7 @@ class RepairSummary:
     source
         What is wrong with the logs that were copied.
     partitions
-        The copies, in the order of the source's.
+        The copies, in the order of the source's; the log of the cluster's metadata is the last.
     copy
         What is wrong with the copy: gaps are left where damage was.
     left_out
@@ -225,7 +225,7 @@ class RepairSummary:
         rows = [
             (
                 *(str(each.topic_partition), each.copied_bytes, each.left_out_bytes),
-                ", ".join(f"{start:,} to {end:,}" for start, end in each.missing),
+                ", ".join(offsets_text(*each) for each in each.missing),
             )
             for each in self.partitions
         ]
@@ -322,11 +322,10 @@ def _kind_cards(report: DoctorReport) -> Iterator[str]:
 def _place(finding: Finding) -> str:
     parts = []
     if finding.position is not None:
-        end = NONE if finding.end_position is None else f"{finding.end_position:,}"
+        end = NONE if finding.end_position is None else f"{finding.end_position - 1:,}"
         parts.append(f"bytes {finding.position:,} to {end}")
     if finding.next_offset is not None:
-        end = NONE if finding.end_offset is None else f"{finding.end_offset:,}"
-        parts.append(f"offsets {finding.next_offset:,} to {end}")
+        parts.append(offsets_text(finding.next_offset, finding.end_offset))
     return ", ".join(parts)
 
 
@@ -340,7 +339,7 @@ def _partition_cards(report: DoctorReport) -> Iterator[str]:
             if (count := getattr(offsets, kind))
         ]
         start = "" if each.start_text is None else f" A start: {text(each.start_text)}."
-        note = f"Offsets {each.start_offset:,} to {each.end_offset:,} (exclusive).{start}"
+        note = f"Start offset {each.start_offset:,}, end offset {each.end_offset:,}.{start}"
         chart = share_chart(parts, number) if parts else ""
         yield card(text(each.topic_partition), chart, note=note)
     more = len(wrong) - _MOST_PARTITIONS

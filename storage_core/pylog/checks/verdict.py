@@ -7,94 +7,19 @@ starts of the partitions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from pylog.checks.affected_offsets import AffectedOffsets, directory_of, unique
 from pylog.checks.findings import Effect, Finding
-from pylog.files.file_names import find_partition_directory_name
-from pylog.locations import name_of, parent_of
+from pylog.checks.verdict_sentences import sentences
+from pylog.locations import parent_of
 from pylog.model import TopicPartition
-from pylog.text.instants import calendar_text
-from pylog.text.words import named
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.group_findings import GroupPosition
     from pylog.checks.partition_report import LogDirectoryReport, PartitionReport
-    from pylog.files.file_names import PartitionDirectoryName
-
-
-class AffectedOffsets(NamedTuple):
-    """Offsets ``[from_offset, to_offset)`` of a partition, and what is with them.
-
-    Attributes
-    ----------
-    topic, partition
-        None for what is about no partition, such as a file of the log directory.
-    from_offset, to_offset
-        None where they are not known, or all of the log is meant.
-    from_time, to_time
-        Milliseconds: timestamps of the records around them, where they are known.
-    path
-        The file or directory that it was seen in.
-    reason
-        What it is, in a sentence.
-    groups
-        Consumer groups that it concerns: whose position it is, or who have not read past it.
-    """
-
-    topic: str | None
-    partition: int | None
-    from_offset: int | None
-    to_offset: int | None
-    from_time: int | None
-    to_time: int | None
-    path: str
-    reason: str
-    groups: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls, finding: Finding, topic: str | None = None, partition: int | None = None
-    ) -> AffectedOffsets:
-        """Return what a finding is about."""
-        return cls(
-            *(topic, partition),
-            *(finding.next_offset, finding.end_offset),
-            *(finding.from_time, finding.to_time),
-            *(finding.path, finding.message),
-            groups=finding.groups,
-        )
-
-    @property
-    def name(self) -> str:
-        """The partition; its directory where that is not live; the path where there is none."""
-        if self.topic is None:
-            return self.path
-        directory = _directory_of(self.path)
-        if directory is None or not directory.state:
-            return f"{self.topic}-{self.partition}"
-        is_it = find_partition_directory_name(name_of(self.path)) is not None
-        return name_of(self.path if is_it else parent_of(self.path))
-
-    @property
-    def text(self) -> str:
-        """The partition with offsets and times, as far as they are known."""
-        start, end = self.from_offset, self.to_offset
-        notes = []
-        if self.groups:
-            notes = [f"{'group' if len(self.groups) == 1 else 'groups'} {named(self.groups)}"]
-        if start is None:
-            return f"{self.name} ({notes[0]})" if notes else self.name
-        offsets = f"from offset {start} on" if end is None else f"offsets {start} to {end}"
-        offsets = f"at offset {start}" if start == end else offsets
-        times = [
-            f"{word} {calendar_text(each, 1000)}"
-            for word, each in (("after", self.from_time), ("before", self.to_time))
-            if each is not None
-        ]
-        notes = [*([", ".join(times)] if times else []), *notes]
-        return f"{self.name} {offsets}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +103,7 @@ def verdict_on(
         by_effect[Effect.UNSERVED],
         by_effect[Effect.ENDS_LATER],
         by_effect[Effect.UNKNOWN],
-        list(_sentences(refusals, by_effect)),
+        list(sentences(refusals, by_effect)),
     )
 
 
@@ -218,7 +143,7 @@ def _add(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOff
     each = known.setdefault(key, affected)
     if each.from_time is None and each.to_time is None:
         each = each._replace(from_time=affected.from_time, to_time=affected.to_time)
-    known[key] = each._replace(groups=tuple(_unique([*each.groups, *affected.groups])))
+    known[key] = each._replace(groups=tuple(unique([*each.groups, *affected.groups])))
 
 
 def _add_each(
@@ -234,7 +159,7 @@ _OF_GROUPS = (Effect.LOSES, Effect.STRAY, Effect.UNSERVED, Effect.GONE, Effect.C
 
 def _is_read(effect: Effect, affected: AffectedOffsets) -> bool:
     """Whether groups read what is affected; not a copy of a partition that is set aside."""
-    directory = _directory_of(affected.path) if effect is Effect.STRAY else None
+    directory = directory_of(affected.path) if effect is Effect.STRAY else None
     return effect in _OF_GROUPS and (directory is None or not directory.state)
 
 
@@ -247,7 +172,7 @@ def _with_groups(
     known = positions.get(TopicPartition(affected.topic, affected.partition), ())
     end = affected.to_offset
     groups = [each.group_id for each in known if end is None or each.offset < end]
-    return affected._replace(groups=tuple(_unique([*affected.groups, *groups])))
+    return affected._replace(groups=tuple(unique([*affected.groups, *groups])))
 
 
 def _add_whole(known: dict[tuple[object, ...], AffectedOffsets], affected: AffectedOffsets) -> None:
@@ -361,7 +286,7 @@ def _log_directory_of(path: str, known: Container[str]) -> str:
 
 def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOffsets:
     affected = AffectedOffsets.of(finding, *partition.topic_partition)
-    is_in_another = _directory_of(finding.path) is not None and not finding.path.startswith(
+    is_in_another = directory_of(finding.path) is not None and not finding.path.startswith(
         f"{partition.path}/"
     )
     path = partition.path if is_in_another else finding.path
@@ -369,120 +294,7 @@ def _without_offsets(finding: Finding, partition: PartitionReport) -> AffectedOf
 
 
 def _affected_in_directory(finding: Finding) -> AffectedOffsets:
-    directory = _directory_of(finding.path)
+    directory = directory_of(finding.path)
     if directory is None:
         return AffectedOffsets.of(finding)
     return AffectedOffsets.of(finding, *directory.topic_partition)
-
-
-def _directory_of(path: str) -> PartitionDirectoryName | None:
-    """Return the name of the partition's directory that a path is, or lies in."""
-    return find_partition_directory_name(name_of(path)) or find_partition_directory_name(
-        name_of(parent_of(path))
-    )
-
-
-def _sentences(
-    refusals: Sequence[Finding], by_effect: dict[Effect, list[AffectedOffsets]]
-) -> Iterator[str]:
-    yield from _sentences_about_starts(refusals, by_effect[Effect.ENDS_LATER])
-    losing = by_effect[Effect.LOSES]
-    if losing:
-        lost = _places(losing)
-        yield f"A broker that starts on this loses records of {lost}: {losing[0].reason}"
-    strays = by_effect[Effect.STRAY]
-    if strays:
-        yield f"A broker sets these aside as -stray, and serves none: {_names(strays)}"
-    unserved = by_effect[Effect.UNSERVED]
-    if unserved:
-        yield f"A broker does not serve {_names(unserved)}: {unserved[0].reason}"
-    gone = by_effect[Effect.GONE]
-    if gone:
-        yield f"Records are gone, or cannot be read: {_places(gone)}: {gone[0].reason}"
-    consumers = by_effect[Effect.CONSUMERS]
-    if consumers:
-        yield (
-            "Consumers get an error, or not what was written, from "
-            f"{_places(consumers)}: "
-            f"{name_of(consumers[0].path)}: {consumers[0].reason}"
-        )
-    unknown = by_effect[Effect.UNKNOWN]
-    if unknown:
-        yield f"What a broker would do to {_names(unknown)} is not known: {unknown[0].reason}"
-    behind = by_effect.pop(Effect.BEHIND)
-    resets, expires = by_effect.pop(Effect.RESETS), by_effect.pop(Effect.EXPIRES)
-    if not any(by_effect.values()) and not refusals:
-        but = ", but consumer groups lose their positions" if resets or expires else ""
-        yield f"A broker starts on this, and loses no record that can be read{but}"
-    yield from _sentences_about_groups(resets, expires)
-    if behind:
-        lacking = _places(behind)
-        yield (
-            f"Replicas of other nodes have more of {lacking}: {behind[0].path}: {behind[0].reason}"
-        )
-
-
-def _sentences_about_starts(
-    refusals: Sequence[Finding], later: Sequence[AffectedOffsets]
-) -> Iterator[str]:
-    if refusals:
-        first = refusals[0]
-        more = f"; and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-        yield f"A broker does not start on this: {first.path}: {first.message}{more}"
-    elif later:
-        place = later[0]
-        yield f"A broker starts on this once, and then not again: {place.path}: {place.reason}"
-
-
-def _sentences_about_groups(
-    resets: Sequence[AffectedOffsets], expires: Sequence[AffectedOffsets]
-) -> Iterator[str]:
-    if resets:
-        yield (
-            "Consumer groups do not go on where they were: "
-            f"{named([each.text for each in resets])}: {resets[0].reason}"
-        )
-    if expires:
-        yield (
-            "A broker deletes committed offsets for their age, ten minutes after its start: "
-            f"{named([each.text for each in expires])}"
-        )
-
-
-def _places(affected: Sequence[AffectedOffsets]) -> str:
-    """Return partitions with offsets and times; ranges that meet are one."""
-    merged: dict[str, list[AffectedOffsets]] = {}
-    for each in sorted(affected, key=lambda each: each.from_offset or 0):
-        ranges = merged.setdefault(each.name, [])
-        last = ranges[-1] if ranges else None
-        if last is None or None in (last.from_offset, each.from_offset):
-            ranges.append(each)
-        elif last.to_offset is None or (each.from_offset or 0) <= last.to_offset:
-            ranges[-1] = _joined(last, each)
-        else:
-            ranges.append(each)
-    names = dict.fromkeys(each.name for each in affected)
-    return named(_unique(each.text for name in names for each in merged[name]))
-
-
-def _joined(one: AffectedOffsets, other: AffectedOffsets) -> AffectedOffsets:
-    """Return two ranges as one; ``other`` does not begin earlier."""
-    one = one._replace(groups=tuple(_unique([*one.groups, *other.groups])))
-    from_time = one.from_time
-    if one.from_offset == other.from_offset and from_time is None:
-        from_time = other.from_time
-    if one.to_offset == other.to_offset:
-        return one._replace(from_time=from_time, to_time=one.to_time or other.to_time)
-    ends = one.to_offset is not None and (
-        other.to_offset is None or other.to_offset > one.to_offset
-    )
-    last = other if ends else one
-    return one._replace(to_offset=last.to_offset, from_time=from_time, to_time=last.to_time)
-
-
-def _names(affected: Iterable[AffectedOffsets]) -> str:
-    return named(_unique(each.text if each.groups else each.name for each in affected))
-
-
-def _unique(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))

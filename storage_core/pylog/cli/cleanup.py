@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.cli.output import aligned_columns, document_of
 from pylog.results import ConfigSource
-from pylog.text.words import counted, format_bytes, named
+from pylog.text.words import counted, format_bytes, named, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -112,9 +112,8 @@ def config_document(entries: Sequence[ConfigEntry]) -> dict[str, Any]:
 def removal_lines(what: str, removal: Removal) -> list[str]:
     """Return what would be done, and what would be removed with it."""
     first, end = removal.start_offset, removal.end_offset
-    offsets = f"offset {first}" if end - first == 1 else f"offsets {first} to {end - 1}"
     gone = (
-        f"{offsets} would be removed: {counted(removal.records, 'record')}, "
+        f"{offsets_text(first, end)} would be removed: {counted(removal.records, 'record')}, "
         f"{counted(removal.size_bytes, 'byte')}, {counted(removal.segments, 'whole segment')}"
     )
     return [what, gone]

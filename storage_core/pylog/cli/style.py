@@ -22,6 +22,8 @@ GREEN = "\x1b[32m"
 YELLOW = "\x1b[33m"
 CYAN = "\x1b[36m"
 BOLD_RED = "\x1b[1;31m"
+BOLD_GREEN = "\x1b[1;32m"
+BOLD_YELLOW = "\x1b[1;33m"
 _PLAIN = "\x1b[0m"
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.locations import printable_location
+from pylog.text.words import counted, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,13 +136,13 @@ class DamagedRange:
         path = printable_location(self.path)
         if self.is_unreadable:
             return f"{path}: cannot be read, {self._missing} are missing: {self.reason}"
+        where = f"bytes {self.position} to {self.end_position - 1} are damaged"
         if self.is_kept:
             return (
-                f"{path}: bytes {self.position} to {self.end_position} (exclusive) are damaged, "
-                f"their records are given as offsets {self.next_offset} to {self.end_offset} "
-                f"(exclusive), which their neighbours leave for them: {self.reason}"
+                f"{path}: {where}, their records are given as "
+                f"{offsets_text(self.next_offset, self.end_offset)}, which their neighbours leave "
+                f"for them: {self.reason}"
             )
-        where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
         return f"{path}: {where}, {self._missing} may be missing: {self.reason}"
 
     @property
@@ -150,7 +151,8 @@ class DamagedRange:
             return f"records from offset {self.next_offset} on"
         if self.end_offset <= self.next_offset:
             return f"records of offsets unknown, between batches that meet at {self.end_offset},"
-        return f"records of offsets {self.next_offset} to {self.end_offset} (exclusive)"
+        count = counted(self.end_offset - self.next_offset, "record")
+        return f"{count}, {offsets_text(self.next_offset, self.end_offset)},"
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pylog.lazy_modules import LazyModule
 from pylog.model import EARLIEST, LATEST, spec_for
 from pylog.reading.row_limit import check_limit, limited
+from pylog.text.words import counted, offsets_text
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -127,9 +128,10 @@ class FollowedRecords:
             return log.log_start_offset
         if log.log_start_offset > known:
             _LOGGER.warning(
-                "%s: records of offsets %d to %d (exclusive) have been deleted before they were "
-                "read",
-                *(partition, known, log.log_start_offset),
+                "%s: %s, %s, deleted before they were read",
+                partition,
+                counted(log.log_start_offset - known, "record"),
+                offsets_text(known, log.log_start_offset),
             )
             return log.log_start_offset
         if log.rewritten_below is not None:

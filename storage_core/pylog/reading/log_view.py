@@ -47,7 +47,7 @@ from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.segment_listing import list_segments
 from pylog.reading.segments import DEFAULT_ACCESS
-from pylog.text.words import counted
+from pylog.text.words import counted, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -123,8 +123,8 @@ def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
 def remote_offsets_note(remote: RemoteOffsets) -> str:
     """Return what to say of such offsets, in one line."""
     return (
-        f"offsets {remote.start_offset} to {remote.end_offset} (exclusive) are only in remote "
-        "storage, which is not read (or side files are older than the last retention)"
+        f"{offsets_text(remote.start_offset, remote.end_offset)} are only in remote storage, which "
+        "is not read (or side files are older than the last retention)"
     )
 
 
@@ -223,7 +223,7 @@ class LogView:
         many = counted(len(segments), "segment", digits=",")
         title = f"LogView {printable_location(self.directory.path)}: {many}"
         if start is not None and end is not None:
-            title += f", offsets {start:,} to {end:,} (exclusive)"
+            title += f", start offset {start:,}, end offset {end:,}"
         return segments_html(title, segments, end, attempts, opens_files=opens_files)
 
     def refreshed(self, *, pending: PendingCommit | None = None) -> LogView:

@@ -29,6 +29,7 @@ from pylog.reading.slicing import segment_slices
 from pylog.reading.splitting import offset_ranges, split_tasks
 from pylog.reading.task_range import SegmentSlice
 from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
+from pylog.text.words import offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -204,9 +205,8 @@ def _resolved_range(view: LogView, wanted: ScanRequest) -> tuple[int, int]:
     end = resolve_end(end_spec, view, latest)
     if start > end and end != latest:
         reason = (
-            f"the range of {view.topic_partition} starts at offset {start}, after its end {end} "
-            f"(exclusive); the log holds offsets {view.log_start_offset} to "
-            f"{view.log_end_offset} (exclusive)"
+            f"the range of {view.topic_partition} starts at offset {start}, after its end offset "
+            f"{end}; the log holds {offsets_text(view.log_start_offset, view.log_end_offset)}"
         )
         raise LogStorageError(reason)
     return start, min(end, latest)
@@ -222,9 +222,9 @@ def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[Lo
         return view, start, end
     lost = (start, min(first, end)) if start < first else (max(start, last), end)
     reason = (
-        f"{printable_location(view.directory.path)}: records of {view.topic_partition} with "
-        f"offsets {lost[0]} to {lost[1]} (exclusive) are lost since the log was planned to be "
-        f"read, it holds {first} to {last} (exclusive) now; a new scan reads those"
+        f"{printable_location(view.directory.path)}: records of {view.topic_partition} are lost "
+        f"since the log was planned to be read, {offsets_text(*lost)}; it holds "
+        f"{offsets_text(first, last)} now, which a new scan reads"
     )
     if fails:
         raise LogStorageError(reason)

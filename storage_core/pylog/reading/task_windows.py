@@ -21,6 +21,7 @@ from pylog.reading.checked_windows import CheckedWindows, ReadOptions
 from pylog.reading.early_batches import without_early_batches
 from pylog.reading.log_view import LogView
 from pylog.reading.slicing import open_slice, segment_slices
+from pylog.text.words import offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,9 +120,8 @@ class TaskWindows:
         if look.lost is not None:
             first, end = look.log_range
             reason = (
-                f"{vanished.reason}; records of {task.topic_partition} with offsets "
-                f"{look.lost[0]} to {look.lost[1]} (exclusive) are lost, the log holds {first} "
-                f"to {end} (exclusive) now"
+                f"{vanished.reason}; records of {task.topic_partition} are lost, "
+                f"{offsets_text(*look.lost)}; the log holds {offsets_text(first, end)} now"
             )
             if task.fail_on_data_loss:
                 raise SegmentVanishedError(reason, vanished.path) from vanished

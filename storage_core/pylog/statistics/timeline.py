@@ -289,7 +289,7 @@ def _card(found: PartitionTimeline) -> str:
         columns = [ChartColumn(value, 0, tip) for value, tip in zip(values, tips, strict=True)]
         charts += f'<p class="note">{title}</p>{column_chart(columns, highest, ends)}'
     step = "each offset" if found.step == 1 else f"steps of {found.step:,} offsets"
-    note = f"Offsets {ends[0]} to {ends[1]} (exclusive), {step}."
+    note = f"Start offset {ends[0]}, end offset {ends[1]}, {step}."
     if found.problem:
         note += f" <b>Not all could be read:</b> {text(found.problem, 2000)}"
     return card(

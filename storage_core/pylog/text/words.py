@@ -45,6 +45,15 @@ def counted(number: int, thing: str, plural: str | None = None, *, digits: str =
     return f"{number:{digits}} {thing if number == 1 else plural or thing + 's'}"
 
 
+def offsets_text(start: int, end: int | None) -> str:
+    """Return ``offsets 15 to 27`` of a range whose end is exclusive; None where it has none."""
+    if end is None:
+        return f"offsets from {start} on"
+    if end <= start:
+        return f"offset {start}"
+    return f"offset {start}" if end == start + 1 else f"offsets {start} to {end - 1}"
+
+
 def named(names: Sequence[str], most: int = 3) -> str:
     """Return the first names, and how many more there are: ``a, b, c and 3 more``."""
     more = len(names) - most

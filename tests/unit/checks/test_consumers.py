@@ -94,7 +94,7 @@ def test_positions_outside_their_logs_and_of_partitions_that_are_gone_reset(
     group_records.write_commits(root, 0, *commits)
     found = outlook_of(root, {pylog.TopicPartition("orders", 0): LogRange(5, 9)})
     assert [(each.group_id, each.reason) for each in found.resetting.values()] == [
-        ("below", "the log starts at 5: offsets 4 to 4 are gone"),
+        ("below", "the log starts at 5: offset 4 is gone"),
         ("beyond", "the log ends at 9"),
         ("deleted", "the cluster has no such partition"),
         ("gone", "its log is gone from the disk that the cluster's metadata name"),

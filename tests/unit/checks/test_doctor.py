@@ -594,7 +594,7 @@ def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
     segment_path(directory, 10, ".index").unlink()
     report = pylog.doctor(directory.parent)
     assert report.verdict.reasons[0].startswith(
-        "A broker that starts on this loses records of orders-0 offsets 10 to 20 ("
+        "A broker that starts on this loses 10 records: orders-0: 10 records, offsets 10 to 19, "
     )
     assert report.verdict.would_start
     start = report.partitions[0].start
@@ -605,10 +605,10 @@ def test_a_cut_in_a_segment_that_is_not_the_last_one_costs_what_follows_there(
     # What no consumer could read is no loss.
     segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
     report = pylog.doctor(directory.parent)
-    [gone] = report.verdict.reasons
+    gone, starts = report.verdict.reasons
+    assert starts == "A broker starts, and loses nothing more"
     times = "after 1970-01-01T00:00:01.014Z, before 1970-01-01T00:00:01.020Z"
-    lost = f"orders-0 offsets 15 to 20 ({times})"
-    assert gone.startswith(f"Records are gone, or cannot be read: {lost}: batch CRC")
+    assert gone == (f"5 records are lost: orders-0: 5 records, offsets 15 to 19, damaged ({times})")
     assert report.verdict.loses_records == []
 
 
@@ -632,8 +632,11 @@ def test_a_swap_file_that_is_no_whole_segment_takes_the_place_of_one(
     assert (lost.next_offset, lost.end_offset) == (first, base + 10)
     # Recovery cuts the file that has taken the place of another, and deletes all later ones.
     is_cut = not is_clean and what != "empty" and base < 20
-    offsets = f"from offset {first} on" if is_cut else f"offsets {first} to {base + 10}"
-    loses = f"A broker that starts on this loses records of orders-0 {offsets} ("
+    many = f"{base + 10 - first} records"
+    loses = f"loses {many}: orders-0: {many}, offsets {first} to {base + 9}, deleted at the start"
+    if is_cut:
+        loses = f"loses records: orders-0: all records from offset {first} on, deleted at the start"
+    loses = f"A broker that starts on this {loses} ("
     assert report.verdict.reasons[0].startswith(loses)
     assert f": a broker puts {swap.name} in the place of " in report.verdict.reasons[0]
 

@@ -115,7 +115,7 @@ def test_a_notebook_shows_a_report_and_a_repaired_copy(damaged: Path, tmp_path: 
     severities = re.findall(r"<td[^>]*>(error|warning|info)</td>", shown)
     assert severities[:4] == ["error", "error", "warning", "info"]
     assert set(severities[4:]) <= {"info"}  # of committed offsets, which grow old
-    assert "15 to 28" in copied._repr_html_()
+    assert "offsets 15 to 27" in copied._repr_html_()
 
 
 def test_a_notebook_shows_listings(damaged: Path) -> None:

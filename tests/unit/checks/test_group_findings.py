@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pylog.results import AffectedOffsets, Verdict
 
 WEEK = 7 * 24 * 3_600_000
-SOUND = "A broker starts on this, and loses no record that can be read"
+SOUND = "A broker starts, and loses nothing"
 
 
 def commit(group: str, offset: int, *, number: int = 0, age_ms: int = 0) -> group_records.Record:
@@ -93,11 +93,11 @@ def test_positions_outside_their_log_are_in_the_verdict(tmp_path: Path) -> None:
         (
             "Consumer groups do not go on where they were: orders-0 at offset 4 (group below), "
             "orders-0 at offset 11 (groups beyond, far): group below is at 4: the log starts at 5: "
-            "offsets 4 to 4 are gone"
+            "offset 4 is gone"
         ),
     ]
     assert severities(tmp_path, "group_resets") == [
-        ("info", "group below is at 4: the log starts at 5: offsets 4 to 4 are gone"),
+        ("info", "group below is at 4: the log starts at 5: offset 4 is gone"),
         ("warning", "group beyond is at 11: the log ends at 10"),
         ("warning", "group far is at 11: the log ends at 10"),
     ]
@@ -147,7 +147,7 @@ def test_ranges_that_meet_have_the_groups_of_both() -> None:
     )
     verdict = verdict_on([directory], [])
     assert [each.groups for each in verdict.lost_already] == [("a",), ("a", "b")]
-    assert "orders-0 offsets 0 to 6 (groups a, b): gone" in verdict.reasons[0]
+    assert "orders-0: 6 records, offsets 0 to 5, missing (groups a, b)" in verdict.reasons[0]
 
 
 def test_offsets_that_go_for_their_age_are_in_the_headline(tmp_path: Path) -> None:

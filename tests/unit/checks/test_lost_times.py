@@ -69,4 +69,4 @@ def test_what_a_start_removes_has_times_too(tmp_path: Path) -> None:
     [lost] = pylog.doctor(tmp_path).verdict.loses_records
     assert (lost.from_offset, lost.from_time, lost.to_time) == (2, 1_000, 5_001)
     times = "after 1970-01-01T00:00:01.000Z, before 1970-01-01T00:00:05.001Z"
-    assert lost.text == f"orders-0 from offset 2 on ({times})"
+    assert lost.text == f"orders-0 offsets from 2 on ({times})"

@@ -89,8 +89,8 @@ def test_the_log_start_of_the_live_partition_empties_a_stray(logs: Path) -> None
     report = pylog.doctor(logs)
     assert errors(report) == ["lost_at_start"]
     [sentence] = report.verdict.reasons
-    loses = "A broker that starts on this loses records of"
-    assert sentence.startswith(f"{loses} orders-0.{1:032x}-stray offsets 0 to 10 (")
+    loses = "A broker that starts on this loses 10 records:"
+    assert sentence.startswith(f"{loses} orders-0.{1:032x}-stray: 10 records, offsets 0 to 9, ")
 
 
 def test_a_future_replica_that_is_behind_is_copied_again(logs: Path) -> None:

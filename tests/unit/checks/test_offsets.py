@@ -144,8 +144,10 @@ def test_empty_files_are_a_loss_where_the_metadata_say_that_nothing_is_compacted
     verdict = pylog.doctor(tmp_path).verdict
     lost = [(each.from_offset, each.to_offset) for each in verdict.lost_already]
     assert lost == ([(0, 10), (10, 20)] if is_lost else [])
-    said = "Records are gone, or cannot be read: orders-0 offsets 0 to 20 ("  # ranges that meet
-    assert verdict.reasons[0].startswith(said if is_lost else "A broker starts on this")
+    said = (
+        "20 records are lost: orders-0: 20 records, offsets 0 to 19, missing ("  # ranges that meet
+    )
+    assert verdict.reasons[0].startswith(said if is_lost else "A broker starts, and loses nothing")
 
 
 def test_the_cleaner_has_a_line_on_another_disk_of_the_node(tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ def test_a_file_of_other_records_is_a_loss(
     assert (finding.path, str(finding.effect)) == (str(path), "loses")
     assert (finding.next_offset, finding.end_offset) == (first, end)
     assert f"has other records than those, from offset {first} on" in finding.message
-    loses = f"A broker that starts on this loses records of orders-0 offsets {first} to {end} ("
+    many = "1 record" if end == first + 1 else f"{end - first} records"
+    offsets = "offset 40" if end == first + 1 else f"offsets {first} to {end - 1}"
+    loses = f"A broker that starts on this loses {many}: orders-0: {many}, {offsets}, "
     assert report.verdict.reasons[0].startswith(loses)
     assert copied_offsets(logs) == list(range(30))
 

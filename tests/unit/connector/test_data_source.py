@@ -175,7 +175,7 @@ def test_topics_that_are_not_there_are_refused_at_load(
         (
             {"startingOffsets": '{"orders":5}', "endingOffsets": '{"orders":2}'},
             LogStorageError,
-            "starts at offset 5, after its end 2 (exclusive)",
+            "starts at offset 5, after its end offset 2; the",
         ),
     ],
 )

@@ -227,7 +227,7 @@ def test_a_segment_that_vanished_after_planning_is_reported(directory: Path) -> 
         next(stream)
     assert str(caught.value) == (
         f"{path}: file is gone (deleted or renamed since the directory was listed); records of "
-        "orders-0 with offsets 10 to 20 (exclusive) are lost, the log holds 0 to 30 (exclusive) now"
+        "orders-0 are lost, offsets 10 to 19; the log holds offsets 0 to 29 now"
     )
     with pytest.raises(SegmentVanishedError):
         scan.count()

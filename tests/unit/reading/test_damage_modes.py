@@ -96,12 +96,12 @@ def test_the_row_of_nulls_stands_where_the_damage_is(
     damage_row = rows[5 * which]
     assert (damage_row["key"], damage_row["topic"], damage_row["partition"]) == (None, "orders", 0)
     start = len(ALL[which - 1].data) if which % 2 else 0
-    missing = f"of offsets {5 * which} to {5 * which + 5} (exclusive)"
+    missing = f"5 records, offsets {5 * which} to {5 * which + 4},"
     if which == 5:
-        missing = "from offset 25 on"
+        missing = "records from offset 25 on"
     assert damage_row["_corrupt_record"].startswith(
         f"{segment_path(directory, which // 2 * 10)}: bytes {start} to "
-        f"{start + len(ALL[which].data)} (exclusive) are damaged, records "
+        f"{start + len(ALL[which].data) - 1} are damaged, "
         f"{missing} may be missing: batch CRC stored 0x"
     )
     assert all(row["_corrupt_record"] is None for row in rows if row["offset"] is not None)

@@ -95,7 +95,7 @@ def test_what_retention_takes_first_is_warned_of(
         segment_path(partition, 0, suffix).unlink()
     assert offsets(records) == [4, 5]
     assert [record.getMessage() for record in caplog.records] == [
-        "orders-0: records of offsets 2 to 4 (exclusive) have been deleted before they were read"
+        "orders-0: 2 records, offsets 2 to 3, deleted before they were read"
     ]
     write_log_start_offsets(tmp_path, {("orders", 0): 6})
     assert offsets(records) == []

@@ -72,7 +72,7 @@ def test_a_log_shows_its_segments(tmp_path: Path, sizes: list[int]) -> None:
     assert first == ["10", "10", "1970-01-01 00:16:40", ".index .log .timeindex"]
     assert second == ["20", "10", "1970-01-01 00:16:40", ".index .log .timeindex"]
     assert sum(int(row[2]) for row in cells(view)) == sizes[0]
-    assert "orders-0: 2 segments, offsets 10 to 30 (exclusive)" in html(view)
+    assert "orders-0: 2 segments, start offset 10, end offset 30" in html(view)
 
 
 def test_a_scan_shows_the_logs_and_once_it_is_planned_what_it_reads(

@@ -63,7 +63,7 @@ def test_an_offset_outside_the_log_may_be_moved_into_it(log: Path) -> None:
 
 
 def test_a_start_after_the_end_is_reported(log: Path) -> None:
-    with pytest.raises(LogStorageError, match="starts at offset 20, after its end 15"):
+    with pytest.raises(LogStorageError, match="starts at offset 20, after its end offset 15"):
         offsets(log, start=20, end=15)
 
 

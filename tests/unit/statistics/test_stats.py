@@ -216,7 +216,7 @@ def test_damage_is_named_and_everything_sound_is_counted(tmp_path: Path) -> None
     found = pylog.stats(tmp_path)
     assert rows(found, "partitions", "partition", "records") == [(0, 20), (1, 20)]
     [problem] = found.problems
-    assert "records of offsets 5 to 10 (exclusive) may be missing" in problem
+    assert "5 records, offsets 5 to 9, may be missing" in problem
     assert found.document()["partitions"][0]["problems"] == [problem]
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 IDS = tuple(bytes(15) + bytes([number]) for number in (200, 201))
 STRANGER = 4_000_000
 NEW_ID = "AAAAAAAAAAAAAAAAAAAB7Q"
-ALL_IS_WELL = ["A broker starts on this, and loses no record that can be read"]
+ALL_IS_WELL = ["A broker starts, and loses nothing"]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from pylog.cli.browse.record_tree import MOST_BYTES, SHOWN_BYTES, RecordTree
 from pylog.cli.browse.search_screen import ABOUT_SEARCH
 from pylog.cli.browse.widgets import PromptScreen, RowTable
 from pylog.errors import LogStorageError
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -184,7 +184,7 @@ class RecordsScreen(Screen[None]):
         records = self._records
         title = Text.assemble(
             printable_text(str(records.partition), f"bold {PLACE}"),
-            f"  offsets {records.start_offset} to {records.end_offset} (exclusive)",
+            f"  {offsets_text(records.start_offset, records.end_offset)}",
         )
         self.query_one(".title", Static).update(title)
         self._table.go_to(records.start_offset if message.offset is None else message.offset)
@@ -430,8 +430,9 @@ class FindingsScreen(ModalScreen["Finding | None"]):
         table.add_columns("SEVERITY", "CODE", "OFFSETS", "MESSAGE")
         for each in self._findings:
             style = STYLES[each.severity]
-            end = "" if each.end_offset is None else each.end_offset
-            offsets = "" if each.next_offset is None else f"{each.next_offset} to {end}"
+            offsets = ""
+            if each.next_offset is not None:
+                offsets = offsets_text(each.next_offset, each.end_offset).partition(" ")[2]
             table.add_row(
                 Text(each.severity, style),
                 printable_text(each.code),

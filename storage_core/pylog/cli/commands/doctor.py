@@ -19,9 +19,9 @@ from pylog.cli.output import (
     write_json,
     write_page,
 )
-from pylog.cli.style import BOLD, DIM, RED, YELLOW, OutputTraits
+from pylog.cli.style import BOLD, BOLD_GREEN, BOLD_RED, BOLD_YELLOW, DIM, RED, YELLOW, OutputTraits
 from pylog.results import Severity
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, named, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,6 +183,13 @@ _SHOWN_OF_A_KIND = 20
 _LEAST_WIDTH = 40
 _DEEP = 4  # blanks before what stands below a label that is too long for its line
 _STYLES = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: DIM}
+_HEADLINES = {
+    Severity.ERROR: BOLD_RED,
+    Severity.WARNING: BOLD_YELLOW,
+    Severity.INFO: BOLD_GREEN,
+    None: BOLD_GREEN,
+}
+"""Of the first line, by the worst that is found."""
 # Not worth a line of their own.
 _NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
 
@@ -210,12 +217,12 @@ def _copy_sentences(partition: RepairedPartition, *, is_kraft: bool) -> Iterator
         left_out = f"{partition.left_out_bytes} of {all_bytes} bytes"
         yield f"{left_out} were left out; ends at {partition.end_offset}"
     for start, end, name in partition.kept:
-        yield f"offsets {start} to {end} are those of {name}; another segment holds them, too"
-    lost = ", ".join(f"{start} to {end}" for start, end in partition.missing[:_SHOWN_PLACES])
-    more = len(partition.missing) - _SHOWN_PLACES
-    if lost:
-        rest = f" and {more} more ranges" if more > 0 else ""
-        yield f"offsets {lost}{rest} were in the log, and are not here"
+        text = offsets_text(start, end)
+        yield f"{text} {'is' if end - start == 1 else 'are'} of {name}; another segment has more"
+    if partition.missing:
+        lost = named([offsets_text(*each) for each in partition.missing], _SHOWN_PLACES)
+        records = counted(sum(end - start for start, end in partition.missing), "record")
+        yield f"{records} lost, {lost}"
     if partition.doubt is not None:
         yield partition.doubt
     if is_kraft and partition.topic_id is None:
@@ -239,9 +246,9 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
                 "it aside as -stray"
             )
             yield Paragraph("  ", f"{each.topic_partition}: {text}")
-    nothing = "nothing is left to copy; according to checkpoints, it had offsets"
+    nothing = "nothing is left to copy; according to checkpoints, it had"
     yield from (
-        Paragraph("  ", f"{absent}: {nothing} {start} to {end}")
+        Paragraph("  ", f"{absent}: {nothing} {offsets_text(start, end)}")
         for absent, (start, end) in summary.absent.items()
     )
     for topic_partition in summary.left_out:
@@ -253,7 +260,7 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     wrong = [each for each in summary.copy.findings if each.severity is not Severity.INFO]
     codes = ", ".join(sorted({each.code for each in wrong}))
     if wrong:
-        yield Paragraph("  ", f"left in the copy: {codes}")
+        yield Paragraph("  ", f"the copy still has: {codes}")
     elif summary.is_complete:
         yield Paragraph("  ", "nothing is wrong with it")
 
@@ -288,7 +295,9 @@ def _report_paragraphs(
             name = "no cluster" if cluster_id is None else f"cluster {cluster_id}"
             paths = [one.path for one in each.directories or each.partitions]
             yield Paragraph(f"{name}  ", ", ".join(paths), BOLD)
-        yield from (Paragraph("", sentence, text_style=BOLD) for sentence in each.verdict.reasons)
+        styles = [_HEADLINES[each.worst], *([BOLD] * len(each.verdict.reasons))]
+        for sentence, style in zip(each.verdict.reasons, styles, strict=False):
+            yield Paragraph("", sentence, text_style=style)
     if advice and report.worst is Severity.ERROR:
         yield Paragraph("", advice)
     yield Paragraph("", "")
@@ -302,7 +311,7 @@ def _report_paragraphs(
                 yield from _about(found, base, is_verbose=is_verbose)
                 yield Paragraph("", "")
         if kinds and is_folded:
-            yield Paragraph("  ", "--verbose tells what info is about", text_style=DIM)
+            yield Paragraph("  ", "Use --verbose for details.", text_style=DIM)
             yield Paragraph("", "")
     for partition in report.partitions:
         yield from _partition(partition, least)
@@ -360,9 +369,9 @@ def _about(found: Sequence[_Found], base: str | None, *, is_verbose: bool) -> It
 
 
 def _partition(partition: PartitionReport, least: Severity) -> Iterator[Paragraph]:
-    """Yield what a start does to a partition in which more is wrong than info, and is shown."""
+    """Yield what is left of a partition in which an error is shown, and what a start does to it."""
     shown = {each.severity for each in partition.findings if each.severity.is_at_least(least)}
-    if not shown - {Severity.INFO} or partition.start_text is None:
+    if Severity.ERROR not in shown or partition.start_text is None:
         return
     offsets = partition.offsets
     counts = [
@@ -372,9 +381,10 @@ def _partition(partition: PartitionReport, least: Severity) -> Iterator[Paragrap
         f"{offsets.missing} missing" if offsets.missing else "",
         f"{offsets.damaged} damaged" if offsets.damaged else "",
     ]
-    text = f"{partition.start_offset} to {partition.end_offset} (exclusive): "
+    text = offsets_text(partition.start_offset, partition.end_offset).partition(" ")[2]
+    text = text if partition.start_offset < partition.end_offset else "none"
     yield Paragraph(f"{partition.topic_partition}  ", partition.path, BOLD)
-    yield Paragraph("    offsets ", text + ", ".join(each for each in counts if each))
+    yield Paragraph("    offsets ", f"{text}: " + ", ".join(each for each in counts if each))
     yield Paragraph("    start   ", partition.start_text)
     yield Paragraph("", "")
 
@@ -395,14 +405,14 @@ def _place(finding: Finding, base: str | None) -> str:
         path = "the directory"
     where = ""
     if finding.position is not None and finding.end_position is not None:
-        where = f" bytes {finding.position} to {finding.end_position}"
+        where = f" bytes {finding.position} to {finding.end_position - 1}"
     elif finding.position is not None:
         where = f" at byte {finding.position}"
     if finding.next_offset is not None and finding.end_offset is not None:
         if finding.next_offset < finding.end_offset:
-            where += f", offsets {finding.next_offset} to {finding.end_offset}"
+            where += f", {offsets_text(finding.next_offset, finding.end_offset)}"
     elif finding.next_offset is not None:
-        where += f", from offset {finding.next_offset} on"
+        where += f", {offsets_text(finding.next_offset, None)}"
     return f"{path}{where}"
 
 

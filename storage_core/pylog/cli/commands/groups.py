@@ -14,7 +14,7 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import aligned_columns, document_of, known, tell, write_json
 from pylog.cli.style import OutputTraits
-from pylog.text.words import counted, named
+from pylog.text.words import counted, named, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -332,7 +332,7 @@ def _expiring(group: ConsumerGroup) -> Iterator[str]:
 def _gone(group: ConsumerGroup, row: SharePartition) -> Iterator[str]:
     offset, start = row.start_offset, row.log_start_offset
     if offset is not None and start is not None and 0 <= offset < start:
-        gone = f"offsets {offset} to {start - 1} are gone"
+        gone = f"{offsets_text(offset, start)} {'is' if start - offset == 1 else 'are'} gone"
         if row.log_end_offset == start:
             gone = "none of the lag can be read"
         place = f"{row.topic}-{row.partition}"

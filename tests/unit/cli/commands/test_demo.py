@@ -64,7 +64,7 @@ def test_the_damaged_directory_has_one_damage_of_each_kind(unpacked: Path) -> No
         ("invoices-eu-0", "missing_index", "warning"),
         ("orders-0", "damaged_batches", "error"),
         ("orders-1", "high_watermark_above_log_end", "error"),
-        ("orders-1", "torn_tail", "info"),
+        ("orders-1", "torn_tail", "error"),
     ]
 
 

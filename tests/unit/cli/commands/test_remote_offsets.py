@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
     from tests.unit.cli.conftest import Outcome
 
-NOTE = "offsets {} to {} (exclusive) are only in remote storage"
+NOTE = "offsets {} to {} are only in remote storage"
 TIERED = [("4.3.0/tiered:archive-0", 0, 145), ("4.3.0/tiered:archive-txn-0", 0, 178)]
 
 
@@ -51,7 +51,7 @@ def test_what_a_broker_has_uploaded_is_a_note_with_its_offsets(
     assert row is not None
     assert (row["severity"], row["path"]) == ("info", str(directory))
     assert (row["next_offset"], row["end_offset"]) == (start, end)
-    assert row["message"].startswith(NOTE.format(start, end))
+    assert row["message"].startswith(NOTE.format(start, end - 1))
 
 
 @pytest.mark.parametrize(("partition_id", "start", "end"), TIERED)
@@ -69,7 +69,7 @@ def test_a_read_from_the_beginning_says_what_it_does_not_begin_with(
     assert scan.to_table()[0].to_pylist()[0] == end
     (record,) = caplog.records
     topic_partition = partition_id.rpartition(":")[2]
-    assert record.getMessage().startswith(f"{topic_partition}: {NOTE.format(start, end)}")
+    assert record.getMessage().startswith(f"{topic_partition}: {NOTE.format(start, end - 1)}")
 
 
 def test_reads_that_begin_in_local_segments_need_no_warning(
@@ -81,7 +81,7 @@ def test_reads_that_begin_in_local_segments_need_no_warning(
     assert caplog.records == []
     with pytest.raises(OffsetOutOfRangeError):
         pylog.scan(directory, start=144).count()
-    assert NOTE.format(0, 145) in caplog.text
+    assert NOTE.format(0, 144) in caplog.text
 
 
 def test_ls_notes_what_is_only_in_remote_storage(
@@ -91,8 +91,8 @@ def test_ls_notes_what_is_only_in_remote_storage(
     assert done.status == 0
     lines = {line.split()[0]: line for line in done.lines[1:-1]}
     assert lines["archive"].split()[1:4] == ["0", "145", "150"]
-    assert NOTE.format(0, 145) in lines["archive"]
-    assert NOTE.format(0, 178) in lines["archive-txn"]
+    assert NOTE.format(0, 144) in lines["archive"]
+    assert NOTE.format(0, 177) in lines["archive-txn"]
     assert "remote storage" not in lines["__remote_log_metadata"]
     found = json.loads(pylog_run("ls", "--json", golden_root.case("4.3.0/tiered")).output)
     notes = {row["topic"]: (len(row["notes"]), row["findings"]) for row in found["partitions"]}
