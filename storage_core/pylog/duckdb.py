@@ -15,6 +15,11 @@ Every query reads the logs anew, as far as it needs them:
   table is made of;
 * **LIMIT** without ORDER BY ends the read early.
 
+Beside the bytes of keys and values, ``key_text``, ``value_text`` and ``value_json`` are what they
+say; null where the bytes are no UTF-8, or no JSON: ``value_json->>'$.status'``. Functions of JSON
+refuse bytes. Each topic is a view of its name, with its records, unless the name is another view's:
+``SELECT * FROM orders``.
+
 ``offset`` is a keyword of SQL: write ``"offset"``, or ``records.offset``.
 
 Needs DuckDB: ``pip install 'pyspark-pylog[duckdb]'``.
@@ -33,9 +38,19 @@ import pyarrow as pa
 from pylog.model import LATEST
 from pylog.pushdown.comparison import missing_package
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
+from pylog.pushdown.sql_views import (
+    TEXT_OF,
+    find_cast_of_bytes,
+    refusals,
+    topics_of,
+    view_of_topic,
+    view_with_texts,
+    with_hint,
+)
 from pylog.reading.log_directory import LogDirectory, opened
 from pylog.reading.scan import scan
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.tables import TABLE_NAMES
 from pylog.tables.tables import as_names, table_views, tables_with_options
 
 try:
@@ -57,6 +72,8 @@ __all__ = ["LogDatabase", "connect", "register"]
 
 RECORDS = "records"
 """The view of the records."""
+_MOST_TOPICS = 1_000
+"""A view takes a millisecond to make."""
 
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
 _OF_TABLES = ("topics", "assign", "pattern", "mode", "leave_page_cache")
@@ -140,7 +157,7 @@ def register(
     [(106,)]
     """
     nowhere: deque[BaseException] = deque(maxlen=0)  # an error kept holds all that its frames hold
-    return _register(
+    records = _register(
         connection,
         path,
         nowhere,
@@ -149,6 +166,17 @@ def register(
         server_properties=server_properties,
         **arguments,
     )
+    topics = topics_of(records.partitions)
+    _add_topics(connection, topics if len(topics) <= _MOST_TOPICS else [])
+    return records
+
+
+def _add_topics(connection: duckdb.DuckDBPyConnection, topics: Iterable[str]) -> None:
+    """Make a view of each topic, unless there is something else of that name."""
+    known = {name.lower() for (name,) in connection.sql("SHOW TABLES").fetchall()}
+    for topic in topics:
+        if topic.lower() not in known:
+            connection.execute(view_of_topic(topic, RECORDS))
 
 
 def _register(
@@ -165,7 +193,9 @@ def _register(
     if not {"columns", "include_headers", "include_batch_metadata"} & set(arguments):
         arguments["columns"] = _COLUMNS
     records = scan(path, **arguments)
-    connection.register(RECORDS, RecordsDataset(records, errors))
+    for statement in refusals():
+        connection.execute(statement)
+    _add_view(connection, RECORDS, RecordsDataset(records, errors))
     of_tables = {name: arguments[name] for name in _OF_TABLES if name in arguments}
     views = table_views(path, **of_tables)
     choice = {name: arguments.get(name) for name in ("topics", "assign", "pattern")}
@@ -178,8 +208,21 @@ def _register(
         end=arguments.get("end", LATEST),
         max_decompressed_bytes=most,
     ):
-        connection.register(table.name, TableDataset(table, path, views, errors, choice))
+        dataset = TableDataset(table, path, views, errors, choice)
+        if set(TEXT_OF) & set(dataset.schema.names):
+            _add_view(connection, table.name, dataset)
+        else:
+            connection.register(table.name, dataset)
     return records
+
+
+def _add_view(
+    connection: duckdb.DuckDBPyConnection, name: str, dataset: RecordsDataset | TableDataset
+) -> None:
+    """Make a view that also has the texts of keys and values."""
+    source = f"pylog {name}, bytes alone"
+    connection.register(source, dataset)
+    connection.execute(view_with_texts(name, source, dataset.schema))
 
 
 class LogDatabase:
@@ -207,6 +250,7 @@ class LogDatabase:
             # No variable of ours is a table.
             self._connection.execute("SET python_enable_replacements = false")
             self.records = _register(self._connection, path, self._errors, **arguments)
+            self._topics = topics_of(self.records.partitions)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -241,7 +285,12 @@ class LogDatabase:
         if self._rows is not None:
             self._rows.close()  # DuckDB refuses a second query beside it
         self._errors.clear()
+        cast = find_cast_of_bytes(sql)
+        if cast is not None:
+            raise ValueError(cast)
         with self._own_errors(sql):
+            named = sql.lower()
+            _add_topics(self._connection, [each for each in self._topics if each.lower() in named])
             relation: object = self._connection.sql(sql)
             if relation is None:  # what older versions give for a statement without rows
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
@@ -268,7 +317,8 @@ class LogDatabase:
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             if self._errors:
                 raise self._errors[0] from error
-            raise ValueError(_in_one_line(str(error), sql)) from error
+            known = {RECORDS, *TABLE_NAMES, *self._topics}
+            raise ValueError(with_hint(_in_one_line(str(error), sql), known)) from error
 
 
 def _in_one_line(text: str, sql: str) -> str:

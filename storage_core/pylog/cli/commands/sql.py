@@ -11,6 +11,7 @@ import math
 import os
 import sys
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -107,8 +108,11 @@ def sql(
     headers alone, and trusts them; count(key) reads all records and verifies all checksums.
 
     offset is a keyword of SQL: write "offset" in double quotes, or records.offset. A time is of UTC
-    unless it names a zone. Keys and values are bytes: decode(value) is their text, and
-    decode(value)->>'$.user.id' looks into JSON.
+    unless it names a zone.
+
+    Keys and values are bytes. key_text and value_text are their text, value_json is for paths
+    (value_json->>'$.user.id'); they are null where the bytes are no text, or no JSON. Each topic is
+    a view of its name: SELECT * FROM orders.
 
     In a terminal, the table is a box with the types of its columns. Of more than 40 rows, the first
     and the last 20 are shown, and what is too wide is cut: --csv, --json, a file and a pipe get all
@@ -142,7 +146,8 @@ def sql(
         "server_properties": server_properties,
     }
     with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
-        with stopped_by(database.interrupt), progress.ProgressBar("querying", None) as bar:
+        bar = progress.ProgressBar("querying", None)
+        with stopped_by(database.interrupt), _drawing_of_errors(), bar:
             if progress.is_wanted():
                 database.records.scanned.on_change = bar.show
             reader = database.query(query)
@@ -150,6 +155,18 @@ def sql(
                 sys.stdout.write(f"{line}\n")
         # Each range has been named on stderr when it was found.
         return exit_status.FINDINGS if database.records.damage else exit_status.SOUND
+
+
+@contextmanager
+def _drawing_of_errors() -> Iterator[None]:
+    """Print the line of the query, and where DuckDB's error is in it, above the error."""
+    try:
+        yield
+    except ValueError as error:
+        _, found, drawing = str(error.__cause__ or "").partition("\nLINE ")
+        for line in f"LINE {drawing}".splitlines() if found else ():
+            sys.stderr.write(f"{pylog.jobs.printable(line)}\n")
+        raise
 
 
 def _lines(reader: pa.RecordBatchReader, *, as_csv: bool, as_json: bool) -> Iterator[str]:
