@@ -119,14 +119,14 @@ def end_of_batches(path: str) -> int:
 def offsets_in_batches(path: str) -> tuple[int, int]:
     """Return the offsets ``[start, end)`` between which all batches that can be found lie.
 
-    Their order does not matter to a broker; an offset that the file cannot hold is damage.
+    Their order does not matter to a broker; an offset far above those that fit the name is damage.
     """
     start = end = 0
     name = find_segment_file_name(name_of(path))
     base = 0 if name is None else name.base_offset
     with open_file(path) as source, suppress(CorruptRecordError):
         for batch in walk_headers(source, 0, source.size(), lowest_offset=None):
-            if 0 <= batch.header.last_offset - base < OFFSETS_IN_SEGMENT:
+            if batch.header.last_offset - base < OFFSETS_IN_SEGMENT:
                 start = min(start, batch.header.offset) if end else batch.header.offset
                 end = max(end, batch.header.next_offset)
     return start, end
