@@ -49,6 +49,7 @@ from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_M
 from pylog.record_export import export as export
 from pylog.record_search import search as search
 from pylog.recovery.cluster_info import info as info
+from pylog.recovery.first_aid import first_aid as first_aid
 from pylog.server.broker_server import serve as serve
 from pylog.statistics.stats import stats as stats
 from pylog.statistics.timeline import timeline as timeline

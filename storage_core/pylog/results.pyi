@@ -55,6 +55,10 @@ from pylog.recovery.cluster_info import Quorum as Quorum
 from pylog.recovery.cluster_info import QuorumVoter as QuorumVoter
 from pylog.recovery.cluster_info import RegisteredBroker as RegisteredBroker
 from pylog.recovery.cluster_info import RegisteredController as RegisteredController
+from pylog.recovery.first_aid import FirstAid as FirstAid
+from pylog.recovery.metadata_batches import MetadataAppend as MetadataAppend
+from pylog.recovery.partition_plan import Fate as Fate
+from pylog.recovery.partition_plan import PlannedPartition as PlannedPartition
 from pylog.server.broker_server import BrokerServer as BrokerServer
 from pylog.statistics.batches import TimeSteps as TimeSteps
 from pylog.statistics.stats import LogStatistics as LogStatistics

@@ -106,6 +106,8 @@ class KafkaBroker(BrokerClients):
         Id of the user, and the group, that the broker runs as; only root can start it as another.
     ports
         For clients, and for controllers; others at each start by default.
+    format_options
+        More options of the tool that formats the log directory.
 
     Attributes
     ----------
@@ -123,7 +125,9 @@ class KafkaBroker(BrokerClients):
         java_options: Sequence[str] = _JAVA_OPTIONS,
         user: int | None = None,
         ports: tuple[int, int] | None = None,
+        format_options: Sequence[str] = (),
     ) -> None:
+        self._format_options = tuple(format_options)
         self.version = version
         self.directory = directory
         self.log_dir = log_dir if log_dir is not None else directory / "logs"
@@ -138,7 +142,7 @@ class KafkaBroker(BrokerClients):
         self._class_archive = class_archive(version)
         self._process: subprocess.Popen[bytes] | None = None
         self._output_start = 0
-        self._ports = ports
+        self.ports = ports
         self._port = 0
         self.is_to_be_formatted = True
         directory.mkdir(parents=True, exist_ok=True)
@@ -265,7 +269,7 @@ class KafkaBroker(BrokerClients):
         return self.directory / "server.properties"
 
     def _write_server_properties(self) -> None:
-        self._port, controller_port = self._ports or free_ports(2)
+        self._port, controller_port = self.ports or free_ports(2)
         properties = {
             **_PROPERTIES,
             "listeners": f"PLAINTEXT://127.0.0.1:{self._port},"
@@ -281,6 +285,7 @@ class KafkaBroker(BrokerClients):
         command = self._command("kafka.tools.StorageTool", "format")
         # With an equals sign: one id of 64 begins with a hyphen.
         command += [f"--cluster-id={self.cluster_id}", f"--config={self._server_properties}"]
+        command += self._format_options
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, timeout=_FORMAT_SECONDS
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
@@ -26,6 +28,8 @@ class KafkaCluster(BrokerClients):
         The log directory of each node, by node id from 1 on; None for a node that does not start.
     properties
         Server properties of all nodes.
+    is_dynamic
+        Whether the log of the metadata names the voters, and not the configuration (KIP-853).
     """
 
     def __init__(
@@ -35,11 +39,21 @@ class KafkaCluster(BrokerClients):
         version: str,
         disks: Sequence[Path | None],
         properties: Mapping[str, str],
+        is_dynamic: bool = False,
     ) -> None:
         ports = free_ports(2 * len(disks))
-        voters = ",".join(
-            f"{node}@127.0.0.1:{port}" for node, port in enumerate(ports[1::2], start=1)
-        )
+        controllers = [f"{node}@127.0.0.1:{port}" for node, port in enumerate(ports[1::2], start=1)]
+        format_options: list[str] = []
+        if is_dynamic:
+            with_ids = ",".join(f"{each}:{_random_id()}" for each in controllers)
+            format_options = [f"--initial-controllers={with_ids}"]
+            servers = ",".join(each.partition("@")[2] for each in controllers)
+            quorum = {
+                "controller.quorum.voters": "",
+                "controller.quorum.bootstrap.servers": servers,
+            }
+        else:
+            quorum = {"controller.quorum.voters": ",".join(controllers)}
         self.nodes = [
             KafkaBroker(
                 directory / f"node-{node}",
@@ -48,9 +62,10 @@ class KafkaCluster(BrokerClients):
                 ports=(ports[2 * node - 2], ports[2 * node - 1]),
                 properties={
                     "node.id": str(node),
-                    "controller.quorum.voters": voters,
+                    **quorum,
                     **properties,
                 },
+                format_options=format_options,
             )
             for node, disk in enumerate(disks, start=1)
             if disk is not None
@@ -117,3 +132,8 @@ class KafkaCluster(BrokerClients):
         for failure in failures:
             if failure is not None:
                 raise failure
+
+
+def _random_id() -> str:
+    """Return a directory id; Kafka makes none that begins with a hyphen."""
+    return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]

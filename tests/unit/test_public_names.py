@@ -42,6 +42,7 @@ WORKERS = {
     "doctor",
     "ends_within_bytes",
     "export",
+    "first_aid",
     "groups",
     "info",
     "merge_by_timestamp",

@@ -772,7 +772,8 @@ FINDING_CODES = {
     "waits_for_controllers": FindingCode(
         "The node needs controllers that were not given.",
         "it waits for most of the controllers that vote, and ends if they do not come",
-        "give the log directories of the other controllers, too, to have them judged together",
+        "give the log directories of the other controllers, too, to have them judged together; "
+        "pylog info shows who votes, and where most voters are gone, pylog first-aid helps",
         severities=(Severity.INFO,),
     ),
     "log_directory_not_given": FindingCode(

@@ -164,7 +164,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         reason = "directory is not empty: give a new one, or an empty one, for the repaired copy"
         raise LogDirectoryError(reason, place)
     for one in paths:
-        _ensure_apart(place, os.fspath(one))
+        ensure_apart(place, os.fspath(one))
     source = examine(
         paths,
         topics=topics,
@@ -195,6 +195,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
             repaired += _write_log_directory(
                 io, target, here, [each for each in targets if targets[each] == target]
             )
+<<<<<<< HEAD
         left_out = []
         for each in metadata:
             log_directory = each.view.directory.log_directory
@@ -203,6 +204,18 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
                 repaired.append(_copied_as_it_is(each, target))
             else:
                 left_out.append(each.view.topic_partition)
+=======
+        left_out = [
+            each.view.topic_partition
+            for each in metadata
+            if not copy_metadata(
+                each,
+                nodes[each.view.directory.log_directory],
+                targets[each.view.directory.log_directory],
+                partial(copy_file, io),
+            )
+        ]
+>>>>>>> 0481f08e (pylog first-aid: a copy with which a node starts although most voters are gone)
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {place} is not finished: remove it, and start no broker on it"
         error.add_note(text)
@@ -328,7 +341,8 @@ def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uui
     return next((each for each in ids if each is not None), None)
 
 
-def _copy_file(io: DurableIO, source: str, target: str) -> None:
+def copy_file(io: DurableIO, source: str, target: str) -> None:
+    """Copy a file, and sync it; its directory is made if need be."""
     directory = parent_of(target)
     io.make_directory(directory, exist_ok=True)
     with open_file(source) as file, io.open(target, create=True) as to:
@@ -404,7 +418,7 @@ def _copy_log_directory_files(
             write_offset_checkpoint(io, join(target, name), sound)
 
 
-def _ensure_apart(target: str, source: str) -> None:
+def ensure_apart(target: str, source: str) -> None:
     """Refuse a copy that would lie in what is copied: a broker takes it for a partition there."""
     if is_remote(parse_location(source)):
         return

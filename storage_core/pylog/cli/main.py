@@ -73,7 +73,10 @@ GROUPS = (
     ),
     CommandGroup(
         "Diagnose and repair",
-        {"doctor": "Find everything that is wrong in log directories, and say what to do."},
+        {
+            "doctor": "Find everything that is wrong in log directories, and say what to do.",
+            "first-aid": "Write a copy with which a node starts although most voters are gone.",
+        },
         "pylog doctor /mnt/kafka-logs",
     ),
     CommandGroup(

@@ -135,9 +135,9 @@ class DirectoryLock:
                 raise
             os.close(descriptor)
 
-    def _lock(self, descriptor: int) -> None:
+    def _lock(self, descriptor: int, kind: int = fcntl.LOCK_EX) -> None:
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(descriptor, kind | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             process_id = _find_holder(descriptor)
             who = "another process" if process_id is None else f"process {process_id}"
@@ -153,6 +153,28 @@ class DirectoryLock:
         except FileNotFoundError:
             return False
         return os.path.samestat(named, os.fstat(descriptor))
+
+
+def ensure_not_in_use(directory: str) -> None:
+    """Raise `LogLockedError` if a process works on a log directory; change nothing in it.
+
+    A broker that was killed leaves the file, and a broker makes it at its start.
+    """
+    lock = DirectoryLock(directory)
+    with _holders_guard:
+        try:
+            status = os.stat(directory)  # noqa: PTH116 - kept as text
+            lock._ensure_not_held_here((status.st_dev, status.st_ino))
+            descriptor = os.open(lock.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            reason = f"I/O error, cannot tell who uses the log directory: {error.strerror}"
+            raise KafkaStorageError(reason, lock.path, errno=error.errno) from error
+        try:
+            lock._lock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)  # gives the lock back
 
 
 def _is_held(key: tuple[int, int], lock: DirectoryLock) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pylog.internal_topics.message_reader import Readable, json_text, read_message
+from pylog.internal_topics.message_writer import write_message
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.model import ControlRecordType
@@ -69,6 +70,11 @@ def control_fields(
     """Return the fields of a control record of KRaft."""
     # The version is the first field, and read as version 0 whatever it is.
     return read_message(_BY_TYPE[control_type], Readable(value), 0, kafka_version)
+
+
+def write_control_message(control_type: ControlRecordType, fields: dict[str, Any]) -> bytes:
+    """Return the value of a control record of KRaft."""
+    return write_message(_BY_TYPE[control_type], fields, 0)
 
 
 def control_json(

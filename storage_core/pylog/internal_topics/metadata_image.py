@@ -129,6 +129,11 @@ class MetadataImage:
         self._in_transaction: list[ApiMessage] | None = None
 
     @property
+    def is_in_transaction(self) -> bool:
+        """Whether a metadata transaction has begun and not ended: its records do not count yet."""
+        return self._in_transaction is not None
+
+    @property
     def metadata_version(self) -> int | None:
         """The level of the feature of that name; None before Kafka 3.3 has stored one."""
         return self.features.get(METADATA_VERSION)

@@ -303,10 +303,10 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
         msg = "give at least one log directory"
         raise ValueError(msg)
     attempts = Attempts()
-    views = dict(map(_opened, paths))
+    views = dict(map(opened, paths))
     by_path = nodes_of(views)
     nodes = list(dict.fromkeys(by_path.values()))
-    _ensure_one_cluster(by_path)
+    ensure_one_cluster(by_path)
     copies, errors = find_copies(nodes)
     seed, metadata = _seed_and_metadata(copies, errors)
     first = nodes[0]
@@ -347,7 +347,7 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
     )
 
 
-def _opened(path: str | os.PathLike[str]) -> tuple[str, list[LogView]]:
+def opened(path: str | os.PathLike[str]) -> tuple[str, list[LogView]]:
     """Return a log directory, and the logs in it; that of a partition, if one was given."""
     directory = location(path).rstrip("/") or "/"
     names = {each.name for each in list_directory(directory)}
@@ -359,7 +359,8 @@ def _opened(path: str | os.PathLike[str]) -> tuple[str, list[LogView]]:
     return directory, list(open_directory(directory))
 
 
-def _ensure_one_cluster(nodes: dict[str, Node]) -> None:
+def ensure_one_cluster(nodes: dict[str, Node]) -> None:
+    """Raise `LogDirectoryError` unless all are of one cluster."""
     clusters = {
         node.cluster_id: path for path, node in nodes.items() if node.cluster_id is not None
     }

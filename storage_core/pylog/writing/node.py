@@ -474,11 +474,15 @@ class Node:
         if len(given) >= needed or not voters:
             return None
         here = f"only {_listed(given)} is here" if given else "none of them is here"
-        return (
-            f"it serves when {needed} of the controllers {_listed(sorted(voters))} run, and {here}"
-            if len(voters) > 1
-            else f"it serves when controller {_listed(sorted(voters))} runs, which is not here"
-        )
+        ids = _listed(sorted(voters))
+        if len(voters) == 1:
+            return f"it serves when controller {ids} runs, which is not here"
+        if self.node_id in voters:
+            return (
+                f"this node is one of {len(voters)} voters ({ids}): it serves when {needed} of "
+                f"them run, and {here}. If the others are gone, use pylog first-aid"
+            )
+        return f"it serves when {needed} of the controllers {ids} run, and {here}"
 
 
 _UNDECIDED = "Whether the controllers have agreed on that is not known: only most of them can tell"

@@ -31,6 +31,7 @@ READING = {
     "groups": ("LOGS",),
     "transactions": ("LOGS", "--all"),
     "info": ("LOGS",),
+    "first-aid": ("LOGS", "--to", "OWN/first-aid", "--voters", "1"),
     "topics": ("LOGS",),
     "export": ("LOGS", *ORDERS, "--to", "OWN/orders.jsonl"),
     "search": ("LOGS", "--key", "user-186", "--count"),

@@ -50,7 +50,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
         ],
         "Query:": ["search", "sql", "export"],
         "Serve:": ["serve"],
-        "Diagnose and repair:": ["doctor"],
+        "Diagnose and repair:": ["doctor", "first-aid"],
         "Write:": [
             "create-topic",
             "alter-topic",

@@ -324,7 +324,10 @@ def test_one_of_three_controllers_waits_for_another(disks: list[Path]) -> None:
     report = pylog.doctor(*disks)
     assert report.verdict.would_start is None
     [unknown] = report.verdict.not_known
-    assert unknown.reason == "it serves when 2 of the controllers 1, 2, 3 run, and only 1 is here"
+    assert unknown.reason == (
+        "this node is one of 3 voters (1, 2, 3): it serves when 2 of them run, and only 1 is here. "
+        "If the others are gone, use pylog first-aid"
+    )
 
 
 def write_second_node(place: Path, values: list[bytes]) -> Path:

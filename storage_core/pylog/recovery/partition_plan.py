@@ -1,0 +1,172 @@
+"""What becomes of each partition when some brokers do not come back.
+
+=================== ===========================================================================
+a replica is left   what it takes
+=================== ===========================================================================
+in sync             nothing is lost: a record makes it the leader. Without that, a controller
+                    since Kafka 4.0 takes the broker out of the ISR at its first start, since
+                    it did not stop cleanly, and the partition has no leader
+eligible (ELR)      the same: it has all records that were acknowledged (KIP-966)
+in neither          an unclean election, after which the records that it lacks are lost
+none                the partition is lost; a record can move it, empty, to a broker that is left
+=================== ===========================================================================
+
+Source: PartitionChangeBuilder, ReplicationControlManager (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.model import TopicPartition
+from pylog.recovery.metadata_batches import FIRST_LEVEL_WITH_DIRECTORIES, partition_change
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pylog.internal_topics.metadata_image import (
+        MetadataImage,
+        PartitionRegistration,
+        TopicImage,
+    )
+
+_RECOVERING = 1
+
+
+class Fate(StrEnum):
+    """What becomes of a partition.
+
+    Attributes
+    ----------
+    UNTOUCHED
+        None of its brokers is lost.
+    IN_SYNC, ELIGIBLE
+        A broker that is left has all acknowledged records, and becomes the leader.
+    UNCLEAN
+        A broker that was not in sync becomes the leader: records can be lost.
+    NEEDS_ELECTION
+        The same, and nothing elects it yet.
+    REASSIGNED
+        Its records are lost, and it is empty on another broker.
+    LOST
+        It has no replica left, and no leader.
+    """
+
+    UNTOUCHED = "untouched"
+    IN_SYNC = "in-sync"
+    ELIGIBLE = "eligible"
+    UNCLEAN = "unclean"
+    NEEDS_ELECTION = "needs-election"
+    REASSIGNED = "reassigned"
+    LOST = "lost"
+
+
+class PlannedPartition(NamedTuple):
+    """A partition, and what becomes of it.
+
+    Attributes
+    ----------
+    leader
+        The broker that leads it then; None if none does.
+    missing
+        Of an unclean election: how many records other disks have beyond the leader's; None where
+        no other disk was given.
+    """
+
+    topic: str
+    partition: int
+    fate: Fate
+    leader: int | None
+    missing: int | None = None
+
+
+class LostBrokers(NamedTuple):
+    """Who does not come back, and what is to be done about it."""
+
+    lost: frozenset[int]
+    node_id: int
+    directory_id: uuid.UUID | None  # where the node puts what is moved to it
+    elects_unclean: bool
+    reassigns: bool
+
+
+def plan_partitions(
+    image: MetadataImage,
+    what: LostBrokers,
+    ends: Callable[[TopicPartition], Mapping[int, int]],
+) -> tuple[list[PlannedPartition], list[bytes]]:
+    """Return what becomes of each partition, and the records that make it so.
+
+    ``ends`` returns where a partition's log ends on the disk of each broker that was given.
+    """
+    planned, records = [], []
+    level = image.metadata_version or 0
+    for topic, registration in _partitions(image):
+        if not what.lost & set(registration.replicas):
+            fate, leader, change = Fate.UNTOUCHED, registration.leader, None
+        else:
+            fate, leader, change = _planned(registration, what, level)
+        missing = None
+        if fate in (Fate.UNCLEAN, Fate.NEEDS_ELECTION):
+            # Those of the last known ISR first, as a controller does; then the longest log.
+            known = ends(TopicPartition(topic.name, registration.partition))
+            survivors = _survivors(registration, what)
+            preferred = [each for each in survivors if each in registration.last_known_elr]
+            winner = max(preferred or survivors, key=lambda each, known=known: known.get(each, -1))
+            missing = _missing(known, winner)
+            if fate is Fate.UNCLEAN:
+                leader = winner
+                change = {"isr": [winner], "leader": winner, "leaderRecoveryState": _RECOVERING}
+        planned.append(PlannedPartition(topic.name, registration.partition, fate, leader, missing))
+        if change is not None:
+            ids = {"topicId": topic.topic_id, "partitionId": registration.partition}
+            records.append(partition_change(level, {**ids, **change}))
+    return planned, records
+
+
+def _partitions(image: MetadataImage) -> Iterator[tuple[TopicImage, PartitionRegistration]]:
+    for topic in image.topics:
+        for number in sorted(topic.partitions):
+            yield topic, topic.partitions[number]
+
+
+def _survivors(registration: PartitionRegistration, what: LostBrokers) -> list[int]:
+    return [each for each in registration.replicas if each not in what.lost]
+
+
+def _planned(
+    registration: PartitionRegistration, what: LostBrokers, level: int
+) -> tuple[Fate, int | None, dict[str, Any] | None]:
+    survivors = _survivors(registration, what)
+    in_sync = [each for each in survivors if each in registration.isr]
+    eligible = [each for each in survivors if each in registration.eligible_leader_replicas]
+    if in_sync:
+        leader = registration.leader if registration.leader in in_sync else in_sync[0]
+        return Fate.IN_SYNC, leader, {"isr": in_sync, "leader": leader}
+    if eligible:
+        return Fate.ELIGIBLE, eligible[0], {"isr": eligible[:1], "leader": eligible[0]}
+    if survivors:
+        return Fate.UNCLEAN if what.elects_unclean else Fate.NEEDS_ELECTION, None, None
+    if what.reassigns:
+        change = {
+            "isr": [what.node_id],
+            "leader": what.node_id,
+            "replicas": [what.node_id],
+            "removingReplicas": [],
+            "addingReplicas": [],
+            "leaderRecoveryState": _RECOVERING,
+        }
+        if level >= FIRST_LEVEL_WITH_DIRECTORIES and what.directory_id is not None:
+            change["directories"] = [what.directory_id]
+        return Fate.REASSIGNED, what.node_id, change
+    return Fate.LOST, None, None
+
+
+def _missing(ends: Mapping[int, int], leader: int) -> int | None:
+    """Return how many offsets the other disks have beyond the leader's; None if none is given."""
+    others = [end for node, end in ends.items() if node != leader]
+    if leader not in ends or not others:
+        return None
+    return max(0, max(others) - ends[leader])
