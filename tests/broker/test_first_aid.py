@@ -118,6 +118,54 @@ def alone(cluster: KafkaCluster, node: int, aid: pylog.results.FirstAid) -> Kafk
     return broker
 
 
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize(
+    ("version", "is_dynamic"),
+    [(NEWEST_VERSION, False), (VERSION_BEFORE, True), (LAST_VERSION_3, False)],
+)
+def test_what_is_lost_is_what_was_announced(
+    tmp_path: Path, version: str, *, is_dynamic: bool
+) -> None:
+    disks = [tmp_path / f"disk-{node}" for node in (1, 2, 3)]
+    cluster = KafkaCluster(
+        tmp_path, version=version, disks=disks, properties=PROPERTIES, is_dynamic=is_dynamic
+    )
+    with cluster:
+        topics = {
+            "elsewhere": {"replica_assignments": {number: [3] for number in range(PARTITIONS)}},
+            "behind": {"num_partitions": PARTITIONS, "replication_factor": 3},
+        }
+        cluster.admin().create_topics(topics, timeout_ms=30_000, wait_for_metadata=True)
+        produced(cluster, "elsewhere", "before")
+        early = produced(cluster, "behind", "early")
+        cluster.close_clients()
+        cluster.nodes[0].stop()  # whose metadata say that it left in order, and all ISRs
+        late = produced(cluster.nodes[2], "behind", "late")
+        time.sleep(2)
+        cluster.kill()
+    # Of node 1 only the records are left, of node 2 the metadata too: it knows that 1 was behind.
+    aid = pylog.first_aid(
+        *disks[:2],
+        to=tmp_path / "copy",
+        voters=[1],
+        lost=[2, 3],
+        elects_unclean=True,
+        reassigns=True,
+    )
+    fates = {each.topic: each.fate for each in aid.partitions}
+    assert fates == {"behind": Fate.UNCLEAN, "elsewhere": Fate.REASSIGNED}
+    assert sum(each.missing or 0 for each in aid.partitions) == len(late)
+    assert len(aid.losses) == 2
+    put_in_place(tmp_path / "copy", disks[0])
+    with alone(cluster, 1, aid) as broker:
+        assert read(broker, "behind") == early
+        assert read(broker, "elsewhere") == set()
+        for topic in topics:
+            after = produced(broker, topic, "after")
+            assert after <= read(broker, topic)
+    assert not list(disks[0].glob("*-stray"))
+
+
 CASES = [
     (NEWEST_VERSION, True),
     (LAST_VERSION_3, False),

@@ -24,6 +24,7 @@ from pylog.files.partition_metadata import parse_uuid
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
 QUORUM_STATE = "quorum-state"
 
@@ -35,6 +36,7 @@ _FIELDS = {
 """The fields that a file of each version must have."""
 _BLANKS = " \t\r\n"
 _HIGHEST_EPOCH = 2**31 - 1
+_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def _ensure_values(content: dict[str, object], version: int, path: str | os.PathLike[str]) -> None:
@@ -109,3 +111,18 @@ def read_quorum_state(path: str | os.PathLike[str]) -> QuorumState | None:
         reason = f"quorum state names voters {voters!r}, expected whole numbers"
         raise CorruptCheckpointError(reason, path)
     return QuorumState(*leader, frozenset(voters) or None)
+
+
+def quorum_state_without_leader(leader_epoch: int, voters: Iterable[int] | None) -> bytes:
+    """Return a file that says: no leader is known in an epoch, and no vote is given in it.
+
+    ``voters`` are named by version 0; None for version 1.
+    """
+    content: dict[str, object] = {"leaderId": -1, "leaderEpoch": leader_epoch, "votedId": -1}
+    if voters is None:
+        content |= {"votedDirectoryId": _NO_DIRECTORY, "data_version": 1}
+    else:
+        listed = [{"voterId": each} for each in sorted(voters)]
+        content |= {"appliedOffset": 0, "currentVoters": listed, "data_version": 0}
+        content = {"clusterId": "", **content}
+    return json.dumps(content, separators=(",", ":")).encode()

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ from pylog.files.file_names import (
 )
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid
+from pylog.files.quorum_state import (
+    QUORUM_STATE,
+    quorum_state_without_leader,
+    read_quorum_state,
+)
 from pylog.files.storage import list_directory
 from pylog.internal_topics.metadata_image import Endpoint
 from pylog.locations import is_remote, join, name_of, parent_of, printable_location
@@ -183,7 +189,11 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
     planned, values = plan_partitions(
         source.metadata.image,
         LostBrokers(
-            frozenset(gone), source.node_id, source.directory_id, elects_unclean, reassigns
+            frozenset(gone),
+            source.node_id,
+            source.partitions_directory_id(reassigns=reassigns),
+            elects_unclean,
+            reassigns,
         ),
         source.log_ends,
     )
@@ -203,7 +213,8 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
         steps=_steps(source, place, chosen, planned),
     )
     if not dry_run:
-        _write(source, appender.appended, place, with_partitions=with_partitions)
+        state = _quorum_state(source, chosen)
+        _write(source, appender.appended, state, place, with_partitions=with_partitions)
     return aid
 
 
@@ -247,6 +258,18 @@ class _Source:
     def voter_ids(self) -> set[int]:
         """The ids of those that vote until now."""
         return set(self.metadata.voters or self.metadata.image.controllers)
+
+    def partitions_directory_id(self, *, reassigns: bool) -> uuid.UUID | None:
+        """Return the id of a log directory of the node in which partitions may be."""
+        registration = self.metadata.image.brokers.get(self.node_id)
+        if registration is None:
+            if reassigns:
+                raise self._refusal(f"node {self.node_id} is no broker: it gets no partitions")
+            return None
+        metas = self.node.disks.metas.values()
+        given = [each.directory_id for each in metas if each is not None]
+        there = [each for each in given if each in registration.log_directories]
+        return next(iter([*there, *sorted(registration.log_directories)]), None)
 
     def _chosen_seed(
         self, use: str | os.PathLike[str] | None, errors: Sequence[LogStorageError]
@@ -472,14 +495,38 @@ def _tool(name: str) -> str:
     return f"{name}.sh --bootstrap-server HOST:PORT"
 
 
+def _quorum_state(source: _Source, voters: Sequence[Voter]) -> bytes:
+    """Return the memory of an epoch that no election has been in.
+
+    Without one, a node that was the last leader does not know it. It ends at the first answer of
+    another voter that does ("inconsistent with current leader").
+    """
+    epoch, _ = source.seed.position
+    for path in source.node.disks.metadata_logs:
+        with suppress(LogStorageError):  # one that cannot be read ends a node, and goes
+            metadata = join(path, str(CLUSTER_METADATA))
+            state = read_quorum_state(join(metadata, QUORUM_STATE))
+            epoch = max(epoch, -1 if state is None else state.leader_epoch)
+    is_dynamic = bool(source.metadata.kraft_version)
+    ids = None if is_dynamic else [each.voter_id for each in voters]
+    return quorum_state_without_leader(epoch + 1, ids)
+
+
 def _write(
-    source: _Source, appended: Sequence[MetadataAppend], place: str, *, with_partitions: bool
+    source: _Source,
+    appended: Sequence[MetadataAppend],
+    state: bytes,
+    place: str,
+    *,
+    with_partitions: bool,
 ) -> None:
     io = DurableIO()
     unfinished = f"{place}{UNFINISHED}"
     io.make_directory(unfinished)
     try:
-        _write_metadata(io, source.seed, appended, join(unfinished, str(CLUSTER_METADATA)))
+        metadata = join(unfinished, str(CLUSTER_METADATA))
+        _write_metadata(io, source.seed, appended, metadata)
+        io.write_atomically(join(metadata, QUORUM_STATE), state)
         if with_partitions:
             _copy_others(io, source.log_directory, unfinished)
         copy_file(

@@ -17,6 +17,7 @@ Source: PartitionChangeBuilder, ReplicationControlManager (Kafka 4.4).
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.model import TopicPartition
@@ -101,29 +102,36 @@ def plan_partitions(
 
     ``ends`` returns where a partition's log ends on the disk of each broker that was given.
     """
-    planned, records = [], []
+    planned: list[PlannedPartition] = []
+    records: list[bytes] = []
     level = image.metadata_version or 0
     for topic, registration in _partitions(image):
-        if not what.lost & set(registration.replicas):
-            fate, leader, change = Fate.UNTOUCHED, registration.leader, None
-        else:
-            fate, leader, change = _planned(registration, what, level)
-        missing = None
-        if fate in (Fate.UNCLEAN, Fate.NEEDS_ELECTION):
-            # Those of the last known ISR first, as a controller does; then the longest log.
-            known = ends(TopicPartition(topic.name, registration.partition))
-            survivors = _survivors(registration, what)
-            preferred = [each for each in survivors if each in registration.last_known_elr]
-            winner = max(preferred or survivors, key=lambda each, known=known: known.get(each, -1))
-            missing = _missing(known, winner)
-            if fate is Fate.UNCLEAN:
-                leader = winner
-                change = {"isr": [winner], "leader": winner, "leaderRecoveryState": _RECOVERING}
-        planned.append(PlannedPartition(topic.name, registration.partition, fate, leader, missing))
-        if change is not None:
+        outcome = _Outcome(Fate.UNTOUCHED, registration.leader)
+        if what.lost & set(registration.replicas):
+            place = TopicPartition(topic.name, registration.partition)
+            outcome = _outcome(registration, what, level, partial(ends, place))
+        planned.append(
+            PlannedPartition(
+                topic.name,
+                registration.partition,
+                outcome.fate,
+                outcome.leader,
+                outcome.missing,
+            )
+        )
+        if outcome.change:
             ids = {"topicId": topic.topic_id, "partitionId": registration.partition}
-            records.append(partition_change(level, {**ids, **change}))
+            records.append(partition_change(level, {**ids, **outcome.change}))
     return planned, records
+
+
+class _Outcome(NamedTuple):
+    """What becomes of a partition, and the fields of the record that makes it so."""
+
+    fate: Fate
+    leader: int | None = None
+    change: dict[str, Any] | None = None
+    missing: int | None = None
 
 
 def _partitions(image: MetadataImage) -> Iterator[tuple[TopicImage, PartitionRegistration]]:
@@ -132,36 +140,48 @@ def _partitions(image: MetadataImage) -> Iterator[tuple[TopicImage, PartitionReg
             yield topic, topic.partitions[number]
 
 
-def _survivors(registration: PartitionRegistration, what: LostBrokers) -> list[int]:
-    return [each for each in registration.replicas if each not in what.lost]
-
-
-def _planned(
-    registration: PartitionRegistration, what: LostBrokers, level: int
-) -> tuple[Fate, int | None, dict[str, Any] | None]:
-    survivors = _survivors(registration, what)
+def _outcome(
+    registration: PartitionRegistration,
+    what: LostBrokers,
+    level: int,
+    ends: Callable[[], Mapping[int, int]],
+) -> _Outcome:
+    survivors = [each for each in registration.replicas if each not in what.lost]
     in_sync = [each for each in survivors if each in registration.isr]
     eligible = [each for each in survivors if each in registration.eligible_leader_replicas]
     if in_sync:
         leader = registration.leader if registration.leader in in_sync else in_sync[0]
-        return Fate.IN_SYNC, leader, {"isr": in_sync, "leader": leader}
+        return _Outcome(Fate.IN_SYNC, leader, {"isr": in_sync, "leader": leader})
     if eligible:
-        return Fate.ELIGIBLE, eligible[0], {"isr": eligible[:1], "leader": eligible[0]}
+        leader = eligible[0]
+        return _Outcome(Fate.ELIGIBLE, leader, {"isr": [leader], "leader": leader})
     if survivors:
-        return Fate.UNCLEAN if what.elects_unclean else Fate.NEEDS_ELECTION, None, None
-    if what.reassigns:
-        change = {
-            "isr": [what.node_id],
-            "leader": what.node_id,
-            "replicas": [what.node_id],
-            "removingReplicas": [],
-            "addingReplicas": [],
-            "leaderRecoveryState": _RECOVERING,
-        }
-        if level >= FIRST_LEVEL_WITH_DIRECTORIES and what.directory_id is not None:
-            change["directories"] = [what.directory_id]
-        return Fate.REASSIGNED, what.node_id, change
-    return Fate.LOST, None, None
+        known = [each for each in survivors if each in registration.last_known_elr]
+        return _unclean(known or survivors, what, ends())
+    if not what.reassigns:
+        return _Outcome(Fate.LOST)
+    change = {
+        "isr": [what.node_id],
+        "leader": what.node_id,
+        "replicas": [what.node_id],
+        "removingReplicas": [],
+        "addingReplicas": [],
+        "leaderRecoveryState": _RECOVERING,
+    }
+    if level >= FIRST_LEVEL_WITH_DIRECTORIES and what.directory_id is not None:
+        change["directories"] = [what.directory_id]
+    return _Outcome(Fate.REASSIGNED, what.node_id, change)
+
+
+def _unclean(candidates: list[int], what: LostBrokers, ends: Mapping[int, int]) -> _Outcome:
+    """Choose the longest log; a controller takes those of the last known ISR first."""
+    ranked = [(ends.get(each, -1), -place) for place, each in enumerate(candidates)]
+    leader = candidates[-max(ranked)[1]]
+    missing = _missing(ends, leader)
+    if not what.elects_unclean:
+        return _Outcome(Fate.NEEDS_ELECTION, missing=missing)
+    change = {"isr": [leader], "leader": leader, "leaderRecoveryState": _RECOVERING}
+    return _Outcome(Fate.UNCLEAN, leader, change, missing)
 
 
 def _missing(ends: Mapping[int, int], leader: int) -> int | None:

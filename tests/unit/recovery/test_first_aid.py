@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -46,7 +47,7 @@ DIRECTORY_ID = "Igo74ZAZCxWJ1lxdTzs-vQ"
 VERSIONS = [feature_record(25)]
 LOG = f"{0:020d}.log"
 STATE = (
-    '{"clusterId":"","leaderId":3,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,'
+    '{"clusterId":"","leaderId":3,"leaderEpoch":7,"votedId":-1,"appliedOffset":0,'
     '"currentVoters":[{"voterId":1},{"voterId":2},{"voterId":3}],"data_version":0}'
 )
 
@@ -95,7 +96,16 @@ def test_the_source_is_as_before_and_the_copy_has_all_of_it(tmp_path: Path) -> N
     assert tree(source) == before
     copy = tree(tmp_path / "copy")
     assert copy["meta.properties"] == before["meta.properties"]
-    assert "quorum-state" not in {name.rpartition("/")[2] for name in copy}
+    state = json.loads(copy[f"{METADATA}/quorum-state"])
+    assert state.pop("currentVoters") == [{"voterId": 1}]
+    assert state == {
+        "clusterId": "",
+        "leaderId": -1,
+        "leaderEpoch": 8,  # the node has voted in 7
+        "votedId": -1,
+        "appliedOffset": 0,
+        "data_version": 0,
+    }
     data, log = before[f"{METADATA}/{LOG}"], copy[f"{METADATA}/{LOG}"]
     assert log == data + b"".join(each.data for each in aid.appended)
     assert not list(tmp_path.glob("*unfinished"))
@@ -117,6 +127,8 @@ def test_a_dynamic_quorum_gets_a_control_batch_in_the_last_epoch(tmp_path: Path)
     assert (aid.voters[0].voter_id, aid.voters[0].directory_id) == (1, DIRECTORY_ID)
     found = pylog.info(tmp_path / "copy")
     assert [each.voter_id for each in found.voters] == [1]
+    state = json.loads((tmp_path / "copy" / METADATA / "quorum-state").read_bytes())
+    assert (state["leaderEpoch"], state["data_version"]) == (1, 1)
     assert found.voters[0].endpoints == (("CONTROLLER", "h", 9093),)
     assert found.quorum == (1, (1,))
 
@@ -172,7 +184,8 @@ def test_an_unclean_election_says_what_other_disks_have_beyond(tmp_path: Path) -
 
 
 def test_a_partition_without_a_replica_is_lost_or_reassigned(tmp_path: Path) -> None:
-    source = node(tmp_path / "1", 1, with_topic(2, 3), (1, 2, 3))
+    me = register_broker_record(1, (bytes(15) + b"\x77",))
+    source = node(tmp_path / "1", 1, [*with_topic(2, 3), me], (1, 2, 3))
     lost = pylog.first_aid(source, to=tmp_path / "copy", voters=[1])
     assert [each.fate for each in lost.partitions] == [Fate.LOST]
     moved = pylog.first_aid(source, to=tmp_path / "moved", voters=[1], reassigns=True)
@@ -274,6 +287,10 @@ def test_what_is_not_known_or_contradicts_itself_is_refused(tmp_path: Path) -> N
         pylog.first_aid(source, to=tmp_path / "copy", voters=[1])
     with pytest.raises(LogDirectoryError, match="nothing tells the directory id of voter 9"):
         pylog.first_aid(source, to=tmp_path / "copy", voters=[1, 9], endpoints={1: "h:1"})
+    with pytest.raises(LogDirectoryError, match="is no broker"):
+        pylog.first_aid(
+            source, to=tmp_path / "copy", voters=[1], endpoints={1: "h:1"}, reassigns=True
+        )
     with pytest.raises(LogDirectoryError, match="lies in"):
         pylog.first_aid(source, to=source / "copy", voters=[1])
     (tmp_path / "full").mkdir()
@@ -300,7 +317,7 @@ def test_ten_thousand_partitions_are_planned_in_seconds(tmp_path: Path) -> None:
     aid = pylog.first_aid(source, to=tmp_path / "copy", voters=[1])
     assert len(aid.partitions) == 10_000
     assert sum(each.records for each in aid.appended) == 10_000
-    assert time.process_time() - start < 6
+    assert time.process_time() - start < 2
 
 
 _PROGRAM = """
@@ -335,7 +352,8 @@ def test_a_kill_leaves_no_copy_a_whole_one_or_one_that_is_refused(
         is_done = process.stdout.readline() == b"done\n"
     assert tree(source) == before
     if copy.exists():
-        assert tree(copy).keys() == before.keys()
+        made_anew = {f"{METADATA}/{0:020d}.index", f"{METADATA}/{0:020d}.timeindex"}
+        assert tree(copy).keys() == (before.keys() - made_anew) | {f"{METADATA}/quorum-state"}
         assert pylog.info(copy).errors == []
     else:
         assert not is_done
