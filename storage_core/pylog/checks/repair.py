@@ -195,27 +195,14 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
             repaired += _write_log_directory(
                 io, target, here, [each for each in targets if targets[each] == target]
             )
-<<<<<<< HEAD
         left_out = []
         for each in metadata:
             log_directory = each.view.directory.log_directory
             target = targets[log_directory]
-            if copy_metadata(each, nodes[log_directory], target, partial(_copy_file, io)):
+            if copy_metadata(each, nodes[log_directory], target, partial(copy_file, io)):
                 repaired.append(_copied_as_it_is(each, target))
             else:
                 left_out.append(each.view.topic_partition)
-=======
-        left_out = [
-            each.view.topic_partition
-            for each in metadata
-            if not copy_metadata(
-                each,
-                nodes[each.view.directory.log_directory],
-                targets[each.view.directory.log_directory],
-                partial(copy_file, io),
-            )
-        ]
->>>>>>> 0481f08e (pylog first-aid: a copy with which a node starts although most voters are gone)
     except BaseException as error:  # Ctrl-C among them
         text = f"the copy in {place} is not finished: remove it, and start no broker on it"
         error.add_note(text)
