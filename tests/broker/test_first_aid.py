@@ -132,7 +132,7 @@ def test_what_is_lost_is_what_was_announced(
     )
     with cluster:
         topics = {
-            "elsewhere": {"replica_assignments": {number: [3] for number in range(PARTITIONS)}},
+            "elsewhere": {"assignments": {number: [3] for number in range(PARTITIONS)}},
             "behind": {"num_partitions": PARTITIONS, "replication_factor": 3},
         }
         cluster.admin().create_topics(topics, timeout_ms=30_000, wait_for_metadata=True)
