@@ -18,7 +18,7 @@ from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import is_remote, join, printable_location
 from pylog.reading.damage import Attempts
 from pylog.reading.html_table import html_table
-from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
+from pylog.reading.internal_logs import CLUSTER_METADATA, latest_epoch, metadata_values
 from pylog.reading.log_directory import (
     compile_topic_pattern,
     ensure_known_topics,
@@ -194,7 +194,9 @@ def topics(
         found = [local.described(name) for name in local.names]
         described = TopicDescription(found, local.deleted(), errors=attempts.errors)
     else:
-        described = _from_metadata(max(logs, key=lambda log: log.log_end_offset), local, attempts)
+        # A longer one of an earlier epoch has what was never agreed on.
+        furthest = max(logs, key=lambda log: (latest_epoch(log), log.log_end_offset))
+        described = _from_metadata(furthest, local, attempts)
     return _chosen(described, topics, pattern)
 
 

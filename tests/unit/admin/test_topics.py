@@ -152,6 +152,20 @@ def written(directory: Path, values: list[bytes]) -> Path:
     return directory
 
 
+def test_of_two_copies_that_of_the_later_epoch_is_taken_also_if_it_is_shorter(
+    tmp_path: Path,
+) -> None:
+    for name, epoch, topics in (("longer", 1, ["old", "orders"]), ("later", 2, ["orders"])):
+        ids = {topic: bytes([number]) * 16 for number, topic in enumerate(["old", "orders"])}
+        values = [topic_record(topic, ids[topic]) for topic in topics]
+        records = [Stored(at, 1, None, value) for at, value in enumerate(values)]
+        batch = batch_v2(records, leader_epoch=epoch)
+        write_partition(tmp_path / name, {0: [batch]}, name=METADATA)
+    paths = tmp_path / "longer", tmp_path / "later"
+    assert [each.topic for each in pylog.topics(*paths).topics] == ["orders"]
+    assert [each.topic for each in pylog.topics(*reversed(paths)).topics] == ["orders"]
+
+
 def test_records_of_a_metadata_transaction_count_when_it_ends(tmp_path: Path) -> None:
     topic, partition = topic_record("orders"), partition_record(0, 2, (2, 3))
     written(tmp_path / "ended", [BEGIN, topic, partition, END])
