@@ -22,6 +22,7 @@ KINDS = {
     "broker": "real brokers that start on what was written, and that write while it is read",
     "interop": "other clients and Arrow tools that read the same, and are read",
     "remote": "stores: servers of S3, Google and Azure on loopback, and some that fail",
+    "arm": "kernels, golden directories and the command line on ARM, by an emulator",
     "spark": "the data source, in batches and streams, and the jobs",
     "e2e": "the installed program, as a user runs it",
     "cookbook": "the recipes of the cookbook, with what they print",

@@ -46,7 +46,13 @@ def counted(number: int, thing: str, plural: str | None = None, *, digits: str =
 
 
 def offsets_text(start: int, end: int | None) -> str:
-    """Return ``offsets 15 to 27`` of a range whose end is exclusive; None where it has none."""
+    """Return ``offsets 15 to 27`` of a range whose end is exclusive; None where it has none.
+
+    Examples
+    --------
+    >>> pylog.jobs.offsets_text(15, 28)
+    'offsets 15 to 27'
+    """
     if end is None:
         return f"offsets from {start} on"
     if end <= start:

@@ -113,7 +113,7 @@ def test_a_notebook_shows_a_report_and_a_repaired_copy(damaged: Path, tmp_path: 
     shown = copied.source._repr_html_()
     assert copied.source.verdict.reasons[0] in shown
     severities = re.findall(r"<td[^>]*>(error|warning|info)</td>", shown)
-    assert severities[:4] == ["error", "error", "warning", "info"]
+    assert severities[:4] == ["error", "error", "error", "warning"]
     assert set(severities[4:]) <= {"info"}  # of committed offsets, which grow old
     assert "offsets 15 to 27" in copied._repr_html_()
 
