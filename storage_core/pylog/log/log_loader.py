@@ -175,8 +175,7 @@ class _LogLoader:
 
     def load(self) -> UnifiedLog:
         loading = self._loading
-        self._tidy()
-        below = self._base_offset_below_zero()
+        below = self._base_offset_below_zero(self._tidy())
         self._load_segments()
         recovery_point, end = self._recover_log()
         first_base = min(below, self._segments.first_segment.base_offset)
@@ -231,13 +230,16 @@ class _LogLoader:
             for segment in self._segments:
                 segment.close_handlers()
 
-    def _tidy(self) -> None:
+    def _tidy(self) -> Sequence[str]:
+        """Remove what a crash has left; return the names that a broker's start has found."""
+        names: Sequence[str] = ()
         if self._is_broker_start:
             names = file_names(self._directory)
             self._ensure_loadable(names)
             self._open_swap_files(names)
         tidy_directory(self._directory, self._context.io)
         self._snapshots.reload()
+        return names
 
     def _ensure_loadable(self, names: Sequence[str]) -> None:
         """Raise for what ends a broker before it looks at segments.
@@ -346,13 +348,12 @@ class _LogLoader:
         found = (find_offset_of(name) for name in names if name.endswith(LOG_FILE_SUFFIX))
         return sorted({offset for offset in found if offset is not None and offset >= 0})
 
-    def _base_offset_below_zero(self) -> int:
+    def _base_offset_below_zero(self, names: Sequence[str]) -> int:
         """Return where the log begins below 0, by names such as ``-1.log``, else no offset.
 
         A broker makes a segment there, and recovers it, since it has no index: no producer
         snapshot is as old.
         """
-        names = file_names(self._directory) if self._is_broker_start else ()
         found = [find_offset_of(each) or 0 for each in names if each.endswith(LOG_FILE_SUFFIX)]
         first = min((each for each in found if each < 0), default=_NO_OFFSET)
         if first < 0 and f"-{-first:020d}{INDEX_FILE_SUFFIX}" not in names:
