@@ -86,7 +86,7 @@ def test_every_public_name_that_a_page_uses_exists() -> None:
 def test_every_command_line_has_a_command_and_its_options() -> None:
     lines = [
         part.split("#")[0]
-        for block in re.findall(r"```sh\n(.*?)```", text_of(USER_PAGES), re.DOTALL)
+        for block in re.findall(r"```(?:sh|console)\n(.*?)```", text_of(USER_PAGES), re.DOTALL)
         for line in block.splitlines()
         for part in line.split(" | ")
         if part.startswith("pylog ")
