@@ -124,8 +124,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--values",
         choices=pylog.jobs.VALUE_FORMATS,
-        help="how csv and jsonl have keys, values and headers: in base64, or as the text that they "
-        f"are in UTF-8 (default: {pylog.jobs.VALUE_FORMATS[0]})",
+        help="how csv and jsonl have keys, values and headers: as UTF-8 text, or in base64 "
+        f"(default: {pylog.jobs.VALUE_FORMATS[0]})",
     )
     parser.add_argument(
         "--hand-over",

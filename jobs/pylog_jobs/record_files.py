@@ -92,7 +92,7 @@ class RecordFiles:
     ] = ()  # the columns that all rows of a file have the same values of
     format: str = PARQUET
     compression: str = "none"
-    values: str = "base64"
+    values: str = "text"
 
     def write(self, rows: DataFrame) -> list[WrittenFile]:
         """Write the rows, which are sorted by the partition columns first; return the files."""

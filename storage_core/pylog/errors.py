@@ -75,6 +75,10 @@ class UnsupportedCodecError(InvalidRecordError):
     """A compression codec that the record format does not allow, or that does not exist."""
 
 
+class InvalidLineError(_LocatedError):
+    """A line of input that is no record; the file that is appended to is not to blame."""
+
+
 class CorruptIndexError(_LocatedError):
     """An index file that cannot belong to its segment (Kafka: CorruptIndexException)."""
 

@@ -60,7 +60,7 @@ def export(
     scan: Scan,
     to: str | os.PathLike[str],
     *,
-    values: str = "base64",
+    values: str = "text",
     compression: str = "zstd",
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -76,7 +76,8 @@ def export(
         A local path that ends in ``.parquet``, ``.arrow``, ``.csv`` or ``.jsonl``. With ``{topic}``
         in its name, there is one file for each topic that has anything to read.
     values
-        How ``.csv`` and ``.jsonl`` have keys, values and headers: "base64", or "text", their UTF-8.
+        How ``.csv`` and ``.jsonl`` have keys, values and headers: "text" or "base64". As text,
+        bytes that are not UTF-8 are ``{"base64": …}`` in JSON, and an error in CSV.
     compression
         Of ``.parquet`` and ``.arrow``: "zstd", "lz4" or "none".
     overwrite
@@ -211,7 +212,7 @@ def open_sink(
     Examples
     --------
     >>> scan = pylog.scan("kafka/intact", topics="orders")
-    >>> with pylog.jobs.open_sink(".arrow", "orders.arrow", scan.schema, "base64", "zstd") as write:
+    >>> with pylog.jobs.open_sink(".arrow", "orders.arrow", scan.schema, "text", "zstd") as write:
     ...     for batch in scan.to_batches():
     ...         write(batch)
     """
@@ -285,7 +286,7 @@ def _csv_schema(schema: pa.Schema) -> pa.Schema:
 
 def _csv_batch(batch: pa.RecordBatch, values: str) -> pa.RecordBatch:
     schema = _csv_schema(batch.schema)
-    arrays = [_csv_column(field.name, batch.column(field.name), values) for field in batch.schema]
+    arrays = [_csv_column(field.name, batch, values) for field in batch.schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -307,7 +308,8 @@ def _times_as_text(column: pa.Array) -> pa.Array:
     return pa.array(rows, pa.large_string())
 
 
-def _csv_column(name: str, column: pa.Array, values: str) -> pa.Array:
+def _csv_column(name: str, batch: pa.RecordBatch, values: str) -> pa.Array:
+    column = batch.column(name)
     if name == "headers":
         return headers_as_json(column, values)
     if name == "timestamp":
@@ -319,5 +321,26 @@ def _csv_column(name: str, column: pa.Array, values: str) -> pa.Array:
     try:
         return column.cast(pa.large_string())
     except pa.ArrowInvalid as error:
-        msg = f"a {name} is not UTF-8, and CSV has nothing else for text; ask for base64"
+        msg = f"the {name}{_first_not_text(name, batch)} is not UTF-8, and CSV cannot mix text "
+        msg += 'with bytes: values="base64" (--values base64) writes all as base64'
         raise ValueError(msg) from error
+
+
+def _first_not_text(name: str, batch: pa.RecordBatch) -> str:
+    """Return which record has the first value that is no text, as far as the columns tell."""
+    place = dict.fromkeys(("topic", "partition", "offset"))
+    for row, value in enumerate(batch.column(name)):
+        if value.is_valid and not _is_text(value.as_py()):
+            place |= {each: batch.column(each)[row] for each in place if each in batch.schema.names}
+            break
+    if None in place.values():
+        return " of a record"
+    return f" of {place['topic']}-{place['partition']}, offset {place['offset']},"
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -23,7 +23,7 @@ JSON = "pylog cat --format jsonl"
 APPEND = "pylog append, of these lines"
 FORMATS = {
     JSON: ("--format", "jsonl"),
-    f"{JSON} --values text": ("--format", "jsonl", "--values", "text"),
+    f"{JSON} --values base64": ("--format", "jsonl", "--values", "base64"),
     "pylog cat --format text": ("--format", "text"),
 }
 _CHUNK_BYTES = 1 << 20

@@ -153,8 +153,9 @@ def test_a_broker_s_directory_is_exported_as_kafka_reads_it(
     session: SparkSession, golden_root: GoldenRoot, tmp_path: Path, isolation: str, kind: str
 ) -> None:
     (tmp_path / "logs").symlink_to(golden_root.case("4.3.0/txn"))
+    values = () if kind in TABLES else ("--values", "base64")
     outcome = export.run(
-        session, prepared(tmp_path / "logs", kind, "--isolation", f"read_{isolation}")
+        session, prepared(tmp_path / "logs", kind, "--isolation", f"read_{isolation}", *values)
     )
     expected = []
     for each in golden_partitions(Holds.EXACTLY):
@@ -614,8 +615,8 @@ def test_offsets_of_markers_alone_are_a_run_of_their_own(
 def test_text_that_csv_cannot_hold_is_tried_once(session: SparkSession, tmp_path: Path) -> None:
     records = [Stored(0, FIRST_MS, b"k", b"\xff")]
     write_partition(tmp_path / "logs", {0: [batch_v2(records)]}, name="orders-0")
-    with pytest.raises(UsageError, match="a value is not UTF-8, and CSV has nothing else for text"):
-        export.run(session, prepared(tmp_path / "logs", "csv", "--values", "text"))
+    with pytest.raises(UsageError, match="the value of orders-0, offset 0, is not UTF-8"):
+        export.run(session, prepared(tmp_path / "logs", "csv"))
 
 
 def test_what_would_be_exported_by_mistake_is_refused(tmp_path: Path) -> None:

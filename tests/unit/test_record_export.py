@@ -68,7 +68,7 @@ def test_parquet_and_arrow_have_the_columns_of_the_scan(
 
 def test_csv_tells_null_from_empty(logs: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
-    pylog.export(scan(logs, topics="orders"), path)
+    pylog.export(scan(logs, topics="orders"), path, values="base64")
     text = path.read_text()
     assert text.splitlines()[2].endswith('1,"2023-11-14 22:13:20.001Z",,"","[]"')
     rows = list(csv.reader(text.splitlines()))
@@ -79,10 +79,11 @@ def test_csv_tells_null_from_empty(logs: Path, tmp_path: Path) -> None:
 
 def test_csv_of_text_refuses_what_is_not_text(logs: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
-    with pytest.raises(ValueError, match="a key is not UTF-8, and CSV has nothing else for text"):
-        pylog.export(scan(logs, topics="orders"), path, values="text")
+    for columns, of in ((COLUMNS, "orders-0, offset 0,"), (("key", "value"), "a record")):
+        with pytest.raises(ValueError, match=f"the key of {of} is not UTF-8.*--values base64"):
+            pylog.export(scan(logs, topics="orders", columns=columns), path)
     assert names_in(tmp_path) == []
-    pylog.export(scan(logs, topics="web"), path, values="text")
+    pylog.export(scan(logs, topics="web"), path)
     assert [row[4] for row in csv.reader(path.read_text().splitlines())] == ["key", "k5", "k6"]
 
 
@@ -126,7 +127,7 @@ def test_a_file_that_is_there_stays_unless_it_may_be_replaced(logs: Path, tmp_pa
     with pytest.raises(FileExistsError, match="the file is there already"):
         pylog.export(scan(logs), path)
     assert path.read_text() == "mine"
-    pylog.export(scan(logs), path, overwrite=True)
+    pylog.export(scan(logs), path, values="base64", overwrite=True)
     assert path.read_text().startswith('"topic"')
 
 
@@ -135,10 +136,10 @@ def test_damage_leaves_no_file_or_what_was_there(tmp_path: Path, suffix: str) ->
     logs = tmp_path / "logs"
     write_partition(logs, {0: [batch_v2(RECORDS), with_bad_crc(batch_v2(plain_records(3, 2)))]})
     with pytest.raises(CorruptRecordError):
-        pylog.export(scan(logs), tmp_path / f"out{suffix}")
+        pylog.export(scan(logs), tmp_path / f"out{suffix}", values="base64")
     assert names_in(tmp_path) == []
     other = scan(logs, mode="DROPMALFORMED")
-    [file] = pylog.export(other, tmp_path / f"out{suffix}")
+    [file] = pylog.export(other, tmp_path / f"out{suffix}", values="base64")
     assert (file.rows, len(other.damage)) == (3, 1)
 
 
@@ -161,7 +162,7 @@ def test_a_new_file_may_be_read_by_those_who_may_read_any_new_file(
 ) -> None:
     other = tmp_path / "other"
     other.touch()
-    pylog.export(scan(logs), tmp_path / "out.csv")
+    pylog.export(scan(logs, topics="web"), tmp_path / "out.csv")
     assert stat.S_IMODE((tmp_path / "out.csv").stat().st_mode) == stat.S_IMODE(other.stat().st_mode)
 
 
@@ -171,7 +172,7 @@ def test_a_new_file_may_be_read_by_those_who_may_read_any_new_file(
         ("out.txt", {}, "ends in .txt, expected one of .parquet, .arrow, .csv, .jsonl"),
         ("out", {}, "ends in nothing, expected"),
         ("s3://bucket/out.csv", {}, "is not a local path"),
-        ("out.csv", {"values": "hex"}, "values is 'hex', expected one of base64, text"),
+        ("out.csv", {"values": "hex"}, "values is 'hex', expected one of text, base64"),
         ("out.parquet", {"compression": "lzo"}, "compression is 'lzo', expected one of zstd"),
     ],
 )
@@ -209,7 +210,7 @@ def test_a_disk_that_is_full_is_an_error_about_the_file(
     monkeypatch.setattr("os.fsync", full)
     path = tmp_path / "out.csv"
     with pytest.raises(OSError, match="No space left on device") as raised:
-        pylog.export(scan(logs), path)
+        pylog.export(scan(logs, topics="web"), path)
     assert raised.value.filename == str(path)
     assert names_in(tmp_path) == []
 

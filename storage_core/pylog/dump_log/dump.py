@@ -167,7 +167,7 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
     start_timestamp: int | None = None,
     end_timestamp: int | None = None,
     output: Literal["text", "jsonl"] = "text",
-    values: Literal["base64", "text"] = "base64",
+    values: Literal["text", "base64"] = "text",
     threads: int | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Dump:
@@ -236,7 +236,7 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
     version = KafkaVersion.parse(str(kafka_version))
     for name, value, known in (
         ("output", output, ("text", "jsonl")),
-        ("values", values, ("base64", "text")),
+        ("values", values, ("text", "base64")),
     ):
         if value not in known:
             msg = f"{name} is {value!r}, expected one of {', '.join(known)}"

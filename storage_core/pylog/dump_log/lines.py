@@ -511,7 +511,7 @@ def batch_and_record_lines(options: DumpOptions, path: str) -> LineTemplate:
         conditions=_CONDITIONS,
         texts={
             "path": encode_basestring_ascii(path),
-            "values": ',"values":"text"' if options.values == "text" else "",
+            "values": f',"values":"{options.values}"',
             "brace": "" if options.kafka_version >= KafkaVersion.V4_3 else "}",  # Kafka's own
             "payloadAlone": payload_without_key(options),
         },

@@ -81,7 +81,7 @@ class DumpOptions:
     decoder: DumpDecoder | None
     kafka_version: KafkaVersion
     is_json: bool
-    values: Literal["base64", "text"]
+    values: Literal["text", "base64"]
     wanted: RecordRange
     max_decompressed_bytes: int
 

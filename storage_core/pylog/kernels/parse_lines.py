@@ -2,10 +2,10 @@
 
 The common form is what ``pylog cat --format jsonl`` prints of records without headers, with keys of
 the object in any order and any of them left out but ``value``: no blanks, no key twice, numbers
-without sign or exponent (but ``-1`` for no timestamp, or its type), strings without escapes and of
-ASCII. Neighbouring lines name the same topic and partition, or none. The rules of all lines, and
-what an error says, are in `pylog.writing.record_line`; a line is taken here only if its record is
-the one that is read there.
+without sign or exponent (but ``-1`` for no timestamp, or its type), strings of ASCII, without
+escapes but for those of one character in text, as of JSON in JSON. Neighbouring lines name the same
+topic and partition, or none. The rules of all lines, and what an error says, are in
+`pylog.writing.record_line`; a line is taken here only if its record is the one that is read there.
 """
 
 from __future__ import annotations
@@ -79,7 +79,16 @@ def _base64_values() -> npt.NDArray[np.uint8]:
     return values
 
 
+def _escaped_values() -> npt.NDArray[np.uint8]:
+    """Return what each character stands for after a backslash; 0: nothing of one character."""
+    values = np.zeros(256, dtype=np.uint8)
+    for character, value in zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True):
+        values[character] = value
+    return values
+
+
 _NAMES, _NAME_ENDS = _names()
+_ESCAPED = _escaped_values()
 _TEXT = np.frombuffer(b"text", dtype=np.uint8).copy()
 _BASE64 = np.frombuffer(b"base64", dtype=np.uint8).copy()
 _VALUES = _base64_values()
@@ -113,6 +122,28 @@ def _string_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
             return _BAD
         at += 1
     return _BAD
+
+
+@helper
+def _unescape(
+    buf: npt.NDArray[np.uint8], at: int, end: int, out: npt.NDArray[np.uint8], to: int
+) -> tuple[int, int]:
+    """Write the bytes of text; return where its quote is, -1 if uncommon, and their end."""
+    while at < end:
+        byte = np.int64(buf[at])
+        if byte == _QUOTE:
+            return np.int64(at), np.int64(to)
+        if byte < 0x20 or byte > 0x7E:
+            break
+        if byte == _BACKSLASH:
+            at += 1
+            byte = np.int64(_ESCAPED[buf[at]]) if at < end else np.int64(0)
+            if byte == 0:
+                break
+        out[to] = byte
+        to += 1
+        at += 1
+    return np.int64(_BAD), np.int64(to)
 
 
 @helper
@@ -193,10 +224,7 @@ def _bytes(
     if at >= end or buf[at] != _QUOTE:
         return np.int64(_BAD), np.int64(to)
     if is_text:
-        closing = np.int64(_string_end(buf, at + 1, end))
-        for i in range(at + 1, closing):
-            out[to] = buf[i]
-            to += 1
+        closing, to = _unescape(buf, at + 1, end, out, to)
     else:
         closing, to = _decode_base64(buf, at + 1, end, out, to)
     return np.int64(closing + 1 if closing >= 0 else _BAD), np.int64(to)

@@ -19,8 +19,8 @@ else:  # which load Arrow
     kcat_format = LazyModule("pylog.record_lines.kcat_format")
     record_json = LazyModule("pylog.record_lines.record_json")
 
-VALUE_FORMATS = ("base64", "text")
-"""How JSON lines have keys, values and headers' values."""
+VALUE_FORMATS = ("text", "base64")
+"""How JSON lines have keys, values and headers' values; the first is the default."""
 
 
 class LineFormat(NamedTuple):
@@ -41,13 +41,13 @@ class LineFormat(NamedTuple):
     lines_of_several: LinesOf
 
     @classmethod
-    def json(cls, values: str = "base64") -> LineFormat:
+    def json(cls, values: str = VALUE_FORMATS[0]) -> LineFormat:
         """Return JSON lines, see `pylog.record_lines.record_json`.
 
         Raises
         ------
         ValueError
-            ``values`` is neither "base64" nor "text".
+            ``values`` is neither "text" nor "base64".
         """
         if values not in VALUE_FORMATS:
             msg = f"values is {values!r}, expected one of {', '.join(VALUE_FORMATS)}"

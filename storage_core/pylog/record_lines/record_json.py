@@ -3,15 +3,16 @@ r"""Records as JSON lines: Arrow columns in, bytes out, column by column.
 A line has these keys, in this order, and no blanks::
 
     {"topic":…,"partition":…,"offset":…,"timestamp":ms,"timestampType":-1|0|1,"leaderEpoch":…|null,
-     "key":base64|null,"value":base64|null,"headers":[[name,base64|null],…]}
+     "values":"text"|"base64","key":…|null,"value":…|null,"headers":[[name,…|null],…]}
 
-The output is ASCII (other characters of topics and header names are ``\u…`` escapes), so that a
-line is a line to every tool. Base64 is the standard alphabet, padded, unbroken.
+With ``"values":"text"``, a key, a value or a header's value is the text that its bytes are in
+UTF-8, or ``{"base64":…}`` if they are not UTF-8. The line is UTF-8, too; only characters that a
+terminal would act upon are escapes.
 
-With values as text, the key ``"values":"text"`` stands before ``"key"``, so that nobody takes the
-text for base64. A key, a value or a header's value is the text that its bytes are in UTF-8, or
-``{"base64":…}`` if they are not UTF-8. The text is UTF-8, too; only characters that a terminal
-would act upon are escapes.
+With ``"values":"base64"``, each is base64: the standard alphabet, padded, unbroken. The line is
+ASCII; other characters of topics and header names are ``\u…`` escapes.
+
+The key ``values`` comes first, so that nobody takes one for the other: ``test`` is valid base64.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ JSON_COLUMNS = (
 """The columns that a batch must have, the timestamp in ms, to be formatted here."""
 
 _TEXT_MARK = '"values":"text",'
+_BASE64_MARK = '"values":"base64",'
 
 
 def json_lines(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record of ``batch``, all of one partition, with values in base64."""
-    return _lines(batch, _one_place, "", _base64, _ascii)
+    return _lines(batch, _one_place, _BASE64_MARK, _base64, _ascii)
 
 
 def json_lines_of_text(batch: pa.RecordBatch) -> memoryview:
@@ -68,7 +70,7 @@ def json_lines_of_text(batch: pa.RecordBatch) -> memoryview:
 
 def mixed_json_lines(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record of ``batch``, of any partitions, with values in base64."""
-    return _lines(batch, _many_places, "", _base64, _ascii)
+    return _lines(batch, _many_places, _BASE64_MARK, _base64, _ascii)
 
 
 def mixed_json_lines_of_text(batch: pa.RecordBatch) -> memoryview:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
-from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.errors import InvalidLineError, LogStorageError
 from pylog.record.compression import ensure_level, parse_compression
 from pylog.scheduling.scheduler import SystemClock
 from pylog.writing.partitioner import NamedPartitioner, ensure_integer_key, ensure_known_partitioner
@@ -39,7 +39,7 @@ class LineAppender:
     line_format
         ``jsonl`` or ``text``: see `pylog.writing.record_line`.
     values
-        ``base64`` or ``text``: how JSON lines that do not say so have keys and values.
+        ``text`` or ``base64``: how to read keys and values of JSON lines without ``values``.
     topic, partition
         Where lines go that do not say it themselves. If None, every line names its topic, and
         ``partitioner`` decides.
@@ -72,7 +72,7 @@ class LineAppender:
         *,
         source: str,
         line_format: str = "jsonl",
-        values: str = "base64",
+        values: str = "text",
         topic: str | None = None,
         partition: int | None = None,
         partitions: int = 1,
@@ -127,7 +127,7 @@ class LineAppender:
 
         Raises
         ------
-        InvalidRecordError
+        InvalidLineError
             A line is malformed; the records of all lines before it have been appended.
         LogStorageError
             The log refuses a record, or the disk failed; notes say between which lines.
@@ -141,7 +141,7 @@ class LineAppender:
             number = first_number + taken
             self._flush(first_number, number - 1)
             reason = f"{self._source}, line {number}: {error}; {self._fate_before(number)}"
-            raise InvalidRecordError(reason) from error
+            raise InvalidLineError(reason) from error
         except LogStorageError as error:  # the next line is for a log that was left closed
             number = first_number + taken
             self._flush(first_number, number - 1)

@@ -1,11 +1,11 @@
 r"""Lines of text to records: what ``pylog cat`` prints, read back.
 
-A JSON line is an object with the keys ``topic``, ``partition``, ``timestamp`` (ms), ``key`` and
-``value`` (base64 or null), ``headers`` (pairs of name and base64 or null), of which ``value`` must
-be there. ``offset``, ``timestampType`` and ``leaderEpoch`` are the log's business and left alone;
-without ``timestamp`` a record is of the time of writing. Where ``values`` is ``"text"``, key, value
-and headers' values are text, ``{"base64": …}`` or null; a line that does not say so is taken as its
-reader was told to.
+A JSON line is an object with the keys ``topic``, ``partition``, ``timestamp`` (ms), ``key``,
+``value`` and ``headers`` (pairs of name and value), of which ``value`` must be there. ``offset``,
+``timestampType`` and ``leaderEpoch`` are ignored: the log assigns them. Without ``timestamp`` a
+record gets the time of writing. Where ``values`` is ``"text"``, key, value and headers' values are
+text, ``{"base64": …}`` or null; where it is ``"base64"``, they are base64 or null. A line without
+``values`` is read as the caller says.
 
 A text line is key, tab, value: ``\N`` is null, ``\t \n \r \\``, ``\x1b`` and ``\u2028`` are single
 characters. The first tab separates.
@@ -63,7 +63,7 @@ class ParsedLine(NamedTuple):
     row: RecordRow
 
 
-def parse_json_line(line: bytes, values: str = "base64") -> ParsedLine | None:
+def parse_json_line(line: bytes, values: str = "text") -> ParsedLine | None:
     """Return the record of one JSON line, None if the line is blank."""
     if not line.strip():
         return None
@@ -125,7 +125,7 @@ def _integer(name: str, value: object, lowest: int, highest: int) -> int | None:
     return value
 
 
-_HINT_AT_TEXT = '; if it is text, give --values text, or write "values": "text" in the line'
+_HINT_AT_TEXT = '; if it is text, write "values": "text" in the line, or leave --values base64 out'
 
 
 def _base64(name: str, value: object, hint: str = _HINT_AT_TEXT) -> bytes | None:
@@ -156,7 +156,7 @@ def _text(name: str, value: object) -> bytes | None:
         raise ValueError(msg) from error
 
 
-VALUE_PARSERS: dict[str, _ValueParser] = {"base64": _base64, "text": _text}
+VALUE_PARSERS: dict[str, _ValueParser] = {"text": _text, "base64": _base64}
 """What makes bytes of a JSON value, by the name of how it is written."""
 
 

@@ -77,7 +77,7 @@ def test_options_are_completed(
         ("pylog cat --format t", ["text"]),
         ("pylog export x --compression ", ["zstd", "lz4", "none"]),
         ("pylog search x --isolation read_c", ["read_committed"]),
-        ("pylog cat --values ", ["base64", "text"]),
+        ("pylog cat --values ", ["text", "base64"]),
         ("pylog append x --compression ", ["none", "gzip", "snappy", "lz4", "zstd"]),
         ("pylog append x --compression Z", ["zstd"]),
     ],

@@ -49,6 +49,7 @@ def plain_line(record: Stored, epoch: int | None) -> bytes:
         "timestamp": record.timestamp,
         "timestampType": record.timestamp_type,
         "leaderEpoch": epoch,
+        "values": "base64",
         "key": base64_text(record.key),
         "value": base64_text(record.value),
         "headers": [[name, base64_text(value)] for name, value in record.headers],
@@ -264,7 +265,7 @@ def line(row: Row, topic: str, *, is_text: bool) -> bytes:
         f"[{text_json(name.encode()) if is_text else json.dumps(name)},{of_value(value)}]"
         for name, value in row.headers or []
     ]
-    mark = '"values":"text",' if is_text else ""
+    mark = '"values":"text",' if is_text else '"values":"base64",'
     return (
         f'{{"topic":{json.dumps(topic)},"partition":{2**31 - 1},"offset":{row.offset},'
         f'"timestamp":{row.timestamp},"timestampType":{row.timestamp_type},'

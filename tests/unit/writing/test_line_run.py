@@ -128,7 +128,9 @@ def test_a_line_feed_within_a_line_is_not_an_end() -> None:
 def test_text_is_taken_as_it_stands() -> None:
     line = b'{"key":"a b","value":"~ {}[],:\'"}'
     assert ensure_as_line_by_line([line], "text") == 1
-    for other in (b"\\n", b"\t", b"\x7f", b"\xc3\xa9", b'"'):
+    for escape in b'"\\/bfnrt':
+        assert ensure_as_line_by_line([line.replace(b"~", b"\\%c" % escape)], "text") == 1
+    for other in (b"\\u0041", b"\\x41", b"\\ ", b"\\", b"\t", b"\x7f", b"\xc3\xa9", b'"'):
         assert parsed_in_runs([line.replace(b"~", other)], "text") == {}
 
 

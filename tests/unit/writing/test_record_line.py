@@ -14,7 +14,7 @@ def test_a_line_of_cat_is_read_in_full() -> None:
         b'"leaderEpoch":5,"key":"azE=","value":"AP8=","headers":[["a","MQ=="],["a",null],'
         b'["\\u00e9",""]]}'
     )
-    found = parse_json_line(line)
+    found = parse_json_line(line, "base64")
     assert found is not None
     assert (found.topic, found.partition) == ("orders", 3)
     headers = (("a", b"1"), ("a", None), ("é", b""))
@@ -75,8 +75,8 @@ def test_a_blank_json_line_is_not_a_record(line: bytes) -> None:
         (b'{"value":null,"headers":{}}', "headers are an object, expected a list"),
         (b'{"value":null,"headers":[["a"]]}', 'a header is ["a"], expected [name, value]'),
         (b'{"value":null,"headers":[[1,null]]}', "a header is [1, null]"),
-        (b'{"values":"hex","value":null}', 'values is "hex", expected base64 or text'),
-        (b'{"values":[],"value":null}', "values is [], expected base64 or text"),
+        (b'{"values":"hex","value":null}', 'values is "hex", expected text or base64'),
+        (b'{"values":[],"value":null}', "values is [], expected text or base64"),
         (b'{"values":"text","value":1}', 'value is a number, expected text, {"base64": ...} or'),
         (b'{"values":"text","value":{"base":""}}', "value is an object, expected text"),
         (b'{"values":"text","value":{"base64":"?"}}', "value is not base64"),
@@ -88,7 +88,7 @@ def test_a_blank_json_line_is_not_a_record(line: bytes) -> None:
 )
 def test_a_malformed_json_line_says_what_is_wrong(line: bytes, reason: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared below
-        parse_json_line(line)
+        parse_json_line(line, "base64")
     assert reason in str(caught.value)
 
 

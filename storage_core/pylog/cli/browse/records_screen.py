@@ -279,7 +279,7 @@ class RecordsScreen(Screen[None]):
             self._read_record(row, MOST_BYTES)
 
     def action_copy(self) -> None:
-        """Copy the record as ``pylog cat --values text`` prints it."""
+        """Copy the record as ``pylog cat`` prints it in a pipe."""
         if self._batch is None:
             self.notify("There is no record to copy here.")
             return

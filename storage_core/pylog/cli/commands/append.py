@@ -93,8 +93,8 @@ STANDARD_INPUT = "-"
 @click.option(
     "--values",
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
-    help="With jsonl: how keys, values and headers' values are written in lines that do not say so "
-    "themselves. Default: base64, and a word such as test is valid base64.",
+    help="With jsonl: how to read keys, values and headers' values of lines without "
+    '"values". Default: text.',
 )
 @options.server_properties
 @options.recover_as_broker
@@ -115,11 +115,10 @@ def append(
 
     jsonl reads what pylog cat prints, so that pylog cat A --isolation read_committed | pylog
     append B copies a topic (without that option, also what aborted transactions left): key and
-    value (base64 or null), headers ([[name, base64 or null], ...]), timestamp (ms; without it,
-    now), partition and topic; offset, leaderEpoch and timestampType are given by the log. Lines of
-    pylog cat --values text say that they have text, and are understood without an option; for your
-    own lines of text give --values text. text reads what pylog cat --format text prints: \N is
-    null, and a backslash begins an escape.
+    value (text, {"base64": ...} or null), headers ([[name, value or null], ...]), timestamp (ms;
+    without it, now), partition and topic; the log assigns offset, leaderEpoch and timestampType. In
+    a line with "values":"base64" (pylog cat --values base64), keys and values are base64 or null.
+    text reads what pylog cat --format text prints: \N is null, and a backslash begins an escape.
 
     A topic that does not exist is created with its first records, and the summary says so. It has
     the partitions that the lines name; if they name none, num.partitions of --server-properties, or
@@ -129,8 +128,8 @@ def append(
     A malformed line ends the command after the lines before it have been appended. Ctrl-C ends it
     properly, too: what was appended is kept, and the status is 130.
 
-    Exit status: 0 everything was appended, 1 a malformed line or damage in the directory, 2 wrong
-    usage, a record that the topic refuses, or a directory that is locked or cannot be written.
+    Exit status: 0 everything was appended, 1 damage in the directory, 2 wrong usage, a malformed
+    line, a record that the topic refuses, or a directory that is locked or cannot be written.
     """
     if topic is None and line_format == "text":
         raise click.UsageError("--format text needs --topic")
@@ -142,7 +141,7 @@ def append(
             manager,
             source="standard input" if file == STANDARD_INPUT else file,
             line_format=line_format,
-            values=values or "base64",
+            values=values or pylog.jobs.VALUE_FORMATS[0],
             topic=topic,
             partitions=1 if server_properties is None else server_properties.num_partitions,
             **of_library,

@@ -33,7 +33,7 @@ _FOR_PEOPLE = "pretty"
 
 @command(
     "cat",
-    "pylog cat /mnt/kafka-logs --topic orders --last 10 --values text",
+    "pylog cat /mnt/kafka-logs --topic orders | grep user-80",
     "pylog cat /mnt/kafka-logs --topic orders --start-timestamp -2h --format text",
     "pylog cat /mnt/kafka-logs --topic orders --follow -f '%t-%p@%o %k: %s\\n'",
     "pylog cat /mnt/kafka-logs --merge --reverse --limit 20",
@@ -74,8 +74,7 @@ _FOR_PEOPLE = "pretty"
 @click.option(
     "--values",
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
-    help="With jsonl: how keys, values and headers' values are printed, see above. "
-    "Default: base64.",
+    help="With jsonl: how keys, values and headers' values are printed, see above. Default: text.",
 )
 @line_format
 @options.flag(
@@ -117,9 +116,9 @@ def cat(
     range may hold earlier and later ones. --min-timestamp and --max-timestamp filter.
 
     jsonl has the keys topic, partition, offset, timestamp (ms), timestampType (-1 none, 0
-    CreateTime, 1 LogAppendTime), leaderEpoch (or null), key and value (base64 or null), headers
-    ([[name, base64 or null], ...]). With --values text, there is "values":"text", and keys, values
-    and headers' values are text; bytes that are not UTF-8 are {"base64": ...}.
+    CreateTime, 1 LogAppendTime), leaderEpoch (or null), values ("text"), key, value (or null) and
+    headers ([[name, value or null], ...]). Keys and values are text; bytes that are not UTF-8 are
+    {"base64": ...}. With --values base64, "values" is "base64", and all of them are base64.
 
     text reads keys and values as UTF-8. A null is \N, and an empty one is empty. Bytes that are not
     UTF-8, control characters and those that change the direction of text are escaped (\t \n \r
@@ -189,7 +188,7 @@ def _format(
         output_format = _FOR_PEOPLE
     if output_format == _FOR_PEOPLE:
         return RecordView(traits).line_format()
-    return pylog.jobs.LineFormat.json(values or "base64")
+    return pylog.jobs.LineFormat.json(values or pylog.jobs.VALUE_FORMATS[0])
 
 
 def _effective(mode: str) -> str:

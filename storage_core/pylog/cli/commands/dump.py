@@ -115,7 +115,7 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.option(
     "--values",
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
-    help="With --json: how keys and values are printed. Default: base64.",
+    help="With --json: how keys and values are printed. Default: text.",
 )
 @options.threads("threads decompress, decode and make text")
 @options.max_decompressed_bytes()
@@ -152,9 +152,9 @@ def dump(
 
     JSON objects have the names that the text has; "type" is file, batch, record, indexEntry,
     timeIndexEntry, abortedTransaction or producer, and for what is wrong error, indexMismatch,
-    timestampMismatch, timestampOutOfOrder, offsetNotFound or offsetGap. Keys and values are base64
-    or null; with --values text, there is "values":"text", and they are text, or {"base64": ...} if
-    they are not UTF-8. What a decoder makes is an object.
+    timestampMismatch, timestampOutOfOrder, offsetNotFound or offsetGap. Keys and values are text or
+    null, or {"base64": ...} if they are not UTF-8; with --values base64, "values" is "base64", and
+    they are base64 or null. What a decoder makes is an object.
 
     Exit status: 0 nothing wrong was seen, 1 damage was found, or an index does not agree with its
     log, 2 wrong usage or nothing that can be read.
@@ -173,7 +173,7 @@ def dump(
         topics=options.names_in(topics, None),
         decoder=next((name for name in pylog.DECODER_NAMES if asked[name]), None),
         output="jsonl" if as_json else "text",
-        values="text" if values == "text" else "base64",
+        values="base64" if values == "base64" else "text",
         **of_library,
     )
     _print(dumped)

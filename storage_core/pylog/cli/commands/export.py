@@ -46,7 +46,8 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
 @click.option(
     "--values",
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
-    help="How .csv and .jsonl have keys, values and headers' values. Default: base64.",
+    help="How .csv and .jsonl have keys, values and headers' values. text: as UTF-8; other bytes "
+    'are {"base64": ...} in .jsonl and an error in .csv. Default: text.',
 )
 @click.option(
     "--compression",
@@ -114,7 +115,7 @@ def export(
         files = pylog.export(
             scan,
             to,
-            values=values or "base64",
+            values=values or pylog.jobs.VALUE_FORMATS[0],
             compression=compression or "zstd",
             overwrite=overwrite,
             progress=bar.show if progress.is_seen() else None,

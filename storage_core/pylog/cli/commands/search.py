@@ -118,7 +118,7 @@ if TYPE_CHECKING:
 @options.flag("--count", "only_count", help="Print only how many records match.")
 @line_format
 @options.json_output(
-    "Print matches as JSON lines, as cat --values text does, and the summary as a last line, "
+    "Print matches as JSON lines, as cat does, and the summary as a last line, "
     '{"summary": {...}}; with --count, only the summary.'
 )
 @way_of_reading

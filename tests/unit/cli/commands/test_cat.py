@@ -53,7 +53,12 @@ def test_cat_prints_what_kafka_served(
     partition = golden_root.partition(partition_id)
     path = partition.expected_path(isolation)
     assert path is not None
-    found = records_of(pylog_run("cat", partition.directory, "--isolation", f"read_{isolation}"))
+    found = records_of(
+        pylog_run(
+            "cat", partition.directory, "--isolation", f"read_{isolation}", "--values", "base64"
+        )
+    )
+    assert {record.pop("values") for record in found} <= {"base64"}
     assert {(record.pop("topic"), record.pop("partition")) for record in found} <= {
         (partition.topic, partition.partition)
     }
@@ -223,17 +228,23 @@ def test_a_single_log_file_is_a_path(
     assert partitions_and_offsets(done) == [(0, 40), (0, 41)]
 
 
-def test_values_may_be_printed_as_text(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+def test_values_are_text_where_they_can_and_base64_on_request(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
     records = [Stored(0, 1, b"k", "größe".encode()), Stored(1, 1, None, b"\xff")]
     directory = write_partition(tmp_path, {0: [batch_v2(records)]})
-    found = records_of(pylog_run("cat", directory, "--values", "text"))
+    done = pylog_run("cat", directory)
+    found = records_of(done)
     assert [(record["key"], record["value"], record["values"]) for record in found] == [
         ("k", "größe", "text"),
         (None, {"base64": "/w=="}, "text"),
     ]
-    plain = pylog_run("cat", directory)
-    assert pylog_run("cat", directory, "--values", "base64").output == plain.output
-    assert "values" not in records_of(plain)[0]
+    assert pylog_run("cat", directory, "--values", "text").output == done.output
+    encoded = records_of(pylog_run("cat", directory, "--values", "base64"))
+    assert [(record["key"], record["value"], record["values"]) for record in encoded] == [
+        ("aw==", "Z3LDtsOfZQ==", "base64"),
+        (None, "/w==", "base64"),
+    ]
 
 
 def test_text_is_key_tab_value(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:

@@ -39,7 +39,18 @@ def test_columns_may_be_chosen(
     logs: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     path = tmp_path / "orders.csv"
-    done = pylog_run("export", logs, "--to", path, "--columns", "offset,value", "--end-offset", 1)
+    done = pylog_run(
+        "export",
+        logs,
+        "--to",
+        path,
+        "--columns",
+        "offset,value",
+        "--end-offset",
+        1,
+        "--values",
+        "base64",
+    )
     assert done.status == 0
     assert path.read_text().splitlines() == ['"offset","value"', '0,"AAAAAAAAAAAAAA=="']
 
