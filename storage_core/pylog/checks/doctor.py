@@ -13,7 +13,7 @@ from pylog.files.file_names import find_partition_directory_name
 from pylog.files.file_user import FileUser
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import name_of, printable_location
+from pylog.locations import is_remote, name_of, printable_location
 from pylog.reading.log_directory import ensure_known_topics
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import SharedProgress, thread_count, usable_processors
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _MOST_THREADS = 16
+_LEAST_BYTES_FOR_THREADS = 1024 * 1024  # of a partition; two threads are slower below
 
 
 @names_nearest_keyword
@@ -65,9 +66,10 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     partitions
         Only these numbers; None for all.
     threads
-        How many partitions are read side by side; as many as there are processors if None, or as
-        the environment variable ``PYLOG_NUM_THREADS`` says. The findings and their order are the
-        same for any number.
+        How many partitions are read side by side. If None, as the environment variable
+        ``PYLOG_NUM_THREADS`` says, else one where partitions have less than 1 MiB on average, and
+        as many as there are processors where they have more, or lie in an object store. The
+        findings and their order are the same for any number.
     progress
         Called now and then, in the caller's thread, with the bytes that have been read and those
         that there are.
@@ -154,13 +156,12 @@ def examine(  # noqa: PLR0913 - what `doctor` has
     choice = _choose(topics, partitions, examination.views)
     views = [each for each in examination.views if choice.has(each.topic_partition)]
     not_live = [each for each in examination.not_live if choice.has(each.view.topic_partition)]
-    count = thread_count(threads, default=usable_processors())
     checked: list[PartitionCheck | None] = [None] * len(views)
     reports, found = _check_all(
         examination,
         views,
         not_live,
-        min(_MOST_THREADS, count),
+        threads,
         max_decompressed_bytes,
         progress,
         checked if keeps_checks else None,
@@ -251,7 +252,7 @@ def _check_all(  # noqa: PLR0913, PLR0917 - what `examine` has
     examination: Examination,
     views: Sequence[LogView],
     not_live: Sequence[NotLiveDirectory],
-    threads: int,
+    threads: int | None,
     max_decompressed_bytes: int,
     progress: Callable[[int, int], None] | None,
     kept: list[PartitionCheck | None] | None,
@@ -278,8 +279,16 @@ def _check_all(  # noqa: PLR0913, PLR0917 - what `examine` has
             )
 
     largest_first = sorted(range(len(sizes)), key=lambda place: -sizes[place])
-    shared.side_by_side(check, largest_first, threads)
+    count = thread_count(threads, default=_threads_that_pay(views, sizes))
+    shared.side_by_side(check, largest_first, min(_MOST_THREADS, count))
     return [reports[place] for place in sorted(reports)], [found[place] for place in sorted(found)]
+
+
+def _threads_that_pay(views: Sequence[LogView], sizes: Sequence[int]) -> int:
+    """Return one for small partitions: most of their time they hold Python's lock, in turns."""
+    is_far = any(is_remote(view.directory.path) for view in views)
+    is_small = sum(sizes) < _LEAST_BYTES_FOR_THREADS * len(sizes)
+    return 1 if is_small and not is_far else usable_processors()
 
 
 def _size_of(view: LogView) -> int:

@@ -9,7 +9,7 @@ What is kept
     Of each changed file which ranges have been written, and where they are in the spool: memory up
     to `SPOOLED_BYTES`, beyond that a temporary file without a name. What a file had before is read
     from it, so it must not change meanwhile. Of each directory that was changed in, the names that
-    differ.
+    differ. A directory of the disk is listed once.
 
 A path on the overlay is its root before the real path. Errors and messages have the real one
 (`pylog.locations.without_overlay`).
@@ -198,12 +198,22 @@ class _Other:
 class _Directory:
     """A directory: what was there before, and the names that differ; None for what is gone."""
 
-    __slots__ = ("base", "changed", "modified_ns")
+    __slots__ = ("_listed", "base", "changed", "modified_ns")
 
     def __init__(self, base: str | None) -> None:
         self.base = base
         self.changed: dict[str, _Node | None] = {}
         self.modified_ns = time.time_ns() if base is None else None
+        self._listed: dict[str, os.DirEntry[str]] | None = None
+
+    def listed(self) -> dict[str, os.DirEntry[str]]:
+        """Return the entries of what was there before, looked for once."""
+        if self._listed is None:
+            if self.base is None:
+                return {}
+            with os.scandir(self.base) as found:
+                self._listed = {each.name: each for each in found}
+        return self._listed
 
     def child(self, name: str) -> _Node | None:
         """Return what has a name: what was kept, or what lies on the disk."""
@@ -211,7 +221,12 @@ class _Directory:
             return self.changed.get(name)
         path = join(self.base, name)
         try:
-            status = os.lstat(path)
+            if self._listed is None:
+                status = os.lstat(path)
+            elif name in self._listed:
+                status = self._listed[name].stat(follow_symlinks=False)
+            else:
+                return None
         except FileNotFoundError:
             return None
         if stat_module.S_ISDIR(status.st_mode):
@@ -222,8 +237,7 @@ class _Directory:
 
     def names(self) -> list[str]:
         """Return the names of all that is in it."""
-        before = [] if self.base is None else os.listdir(self.base)  # noqa: PTH208 - kept as text
-        kept = [name for name in before if name not in self.changed]
+        kept = [name for name in self.listed() if name not in self.changed]
         return kept + [name for name, node in self.changed.items() if node is not None]
 
     def set(self, name: str, node: _Node | None) -> None:
@@ -562,11 +576,9 @@ class Overlay(DurableIO):
         return None if directory is None or name in _NO_NAMES else (directory, name)
 
     def _entries(self, path: str, directory: _Directory) -> Iterator[disk.Entry]:
-        if directory.base is not None:
-            with os.scandir(directory.base) as found:
-                for each in found:
-                    if each.name not in directory.changed:
-                        yield _Entry(path, each.name, each)
+        for name, entry in directory.listed().items():
+            if name not in directory.changed:
+                yield _Entry(path, name, entry)
         for name, node in directory.changed.items():
             if node is not None:
                 yield _Entry(path, name, node)

@@ -10,7 +10,7 @@ import shutil
 import struct
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +20,7 @@ from pylog.checks.files import read_checkpoints
 from pylog.checks.findings import FINDING_CODES
 from pylog.errors import LogDirectoryError
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.scheduling.worker_threads import SharedProgress
 from tests.support.batches import (
     COMMIT,
     Built,
@@ -690,3 +691,30 @@ def test_a_segment_that_is_split_loses_nothing(tmp_path: Path) -> None:
     assert start is not None
     assert (start.cut_path, start.loses_records) == (None, False)
     assert sum(name.endswith(".log") for name in start.files) == 2
+
+
+@pytest.mark.parametrize(
+    ("partition_bytes", "threads", "expected"),
+    [(1000, None, 1), (2_000_000, None, 3), (1000, 2, 2), (2_000_000, 1, 1)],
+)
+def test_small_partitions_are_read_by_one_thread(
+    partition_bytes: int,
+    threads: int | None,
+    expected: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(4):
+        batch = batch_v2(plain_records(0, 1, value_size=partition_bytes))
+        write_partition(tmp_path, {0: [batch]}, name=f"orders-{number}")
+    monkeypatch.setattr("pylog.checks.doctor.usable_processors", lambda: 3)
+    asked: list[int | None] = []
+    side_by_side = SharedProgress.side_by_side
+
+    def seen(*given: Any) -> list[Any]:  # noqa: ANN401 - whatever it is
+        asked.append(given[-1])
+        return side_by_side(*given)
+
+    monkeypatch.setattr(SharedProgress, "side_by_side", seen)
+    assert len(doctor(tmp_path, threads=threads).partitions) == 4
+    assert asked == [expected]

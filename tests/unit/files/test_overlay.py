@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from contextlib import suppress
@@ -195,3 +196,29 @@ def test_nothing_is_left_of_an_overlay_that_is_closed(tmp_path: Path) -> None:
     with suppress(KafkaStorageError):
         over.write_file(f"{path}/new", b"content")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_of_the_disk_is_listed_once(
+    tmp_path: Path, over: Overlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is simulated is of one moment, and many partitions take many listings."""
+    (tmp_path / "a").write_bytes(b"12")
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def seen(path: str) -> object:
+        listed.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", seen)
+    place = over.path(tmp_path)
+    assert list(tree(place)) == ["a"]
+    (tmp_path / "late").write_bytes(b"3")
+    assert list(tree(place)) == ["a"]
+    assert not disk.exists(f"{place}/late")
+    with over.open(f"{place}/late", create=True):
+        pass
+    assert tree(place) == {"a": b"12", "late": b""}
+    over.unlink(f"{place}/a")
+    assert list(tree(place)) == ["late"]
+    assert listed == [str(tmp_path)]

@@ -58,7 +58,10 @@ if TYPE_CHECKING:
     help="Show every finding with its place: also those of info, and all of a kind that is found "
     "often. --json has them all anyway.",
 )
-@options.threads("partitions are read side by side")
+@options.threads(
+    "partitions are read side by side",
+    default="one for partitions below 1 MiB on average, and one for each processor otherwise",
+)
 @click.option(
     "--kafka-version",
     metavar="VERSION",
