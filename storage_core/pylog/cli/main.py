@@ -7,7 +7,6 @@ status, see `pylog.cli.exit_status`.
 
 from __future__ import annotations
 
-import difflib
 import gc
 import itertools
 import logging
@@ -21,7 +20,7 @@ import click
 from click.shell_completion import FishComplete, add_completion_class, shell_complete
 
 import pylog
-from pylog.cli import exit_status
+from pylog.cli import advice, exit_status
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import load_name
 
@@ -154,9 +153,8 @@ class LazyGroup(click.Group):
         """Return the command that ``args`` begins with, imported, and the rest of ``args``."""
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(name, [*COMMANDS, *_OPTIONS_WITHOUT_COMMAND], n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{hint}")
+            hint = advice.about_command(name, [*COMMANDS, *_OPTIONS_WITHOUT_COMMAND])
+            ctx.fail(f"No such command {name!r}{hint}")
         return name, load_command(name) if name in COMMANDS else None, args[1:]
 
 
@@ -230,7 +228,7 @@ def run(arguments: Sequence[str]) -> int:
         if is_debug:
             lines = traceback.format_exc().rstrip("\n").split("\n")
             sys.stderr.writelines(f"{pylog.jobs.printable(line)}\n" for line in lines)
-        sys.stderr.write(f"{PROGRAM}: error: {_describe(error)}\n")
+        sys.stderr.write(f"{PROGRAM}: error: {_describe(error, arguments)}\n")
         return exit_status.status_of(error)
     finally:
         logging.getLogger("pylog").removeHandler(warnings)
@@ -257,10 +255,11 @@ def _invoke(arguments: Sequence[str]) -> int:
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
         return _complete(instruction)
+    given = list(arguments) or ["--help"]
+    if given[0] == "help":
+        given = [*given[1:2], "--help"]
     try:
-        with program.make_context(
-            PROGRAM, list(arguments) or ["--help"], obj=tuple(arguments)
-        ) as context:
+        with program.make_context(PROGRAM, given, obj=tuple(arguments)) as context:
             return int(program.invoke(context))
     except click.exceptions.Exit as ended:
         # Without arguments, help is what we print, and not what was asked for.
@@ -276,7 +275,7 @@ def _complete(instruction: str) -> int:
     return exit_status.SOUND
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: Exception, arguments: Sequence[str]) -> str:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx is not None else PROGRAM
         text = f"{_describe_usage(error)} (see '{where} --help')"
@@ -284,7 +283,7 @@ def _describe(error: Exception) -> str:
         about = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         text = f"{about}{error.strerror}"
     elif isinstance(error, (LogStorageError, ValueError, OSError)):
-        text = str(error)
+        text = f"{error}{advice.about_path(error, arguments)}"
     else:
         text = f"this is a bug in pylog, --debug shows where: {type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", ())
@@ -294,11 +293,11 @@ def _describe(error: Exception) -> str:
 def _describe_usage(error: click.UsageError) -> str:
     """Return click's text as part of a line; ours where its versions have different ones."""
     if isinstance(error, click.NoSuchOption):
-        hint = f". Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        hint = advice.about_option(error.option_name, error.ctx)
         return f"no such option: {error.option_name}{hint}"
     text = error.format_message().rstrip(".")
     text = text.replace("is not a valid integer range", "is not a whole number")
-    return text[:1].lower() + text[1:]
+    return text[:1].lower() + text[1:] + advice.about_usage(text, error.ctx)
 
 
 def _drop_output() -> None:

@@ -185,7 +185,7 @@ def _position(
     return default if offset is None else offset
 
 
-_WORDS = {"beginning": "earliest", "end": "latest"}
+_WORDS = {"beginning": "earliest", "end": "latest", "earliest": "earliest", "latest": "latest"}
 _LARGEST_OFFSET = 2**63 - 1
 
 

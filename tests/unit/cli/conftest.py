@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cli.commands.demo import demo
 from pylog.cli.main import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -32,3 +34,12 @@ def pylog_run(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., Outcom
         return Outcome(status, captured.out, captured.err.decode())
 
     return run_with
+
+
+@pytest.fixture(scope="session")
+def demo_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unpack the sample directories, ``kafka/intact`` and ``kafka/damaged``; return ``kafka``."""
+    directory = tmp_path_factory.mktemp("demo") / "kafka"
+    assert demo.callback is not None
+    demo.callback(str(directory))
+    return directory

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
@@ -16,6 +19,7 @@ from pylog.cli.output import (
     RecordOutput,
     line_format,
     lines_of_format,
+    tell,
     write_json,
 )
 from pylog.cli.record_options import chosen_records, way_of_reading
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 
 @command(
     "search",
-    "pylog search /mnt/kafka-logs --value-contains 'payment failed'",
+    "pylog search /mnt/kafka-logs 'payment failed'",
     "pylog search /mnt/kafka-logs --topic orders --key user-7 --json",
     "pylog search /mnt/kafka-logs --json-path '$.user.id=7' --start-timestamp -2h --limit 10",
     "pylog search /mnt/kafka-logs --json-path '$.amount>=100' --json-path '$.currency!=EUR'",
@@ -136,9 +140,9 @@ def search(
 
     A record matches if it passes every test that is given: --key, --key-contains, --key-regex,
     --value-contains, --value-regex, --header, --json-path, --tombstones, --min-timestamp,
-    --max-timestamp. Matches are printed as they are found, partition by partition, in offset order.
-    Standard error names damaged ranges, which could not be searched; its last lines say how much
-    was searched and how much was not.
+    --max-timestamp. TEXT after PATH is --value-contains TEXT. Matches are printed as they are
+    found, partition by partition, in offset order. Standard error names damaged ranges, which could
+    not be searched; its last lines say how much was searched and how much was not.
 
     A match is printed as topic and partition, offset, timestamp, key and value with tabs between
     them; keys and values are printed as by cat --format text. In a terminal it is a line as of cat
@@ -159,6 +163,8 @@ def search(
     Exit status: 0 the search is done, whether something matched or not, 1 something is damaged and
     was not searched, 2 wrong usage or a path that cannot be read.
     """
+    chosen, text = _plain_text(chosen)
+    tests["value_contains"] = (*tests["value_contains"], *text)
     if format_text is not None and (as_json or only_count):
         raise click.UsageError("-f is neither for --json nor for --count")
     tests["key"] = tests["key"] or None
@@ -171,9 +177,9 @@ def search(
     ways = {"ignore_case", "invert", "trust_batch_timestamps"}
     if all(each in (None, (), False) for name, each in tests.items() if name not in ways):
         raise click.UsageError(
-            "give what to search for: --key, --value-contains, --value-regex, --key-contains, "
-            "--key-regex, --header, --json-path, --tombstones, --min-timestamp or --max-timestamp; "
-            "pylog cat prints all records"
+            "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex, "
+            "--key-contains, --key-regex, --header, --json-path, --tombstones, --min-timestamp or "
+            "--max-timestamp; pylog cat prints all records"
         )
     lines = _format(format_text, tests, only_count=only_count, as_json=as_json)
     patterns = [name for name in ("value_regex", "key_regex") if tests[name]]
@@ -201,6 +207,18 @@ def search(
     _print_summary(found.summary, only_count=only_count, as_json=as_json)
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND
+
+
+def _plain_text(chosen: ChosenRecords) -> tuple[ChosenRecords, tuple[str, ...]]:
+    """Take a PATH that does not exist beside one that does for what to search for."""
+    is_text = [not set("/:") & set(path) and not os.path.lexists(path) for path in chosen.paths]
+    if all(is_text) or not any(is_text):
+        return chosen, ()
+    text = tuple(itertools.compress(chosen.paths, is_text))
+    for each in text:
+        tell("note", f"searching values for {each!r}, as --value-contains does")
+    paths = tuple(path for path in chosen.paths if path not in text)
+    return replace(chosen, paths=paths), text
 
 
 def _format(

@@ -10,12 +10,10 @@ import pytest
 
 from pylog.cli.browse.app import BrowseApp
 from pylog.cli.commands.browse import browse
-from pylog.cli.commands.demo import demo
 from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
     from textual.pilot import Pilot
 
@@ -99,12 +97,3 @@ def drive(
             await steps(Driver(app, pilot))
 
     asyncio.run(run())
-
-
-@pytest.fixture(scope="session")
-def demo_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack the sample directories, ``intact`` and ``damaged``."""
-    directory = tmp_path_factory.mktemp("demo")
-    assert demo.callback is not None
-    demo.callback(str(directory))
-    return directory

@@ -533,7 +533,7 @@ def test_the_options_of_kcat(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "latest"], "'latest' is not beginning, end, an offset, or -N"),
+        (["-o", "newest"], "'newest' is not beginning, end, an offset, or -N"),
         (["-o", "--2"], "'--2' is not beginning, end, an offset, or -N"),
         (["-o", "9" * 5_000], "is not beginning, end, an offset, or -N"),
         (["-o", "9" * 19], "is not beginning, end, an offset, or -N"),

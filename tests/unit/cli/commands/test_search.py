@@ -132,10 +132,19 @@ def test_damage_is_named_and_the_rest_is_searched(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give what to search for: --key, --value-contains, --value-regex"),
-        (["-i"], "give what to search for: --key, --value-contains, --value-regex"),
-        (["--not"], "give what to search for: --key, --value-contains, --value-regex"),
-        (["--trust-batch-timestamps"], "give what to search for: --key, --value-contains"),
+        ([], "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex"),
+        (
+            ["-i"],
+            "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex",
+        ),
+        (
+            ["--not"],
+            "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex",
+        ),
+        (
+            ["--trust-batch-timestamps"],
+            "give what to search for: TEXT after PATH, or --key, --value-contains",
+        ),
         (["--key-regex", "("], "'(' is not a regular expression"),
         (["--json-path", "$.a>true"], "only numbers and strings are less or greater"),
         (
