@@ -19,6 +19,8 @@ from pylog.internal_topics.message_writer import FileRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.server.request_limits import Turns
+
     Pieces = Sequence[bytearray | FileRange]
 
 RECEIVED_BYTES = 1 << 16
@@ -43,13 +45,14 @@ class PlainChannel:
     """A connection that is not encrypted.
 
     Its socket is registered with the event loop once: to do that for each request anew would cost
-    as much as to answer it.
+    as much as to answer it. Once its client has been waited for, a file goes on in its turn.
     """
 
-    def __init__(self, connection: socket.socket, limits: SilenceLimits) -> None:
+    def __init__(self, connection: socket.socket, limits: SilenceLimits, turns: Turns) -> None:
         self._socket = connection
         self._descriptor = connection.fileno()
         self._limits = limits
+        self._turns = turns
         self._received = bytearray()
         self._loop = asyncio.get_running_loop()
         self._is_registered = False
@@ -137,6 +140,7 @@ class PlainChannel:
                 sent = os.sendfile(self._descriptor, descriptor, position, last - position)
             except BlockingIOError:
                 await self._writable(self._limits.idle_seconds)
+                await self._turns.take()
                 continue
             if sent == 0:
                 raise _ended(piece, position)

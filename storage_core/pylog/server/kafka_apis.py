@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pylog.internal_topics.message_reader import Readable, TooManyElementsError
 from pylog.internal_topics.message_writer import Writable
@@ -33,6 +33,7 @@ from pylog.server.request_limits import (
     SMALL_BYTES,
     SMALL_ELEMENTS,
     Rooms,
+    Turns,
     most_elements,
 )
 
@@ -47,15 +48,18 @@ _SOFTWARE_VERSION = 3
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 _MOST_READ_AT_ONCE = 1
 _MOST_WRITTEN_AT_ONCE = 1
+_FETCHES_IN_A_ROUND = 8
 
 
-class Client(NamedTuple):
+@dataclass(slots=True)
+class Client:
     """The other end of a connection, and what it is told to connect to."""
 
     client_host: str
     host: str
     port: int
     connection: int
+    has_fetched: bool = False  # whether it has taken the response to a fetch if it asks again
 
 
 class KafkaApis:
@@ -75,6 +79,7 @@ class KafkaApis:
         self._rooms = Rooms()
         self._reading = asyncio.Semaphore(_MOST_READ_AT_ONCE)
         self._writing = asyncio.Semaphore(_MOST_WRITTEN_AT_ONCE)
+        self._fetches = Turns(_FETCHES_IN_A_ROUND)
 
     async def handle(self, frame: bytes, client: Client) -> list[bytearray | FileRange]:
         """Return the pieces of the response; at a `RequestParseError` the connection is closed."""
@@ -84,9 +89,20 @@ class KafkaApis:
             # A client that is newer than the server asks again with what it is told (KIP-511).
             response = self._api_versions.response(Errors.UNSUPPORTED_VERSION)
             return response_pieces(api, 0, header.correlation_id, response)
+        if api is APIS["Fetch"]:
+            await self._fetches.take(is_known=client.has_fetched)
         context = RequestContext(
-            api, header.version, header.client_id, *client, is_large=len(frame) > SMALL_BYTES
+            api,
+            header.version,
+            header.client_id,
+            client.client_host,
+            client.host,
+            client.port,
+            client.connection,
+            is_large=len(frame) > SMALL_BYTES,
+            has_fetched=client.has_fetched,
         )
+        client.has_fetched = client.has_fetched or api is APIS["Fetch"]
         try:
             request = read_request(api, readable, header.version)
         except TooManyElementsError:

@@ -122,6 +122,7 @@ class RequestContext:
     port: int
     connection: int = 0  # unique while the server runs
     is_large: bool = False  # whether the request takes room that others wait for
+    has_fetched: bool = False  # whether the client has taken the response to an earlier fetch
 
 
 class RequestHeader(NamedTuple):

@@ -51,12 +51,12 @@ from pylog.server.log_transactions import LogWalks, NotWalkedError
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import NO_EPOCH, READ_COMMITTED, READ_UNCOMMITTED, Errors
 from pylog.server.rate_limited_log import server_logger
-from pylog.server.request_limits import LARGE_WAIT_MS
+from pylog.server.request_limits import LARGE_WAIT_MS, Seats
 from pylog.server.segment_proof import NotProvedError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from pylog.reading.discovery import LogStartOffsets, PartitionDirectory
     from pylog.reading.pending_commit import PendingCommit
@@ -64,7 +64,9 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 _LOGGER = server_logger(__name__)
-_THREADS = 4
+_LOOK_UP_THREADS = 2
+_FETCH_THREADS = 4
+_AHEAD_THREADS = 2
 _MOST_LOOKS = 16
 _LOOK_SECONDS = 0.2
 _FAILED_SECONDS = 5
@@ -74,7 +76,7 @@ _MOST_PARTITIONS = 100_000
 _MOST_PROVED_AHEAD = 100
 """Partitions of a response: its next ones are looked at when they are asked for."""
 _MAX_FETCH_BYTES = 55 << 20  # fetch.max.bytes of a broker
-_MAX_COPIED_BYTES = 4 << 20  # of a response that waits in memory for its client
+_MAX_SLOW_BYTES = 4 << 20  # where a response is read, or checked, each time
 _LONGEST_WAIT_MS = 300_000
 _LEADER_VERSION = 16
 _WHOLE_SESSION_EPOCHS = (0, -1)
@@ -164,13 +166,17 @@ class ReplicaManager:
         self._served = served
         self._damage = DamageReport() if served.mode.skips_damage else None
         self._proofs = ProofCache(max_files, each_time=served.checks_each_time)
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="pylog-serve")
+        # Look-ups do not wait for fetches, which may take long, nor these for what is proved ahead.
+        self._look_ups = ThreadPoolExecutor(_LOOK_UP_THREADS, thread_name_prefix="pylog-serve")
+        self._fetches = ThreadPoolExecutor(_FETCH_THREADS, thread_name_prefix="pylog-serve-fetch")
+        self._ahead = ThreadPoolExecutor(_AHEAD_THREADS, thread_name_prefix="pylog-serve-ahead")
+        self._seats = Seats(_FETCH_THREADS)
         self._walks = LogWalks()
         self._logged: set[tuple[object, object]] = set()
         self._proved_ahead: set[tuple[TopicPartition, int]] = set()
         self._growth: asyncio.Future[None] | None = None
-        copies = any(is_remote(str(path)) for path in served.paths)
-        self._max_fetch_bytes = _MAX_COPIED_BYTES if copies else _MAX_FETCH_BYTES
+        is_slow = served.checks_each_time or any(is_remote(str(path)) for path in served.paths)
+        self._max_fetch_bytes = _MAX_SLOW_BYTES if is_slow else _MAX_FETCH_BYTES
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self._followed: _FollowedLogs | None = None
@@ -333,16 +339,25 @@ class ReplicaManager:
         It begins anew after a walk over a log, which keeps no thread from answering other clients.
         """
         loop = asyncio.get_running_loop()
+        return await self._walked(lambda: loop.run_in_executor(self._look_ups, function))
+
+    async def _walked(self, run: Callable[[], Awaitable[_Value]]) -> _Value:
         while True:
             try:
-                return await loop.run_in_executor(self._executor, function)
+                return await run()
             except NotWalkedError as needed:
                 walk = asyncio.wrap_future(self._walks.start(needed))
             await asyncio.shield(walk)  # others wait for it, too, when this client goes
 
+    async def _fetch_in_thread(self, request: Request, context: RequestContext) -> FetchResponse:
+        fetch = partial(self._fetch, request, context, may_look=True)
+        async with self._seats.hold(is_known=context.has_fetched):
+            return await asyncio.get_running_loop().run_in_executor(self._fetches, fetch)
+
     def close(self) -> None:
         """End the threads."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        for each in (self._look_ups, self._fetches, self._ahead):
+            each.shutdown(wait=True, cancel_futures=True)
         self._walks.close()
 
     def find(self, topic: str, partition: int) -> Partition | None:
@@ -399,9 +414,7 @@ class ReplicaManager:
                     raise NotProvedError  # noqa: TRY301 - it would keep the event loop
                 response = self._fetch(request, context, may_look=False)
             except NotProvedError:
-                response = await self.in_thread(
-                    lambda: self._fetch(request, context, may_look=True)
-                )
+                response = await self._walked(partial(self._fetch_in_thread, request, context))
             rest = deadline - loop.time()
             if response.is_complete or rest <= 0:
                 self._prove_ahead(response)
@@ -537,7 +550,7 @@ class ReplicaManager:
                 )
             except NotProvedError:
                 self._proved_ahead.add(key)
-                self._executor.submit(
+                self._ahead.submit(
                     self._prove_quietly, partition, offset, max_bytes, response.is_committed
                 )
             except LogStorageError:

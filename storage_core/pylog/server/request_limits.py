@@ -13,6 +13,9 @@ limit                         what happens above it
 `SLICE_ELEMENTS`              the answer is large: one at a time is written, slice by slice
 ``MOST_ANSWER_BYTES``         the connection is closed, and the log says what to do
 ``LARGE_WAIT_MS``             a large fetch waits no longer for records
+`Turns`, `Seats`              so many fetches, sends of files and new connections have their turn in
+                              each round of the event loop, and so many fetches are in threads; the
+                              others wait for theirs
 ============================= ==================================================================
 
 What grows, by API. All arrays of a request count, even where an answer does not depend on them:
@@ -77,6 +80,7 @@ LARGE_WAIT_MS = 500
 MOST_ELEMENTS = 1 << 15
 """More partitions than a Fetch of 1 MiB can name."""
 
+_PLACES_FOR_A_NEW_ONE = 4
 _WAITING = {"JoinGroup": SMALL_ELEMENTS, "SyncGroup": GROUP_MAX_SIZE}
 """Requests that wait for other members, and what they may hold meanwhile."""
 
@@ -105,6 +109,100 @@ class Rooms:
     def of(self, api: Api) -> Room:
         """Return the room that the requests of an API take from."""
         return self._waiting if api.name in _WAITING else self._others
+
+
+class _Line:
+    """Who waits: those who are known come first, but each fourth place is for one who is not.
+
+    So a burst of new connections keeps nobody waiting who was there before. One thread, that of the
+    event loop.
+    """
+
+    def __init__(self) -> None:
+        self._known: deque[asyncio.Future[None]] = deque()
+        self._new: deque[asyncio.Future[None]] = deque()
+        self._places = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._known or self._new)
+
+    def join(self, *, is_known: bool) -> asyncio.Future[None]:
+        """Return what is done once it is one's turn."""
+        turn = asyncio.get_running_loop().create_future()
+        (self._known if is_known else self._new).append(turn)
+        return turn
+
+    def call_next(self) -> bool:
+        """Let the next one begin whose client is still there; return whether there was one."""
+        while self:
+            self._places += 1
+            is_for_new = self._places % _PLACES_FOR_A_NEW_ONE == 0
+            first, other = (self._new, self._known) if is_for_new else (self._known, self._new)
+            turn = (first or other).popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return True
+        return False
+
+
+class Turns:
+    """Lets so many begin in each round of the event loop: what comes in between waits for one.
+
+    Hundreds of clients that ask at once would else all be answered in one round.
+    """
+
+    def __init__(self, in_a_round: int) -> None:
+        self._in_a_round = self._left = in_a_round
+        self._line = _Line()
+        self._is_round_begun = False
+
+    async def take(self, *, is_known: bool = True) -> None:
+        """Return when it is the caller's turn."""
+        if not self._is_round_begun:
+            self._is_round_begun = True
+            asyncio.get_running_loop().call_soon(self._end_round)
+        if self._left and not self._line:
+            self._left -= 1
+            return
+        await self._line.join(is_known=is_known)
+
+    def _end_round(self) -> None:
+        self._left = self._in_a_round
+        while self._left and self._line.call_next():
+            self._left -= 1
+        self._is_round_begun = self._left < self._in_a_round
+        if self._is_round_begun:
+            asyncio.get_running_loop().call_soon(self._end_round)
+
+
+class Seats:
+    """Lets so many be at something at once; the others wait."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._line = _Line()
+
+    @asynccontextmanager
+    async def hold(self, *, is_known: bool) -> AsyncIterator[None]:
+        """Hold a seat."""
+        if self._free and not self._line:
+            self._free -= 1
+        else:
+            turn = self._line.join(is_known=is_known)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._give_back()
+                raise
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if not self._line.call_next():
+            self._free += 1
 
 
 class Room:

@@ -46,7 +46,7 @@ from pylog.server.channels import (
 from pylog.server.kafka_apis import Client
 from pylog.server.protocol import RequestParseError
 from pylog.server.rate_limited_log import server_logger
-from pylog.server.request_limits import SMALL_BYTES, Room
+from pylog.server.request_limits import SMALL_BYTES, Room, Turns
 
 if TYPE_CHECKING:
     import os
@@ -62,6 +62,9 @@ _BACKLOG = 256
 _HANDSHAKE_SECONDS = 10
 _SHUTDOWN_SECONDS = 2
 _ABANDONED_SECONDS = 1.0
+_ACCEPTED_IN_A_ROUND = 16
+_SENDS_IN_A_ROUND = 8
+_UNSENT_BYTES = 1 << 19
 
 
 MAX_CONNECTIONS = 2_000
@@ -102,6 +105,15 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def _bound_unsent_bytes(connection: socket.socket) -> None:
+    """Keep the system from holding megabytes for each client that does not read.
+
+    Hundreds of them would take what it has for all connections, and others' packets were dropped.
+    """
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
 
 
 def tls_context(
@@ -173,6 +185,7 @@ class SocketServer:
         self._acceptor: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._queued = Room(limits.queued_bytes)
+        self._sends = Turns(_SENDS_IN_A_ROUND)
         self._waiting_bytes = 0
         self._ids = itertools.count(1)
         self._advertised = advertised
@@ -195,7 +208,9 @@ class SocketServer:
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
+        turns = Turns(_ACCEPTED_IN_A_ROUND)
         while True:
+            await turns.take()
             try:
                 connection, address = await loop.sock_accept(listener)
             except OSError as error:  # too many open files, say: those that are open go on
@@ -212,6 +227,7 @@ class SocketServer:
                 connection.setblocking(False)  # noqa: FBT003 - the standard library's
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                _bound_unsent_bytes(connection)
             except OSError:  # its client has gone again already
                 connection.close()
                 continue
@@ -281,7 +297,7 @@ class SocketServer:
     async def _open(self, connection: socket.socket) -> Channel:
         silence = SilenceLimits(self._limits.idle_seconds, self._limits.stalled_seconds)
         if self._tls is None:
-            return PlainChannel(connection, silence)
+            return PlainChannel(connection, silence, self._sends)
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=RECEIVED_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)

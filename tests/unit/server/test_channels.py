@@ -15,6 +15,7 @@ from pylog.errors import LogStorageError
 from pylog.files.byte_source import LocalFile
 from pylog.internal_topics.message_writer import FileRange
 from pylog.server.channels import ConnectionClosedError, PlainChannel, SilenceLimits
+from pylog.server.request_limits import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ def test_pieces_of_memory_and_of_files_come_in_their_order(
             expected += b"end"
 
         async def send() -> None:
-            await PlainChannel(ends[0], SilenceLimits(LONG, LONG)).send(pieces)
+            await PlainChannel(ends[0], SilenceLimits(LONG, LONG), Turns(1)).send(pieces)
 
         sender = threading.Thread(target=asyncio.run, args=(send(),))
         sender.start()
@@ -77,7 +78,9 @@ def test_a_file_that_ends_early_is_an_error_before_all_has_been_sent(
     (tmp_path / "file").write_bytes(bytes(10_000))
 
     async def send(file: LocalFile, size: int) -> None:
-        await PlainChannel(ends[0], LIMITS).send([bytearray(b"head"), FileRange(file, 0, size)])
+        await PlainChannel(ends[0], LIMITS, Turns(1)).send(
+            [bytearray(b"head"), FileRange(file, 0, size)]
+        )
 
     with LocalFile(str(tmp_path / "file")) as file:
         for size in (10_001, 14_095, 14_097, 1_000_000):
@@ -91,7 +94,7 @@ def test_a_request_in_parts_is_read_as_a_whole(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
     async def read() -> list[bytes]:
-        channel = PlainChannel(ends[0], LIMITS)
+        channel = PlainChannel(ends[0], LIMITS, Turns(1))
         parts = [b"a", b"bc", b"defg" * 50_000, b"h"]
 
         async def send() -> None:
@@ -114,7 +117,7 @@ def test_who_says_nothing_and_who_has_gone_are_told_apart(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
     async def read() -> None:
-        channel = PlainChannel(ends[0], LIMITS)
+        channel = PlainChannel(ends[0], LIMITS, Turns(1))
         ends[1].sendall(b"half")
         with pytest.raises(TimeoutError):
             await channel.read_exactly(5, 0.05)
@@ -133,7 +136,7 @@ def test_what_nobody_has_asked_for_yet_stays_in_the_systems_buffers(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
     async def read() -> int:
-        channel = PlainChannel(ends[0], LIMITS)
+        channel = PlainChannel(ends[0], LIMITS, Turns(1))
         client = ends[1]
         client.setblocking(False)  # noqa: FBT003 - the standard library's
         client.sendall(b"1234")
@@ -160,7 +163,9 @@ def test_a_client_that_takes_nothing_is_given_up(
 
     async def send(piece: bytearray | FileRange) -> None:
         with pytest.raises(TimeoutError):
-            await PlainChannel(ends[0], LIMITS).send([bytearray(struct.pack(">i", 1)), piece])
+            await PlainChannel(ends[0], LIMITS, Turns(1)).send(
+                [bytearray(struct.pack(">i", 1)), piece]
+            )
 
     with LocalFile(str(tmp_path / "file")) as file:
         for piece in (bytearray(8 << 20), FileRange(file, 0, 8 << 20)):
