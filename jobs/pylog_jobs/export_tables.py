@@ -67,8 +67,8 @@ _OTHER_RUN = "another run has exported to it meanwhile; run again"
 
 def _missing(package: str, extra: str) -> UsageError:
     return UsageError(
-        f"--format {extra} needs {package}: pip install 'pyspark-pylog[{extra}]', on the driver "
-        "and on the executors"
+        f"--format {extra} needs {package}, on the driver and on the executors: "
+        f"{pylog.jobs.install_command(extra)}"
     )
 
 

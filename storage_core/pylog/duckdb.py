@@ -22,7 +22,7 @@ refuse bytes. Each topic is a view of its name, with its records, unless the nam
 
 ``offset`` is a keyword of SQL: write ``"offset"``, or ``records.offset``.
 
-Needs DuckDB: ``pip install 'pyspark-pylog[duckdb]'``.
+Needs DuckDB: ``pip install '.[duckdb]'`` in a clone.
 """
 
 from __future__ import annotations

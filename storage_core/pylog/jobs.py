@@ -28,6 +28,7 @@ _PUBLIC = LazyNames(
         ),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.staged_files": ("StagedRecords",),
+        "pylog.installation": ("install_command",),
         "pylog.locations": ("absolute_location",),
         "pylog.model": ("check_specs",),
         "pylog.pushdown.comparison": (

@@ -12,6 +12,7 @@ from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
 from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
 from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
 from pylog.files.staged_files import StagedRecords as StagedRecords
+from pylog.installation import install_command as install_command
 from pylog.locations import absolute_location as absolute_location
 from pylog.model import check_specs as check_specs
 from pylog.pushdown.comparison import Comparison as Comparison

@@ -13,7 +13,7 @@ Three things are pushed down to the read:
   which batches are read. Polars evaluates the whole predicate on what is left;
 * **a row limit**, as of ``head``: nothing after it is read.
 
-Needs Polars: ``pip install 'pyspark-pylog[polars]'``.
+Needs Polars: ``pip install '.[polars]'`` in a clone.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pylog.errors import KernelsNotLoadedError
+from pylog.installation import DISTRIBUTION, install_command
 from pylog.native.library import this_library
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ _VARIABLES = (
     *("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "PYLOG_NUM_THREADS"),
     *("PYSPARK_PYTHON", "SPARK_HOME", "JAVA_HOME"),
 )
-_DISTRIBUTION = "pyspark-pylog"
 
 
 def show_versions(file: TextIO | None = None) -> None:
@@ -57,7 +57,7 @@ def _rows() -> Iterator[tuple[str, str]]:
     yield "system", platform.platform()
     yield "kernels for", _kernels()
     for name in _NEEDED:
-        yield name, _version(name) or "MISSING: pip install pyspark-pylog"
+        yield name, _version(name) or f"MISSING: {install_command()}"
     for name, substitute in _WITH_SUBSTITUTE.items():
         yield name, _version(name) or f"not installed: {substitute}"
     for name in _OPTIONAL:
@@ -65,9 +65,9 @@ def _rows() -> Iterator[tuple[str, str]]:
     for name in _VARIABLES:
         if name in os.environ:
             yield name, os.environ[name]
-    others = sorted(set(_providers()) - {_DISTRIBUTION})
+    others = sorted(set(_providers()) - {DISTRIBUTION})
     if others:
-        remedy = f"uninstall it, then reinstall {_DISTRIBUTION}, or keep them apart"
+        remedy = f"uninstall it, then reinstall {DISTRIBUTION}, or keep them apart"
         yield "CLASH", f"{', '.join(others)} installs a package pylog as well: {remedy}"
 
 

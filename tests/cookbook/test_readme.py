@@ -46,4 +46,4 @@ def test_all_other_blocks_install_or_are_run_by_other_tests() -> None:
     run = {step.code for recipe in (COMMANDS, SPARK) for step in recipe.steps}
     others = [code for language, code in blocks if language != "text" and code not in run]
     lines = [line.partition("#")[0].strip() for code in others for line in code.splitlines()]
-    assert lines == ["pip install '.[spark]'", "make demo", "make test"]
+    assert lines == ["pip install '.[spark,java]'", "make demo", "make test"]

@@ -360,5 +360,5 @@ def test_without_duckdb_the_extra_is_named() -> None:
     code = "import sys; sys.modules['duckdb'] = None; import pylog; pylog.duckdb.LogDatabase"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.endswith(
-        "ModuleNotFoundError: pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'\n"
+        f"ModuleNotFoundError: pylog.duckdb needs DuckDB: {pylog.jobs.install_command('duckdb')}\n"
     )

@@ -63,13 +63,6 @@ def test_pythons_are_the_ones_that_the_support_page_has_results_of() -> None:
     assert min(named, key=lambda text: int(text[2:])) in PYPROJECT["project"]["requires-python"]
 
 
-def test_every_extra_that_the_pages_name_exists() -> None:
-    start = (ROOT / "docs/index.md").read_text("utf-8")
-    named = set(re.findall(r"\[([a-z]+)\]'", README + start))
-    assert {"spark", "polars"} <= named
-    assert named <= set(PYPROJECT["project"]["optional-dependencies"])
-
-
 def test_tools_of_developers_are_no_extra() -> None:
     extras = PYPROJECT["project"]["optional-dependencies"]
     assert {"dev", "release"}.isdisjoint(extras)

@@ -185,5 +185,5 @@ def test_without_polars_the_extra_is_named() -> None:
     code = "import sys; sys.modules['polars'] = None; import pylog.polars"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.endswith(
-        "ModuleNotFoundError: pylog.polars needs Polars: pip install 'pyspark-pylog[polars]'\n"
+        f"ModuleNotFoundError: pylog.polars needs Polars: {pylog.jobs.install_command('polars')}\n"
     )

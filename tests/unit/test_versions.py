@@ -45,7 +45,7 @@ def test_it_says_what_stands_in_for_a_library_that_is_missing(
     monkeypatch.setattr(metadata, "version", version)
     rows = printed_versions()
     assert rows["zstandard"] == "not installed: Arrow has zstd instead, slower"
-    assert rows["numpy"] == "MISSING: pip install pyspark-pylog"
+    assert rows["numpy"] == f"MISSING: {pylog.jobs.install_command()}"
     assert rows["duckdb"] == "not installed"
 
 

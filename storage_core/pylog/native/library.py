@@ -25,6 +25,7 @@ from importlib.util import find_spec, source_hash
 from pathlib import Path
 
 from pylog.errors import KernelsNotLoadedError
+from pylog.installation import install_command
 
 LEVELS = {
     "x86_64": {
@@ -120,7 +121,7 @@ class KernelLibrary:
             msg = (
                 f"the kernels cannot be loaded: {error}. A file system that is mounted noexec does "
                 "not allow it: install pylog elsewhere. Otherwise reinstall it for this machine: "
-                "pip install --force-reinstall pyspark-pylog"
+                f"{install_command(None, '--force-reinstall')}"
             )
             raise KernelsNotLoadedError(msg, path) from error
 

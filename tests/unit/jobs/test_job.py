@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import pylog
 from pylog.errors import LogDirectoryError, LogLockedError
 from pylog_jobs import job, stop_request
 from pylog_jobs.exit_status import DONE, FAILED, UNUSABLE
@@ -174,7 +175,7 @@ def test_lineage_without_its_package_is_refused(
 ) -> None:
     monkeypatch.setitem(sys.modules, "openlineage.client", None)
     assert sample(lambda: Outcome(DONE, {})).main(["--lineage", "shop"]) == UNUSABLE
-    assert "pip install 'pyspark-pylog[lineage]'" in str(summary_of(capsys)[0]["error"])
+    assert pylog.jobs.install_command("lineage") in str(summary_of(capsys)[0]["error"])
 
 
 def raising(error: Exception) -> Callable[[], Outcome]:

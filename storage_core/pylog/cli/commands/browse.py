@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import pylog
 from pylog.cli import exit_status
 from pylog.cli.options import command
 from pylog.cli.record_options import chosen_records, way_of_reading
@@ -44,7 +45,7 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
     ($.amount>=100). d reads all of a partition and lists what pylog doctor finds in it.
 
     Nothing is written, locked or changed. Textual draws the screen: pip install
-    'pyspark-pylog[browse]'.
+    '.[browse]' in a clone.
 
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
@@ -62,7 +63,7 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "textual":
             raise
-        msg = "pylog browse needs Textual: pip install 'pyspark-pylog[browse]'"
+        msg = f"pylog browse needs Textual: {pylog.jobs.install_command('browse')}"
         raise click.UsageError(msg) from error
     app = application(chosen, way)
     app.run()

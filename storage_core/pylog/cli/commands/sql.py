@@ -96,7 +96,7 @@ def sql(
 ) -> int:
     r"""Query records and the structure of logs in SQL.
 
-    DuckDB runs the query (pip install 'pyspark-pylog[duckdb]'). There are views with the names
+    DuckDB runs the query (pip install '.[duckdb]' in a clone). There are views with the names
     records, partitions, segments, batches, index_entries, transactions, producers, leader_epochs,
     cleaning, findings and latest. records has topic, partition, "offset", timestamp, timestampType,
     key, value and headers, and so has latest, for the last record of each key; docs/sql.md tells

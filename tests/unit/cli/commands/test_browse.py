@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import pylog
 from tests.support.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def test_without_textual_the_extra_is_named(tmp_path: Path) -> None:
     code = "import sys; sys.modules['textual'] = None; from pylog.cli.main import main; main()"
     terminal = Terminal("-c", code, "browse", tmp_path)
     assert terminal.status() == 2
-    assert b"pylog browse needs Textual: pip install 'pyspark-pylog[browse]'" in terminal.output
+    hint = f"pylog browse needs Textual: {pylog.jobs.install_command('browse')}"
+    assert hint.encode() in terminal.output
     assert b"Traceback" not in terminal.output
 
 

@@ -144,7 +144,7 @@ def test_without_duckdb_the_extra_is_named(
     monkeypatch.delitem(vars(pylog), "duckdb", raising=False)
     done = pylog_run("sql", logs, "SELECT 1")
     assert done.status == 2
-    assert "pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'" in done.error
+    assert f"pylog.duckdb needs DuckDB: {pylog.jobs.install_command('duckdb')}" in done.error
 
 
 @pytest.mark.parametrize(
