@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from pylog.checks.doctor import Examined
     from pylog.checks.findings import Finding
     from pylog.checks.partition_check import PartitionCheck
+    from pylog.checks.report import DoctorReport
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
     from pylog.files.writable_file import WritableFile
@@ -175,13 +176,14 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     )
     views = [*(each.view for each in source.partitions), *source.not_live]
     nodes = nodes_of(each.directory.log_directory for each in views)
-    metadata = [each for each in source.partitions if each.view.topic_partition == CLUSTER_METADATA]
     chosen = _with_futures(source, nodes, max_decompressed_bytes)
-    _ensure_readable(source.report.findings)
+    unreadable = _unreadable(source.report, chosen)
+    readable = [each for each in chosen if each.view.topic_partition not in unreadable]
+    metadata = [each for each in readable if each.view.topic_partition == CLUSTER_METADATA]
     copies = [
         _PartitionCopy(each, *rescue(each)[:2], _topic_id(each.view, source, nodes))
-        for each in chosen
-        if each.view.topic_partition != CLUSTER_METADATA
+        for each in readable
+        if each not in metadata
     ]
     _ensure_each_once(copies, nodes)
     _ensure_space(place, copies)
@@ -195,7 +197,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
             repaired += _write_log_directory(
                 io, target, here, [each for each in targets if targets[each] == target]
             )
-        left_out = []
+        left_out = list(unreadable)
         for each in metadata:
             log_directory = each.view.directory.log_directory
             target = targets[log_directory]
@@ -220,6 +222,10 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         left_out,
         is_kraft=any(node.is_kraft for node in nodes.values()),
         absent=source.absent,
+        unreadable={
+            at: f"{printable_location(each.path)}: {each.message}"
+            for at, each in unreadable.items()
+        },
     )
 
 
@@ -429,20 +435,33 @@ def _ensure_each_once(copies: Iterable[_PartitionCopy], nodes: Mapping[str, Node
             raise LogDirectoryError(reason, view.directory.path)
 
 
-def _ensure_readable(findings: Iterable[Finding]) -> None:
-    """Refuse to leave out what may well be sound: it only could not be opened.
+def _unreadable(
+    report: DoctorReport, checks: Sequence[PartitionCheck]
+) -> dict[TopicPartition, Finding]:
+    """Return the partitions that cannot be copied whole, and why; refuse if that is all of them.
 
-    Indexes and snapshots are made again.
+    What could not be opened may well be intact.
     """
-    for each in findings:
-        name = find_segment_file_name(name_of(each.path))
-        is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
-        if each.code == UNREADABLE and each.effect is not Effect.GONE and not is_made_again:
-            reason = (
-                f"{each.message}; what is in it may be sound, and a repaired copy would lack "
-                "it: make it readable, or choose the other partitions alone"
-            )
-            raise LogDirectoryError(reason, each.path)
+    found = {
+        each.view.topic_partition: next(filter(_is_hidden, each.findings), None) for each in checks
+    }
+    unreadable = {each: finding for each, finding in found.items() if finding is not None}
+    of_directories = [one for each in report.directories for one in each.findings]
+    refused = next(filter(_is_hidden, of_directories), None)
+    if refused is None and len(unreadable) == len(found):
+        refused = next(iter(unreadable.values()), None)
+    if refused is not None:
+        reason = f"{refused.message}; what is in it may be intact: make it readable"
+        raise LogDirectoryError(reason, refused.path)
+    return unreadable
+
+
+def _is_hidden(finding: Finding) -> bool:
+    """Tell whether bytes could not be read that nothing else has, as indexes are made again."""
+    name = find_segment_file_name(name_of(finding.path))
+    is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
+    is_there = finding.code == UNREADABLE and finding.effect is not Effect.GONE
+    return is_there and not is_made_again
 
 
 def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylog.checks.findings import FINDINGS, Finding, Severity
@@ -198,13 +198,15 @@ class RepairSummary:
     copy
         What is wrong with the copy: gaps are left where damage was.
     left_out
-        Partitions that are not copied: the log of the cluster's metadata, where it is damaged or
-        this node is not the only controller.
+        Partitions that are not copied: those that cannot be read, and the log of the cluster's
+        metadata where it is damaged or this node is not the only controller.
     is_kraft
         Whether the source is a KRaft node's.
     absent
         Partitions of which nothing is left in the source, and the offsets ``[start, end)`` that
         they had, as checkpoints say.
+    unreadable
+        Why those of ``left_out`` are not copied whose files cannot be opened.
     """
 
     directory: str
@@ -214,6 +216,7 @@ class RepairSummary:
     left_out: list[TopicPartition]
     is_kraft: bool
     absent: dict[TopicPartition, tuple[int, int]]
+    unreadable: dict[TopicPartition, str] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:

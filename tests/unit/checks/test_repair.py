@@ -56,16 +56,25 @@ def offsets(directory: Path) -> list[int]:
     return offsets
 
 
-def test_nothing_is_copied_where_a_file_cannot_be_opened(source: Path, target: Path) -> None:
+def test_a_partition_is_left_out_and_named_where_a_file_cannot_be_opened(
+    source: Path, target: Path
+) -> None:
     log = segment_path(source / "orders-0", 10)
     log.rename(source.parent / "on another disk")
     log.symlink_to(source.parent / "a disk that is not mounted")
-    write_partition(source, {0: FIRST}, name="clicks-0")
-    with pytest.raises(LogDirectoryError, match="a repaired copy would lack it") as refused:
+    with pytest.raises(LogDirectoryError, match="may be intact: make it readable") as refused:
         pylog.repair_copy(source, target)
     assert refused.value.path == str(log)
     assert not target.exists()
-    assert len(pylog.repair_copy(source, target, topics=["clicks"]).partitions) == 1
+    write_partition(source, {0: FIRST}, name="clicks-0")
+    summary = pylog.repair_copy(source, target)
+    assert [each.topic_partition.topic for each in summary.partitions] == ["clicks"]
+    orders = pylog.TopicPartition("orders", 0)
+    assert summary.left_out == [orders]
+    assert summary.unreadable[orders].startswith(f"{log}: link leads to a file that does not exist")
+    assert not summary.is_complete
+    assert not (target / "orders-0").exists()
+    assert pylog.scan(target, topics="clicks").count() > 0
 
 
 @pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError(28, "No space left on device")])

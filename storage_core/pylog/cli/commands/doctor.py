@@ -124,7 +124,8 @@ def doctor(
     Nothing is ever repaired in place. With --repair-to, all that is intact is copied, in its
     place; indexes, snapshots and checkpoints are rebuilt. Where damage has cost a batch, its
     offsets are missing in the copy, and named. A transaction that has lost a part is then given as
-    it is, or stays open. __cluster_metadata is copied where this node is the only controller;
+    it is, or stays open. A partition that cannot be read is left out, and named.
+    __cluster_metadata is copied where this node is the only controller;
     otherwise the other ones have it.
 
     Exit status: 0 no error or warning was found, 1 there is one (in what was copied), or the copy
@@ -254,7 +255,15 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
         Paragraph("  ", f"{absent}: {nothing} {offsets_text(start, end)}")
         for absent, (start, end) in summary.absent.items()
     )
+    for topic_partition, reason in summary.unreadable.items():
+        text = (
+            f"not copied, since it cannot be read ({reason}). Make it readable and copy again: a "
+            "broker that starts on this copy creates it empty"
+        )
+        yield Paragraph("  ", f"{topic_partition}: {text}")
     for topic_partition in summary.left_out:
+        if topic_partition in summary.unreadable:
+            continue
         text = (
             "not copied. The other controllers have it; if this node is the only one, a broker "
             "starts without any topic, and sets all partitions aside as -stray"
@@ -494,6 +503,7 @@ def _document(
             "directory": summary.directory,
             "partitions": document_of(summary.partitions),
             "leftOut": [str(each) for each in summary.left_out],
+            "unreadable": {str(each): reason for each, reason in summary.unreadable.items()},
             "absent": [
                 {"topic": each.topic, "partition": each.partition, "missing": [offsets]}
                 for each, offsets in summary.absent.items()

@@ -251,8 +251,15 @@ def test_nothing_that_can_be_read(tmp_path: Path, pylog_run: Callable[..., Outco
     done = pylog_run("doctor", tmp_path)
     assert done.status == 2
     assert "error     unreadable" in done.lines
-    write_partition(tmp_path, {0: BATCHES}, name="orders-1")
-    assert pylog_run("doctor", tmp_path).status == 1
+    write_partition(tmp_path / "logs", {0: BATCHES}, name="orders-1")
+    (tmp_path / "orders-0").rename(tmp_path / "logs" / "orders-0")
+    done = pylog_run("doctor", tmp_path / "logs")
+    advice = f"pylog doctor {tmp_path / 'logs'} --repair-to DIR copies all that is intact."
+    assert (done.status, advice in done.lines) == (1, True)
+    done = pylog_run("doctor", tmp_path / "logs", "--repair-to", tmp_path / "copy")
+    assert done.status == 1
+    assert "a copy of what is intact: 1 of 2 partitions, " in done.output.decode()
+    assert "\n  orders-0: not copied, since it cannot be read (" in done.output.decode()
 
 
 def test_several_partitions_are_chosen(sound: Path, pylog_run: Callable[..., Outcome]) -> None:
