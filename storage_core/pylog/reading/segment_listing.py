@@ -12,18 +12,21 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
+from pylog.files import disk
 from pylog.files.byte_source import stamp_of
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
+    file_name_prefix,
     find_segment_file_name,
     is_kafka_0_7_log,
 )
 from pylog.files.java_numbers import find_offset_of
 from pylog.files.looks import Looks
 from pylog.files.storage import is_folder, list_directory, settled_since, stat_file
+from pylog.locations import join
 from pylog.log_file.batch_walk import (
     find_whole_batches,
 )
@@ -82,14 +85,23 @@ class _Names:
         """Add folders in the places of files: of an index, or of a ``.log`` that has indexes.
 
         A broker ignores all others; also the latter, and its consumers pass over what is missing.
+        An index without an entry shows no segment: nothing need be missing.
         """
         for name, entry in folders:
             others = self._suffixes.get(name.base_offset, set())
             has_others = (
-                bool(others) if name.suffix == LOG_FILE_SUFFIX else LOG_FILE_SUFFIX in others
+                any(self._has_bytes(name.base_offset, each) for each in others)
+                if name.suffix == LOG_FILE_SUFFIX
+                else LOG_FILE_SUFFIX in others
             )
             if not name.state and has_others and name.suffix != PRODUCER_SNAPSHOT_FILE_SUFFIX:
                 self.add(name, entry)
+
+    def _has_bytes(self, base_offset: int, suffix: str) -> bool:
+        path = join(self._directory, file_name_prefix(base_offset) + suffix)
+        with suppress(FileNotFoundError):
+            return disk.is_dir(path) or disk.stat(path).st_size > 0
+        return False
 
     def segments(self) -> list[LogSegmentView]:
         return [self._segment(base, status) for base, status in sorted(self._logs.items())]

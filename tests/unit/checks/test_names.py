@@ -41,6 +41,16 @@ def test_a_folder_is_no_file_of_a_log(directory: Path, name: str) -> None:
     assert pylog.scan(directory).count() == 30
 
 
+def test_a_folder_beside_an_index_without_entries_is_no_segment(directory: Path) -> None:
+    segment_path(directory, 12).mkdir()
+    segment_path(directory, 12, ".timeindex").touch()
+    assert pylog.scan(directory).count() == 30
+    report = pylog.doctor(directory.parent)
+    assert (report.verdict.lost_already, report.verdict.consumers) == ([], [])
+    assert report.verdict.would_start
+    assert {each.code for each in report.findings} <= {"missing_log"}
+
+
 def test_a_folder_in_the_place_of_a_segment_is_a_missing_segment(directory: Path) -> None:
     path = segment_path(directory, 10)
     path.unlink()
