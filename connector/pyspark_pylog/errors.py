@@ -46,6 +46,10 @@ class WorkerPythonError(RuntimeError):
     """The Python that Spark's workers run cannot read with pylog; the text says what to set."""
 
 
+class JavaNotFoundError(RuntimeError):
+    """There is no Java that Spark can start; the text says what to install."""
+
+
 class StreamDataLossError(RuntimeError):
     """Offsets that a stream was to read are lost; the text says which and how to go on."""
 

@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 import pylog
-from pylog_jobs.java_home import JavaNotFoundError
 from pylog_jobs.session import spark_session
+from pyspark_pylog.jobs import JavaNotFoundError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

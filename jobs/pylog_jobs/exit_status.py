@@ -143,7 +143,10 @@ CAUSES = (
         "a package, a class or a Java that is missing, or has another version",
         [
             *_errors("KernelsNotLoadedError"),
-            *("pylog_jobs.java_home.JavaNotFoundError", "pyspark_pylog.errors.WorkerPythonError"),
+            *(
+                "pyspark_pylog.errors.JavaNotFoundError",
+                "pyspark_pylog.errors.WorkerPythonError",
+            ),
             *("ModuleNotFoundError", "ImportError", "java.lang.ClassNotFoundException"),
             *("java.lang.NoClassDefFoundError", "java.lang.NoSuchMethodError"),
         ],

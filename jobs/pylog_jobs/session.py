@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 import pyspark_pylog
-from pylog_jobs.java_home import find_java_home
 from pyspark_pylog.jobs import register_if_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by ``spark-submit`` for the program that it starts: the JVM is running already."""
 
 
 def spark_session(
     name: str, *, master: str | None = "local[2]", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
     """Return a session whose Python workers are this Python and whose Java exists."""
-    if _SUBMITTED not in os.environ:
-        os.environ["JAVA_HOME"] = str(find_java_home())
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)

@@ -28,7 +28,7 @@ _PYTHON = "3.11"
 _QEMU = "qemu-aarch64-static"
 _PLATFORM = "aarch64-manylinux_2_28"
 _PROGRAMS = ("debootstrap", _QEMU)
-_TOOLS = ("pytest", "pytest-xdist", "pytest-benchmark", "hypothesis", "crcmod")
+_TOOLS = ("pytest", "pytest-xdist", "pytest-benchmark", "hypothesis")
 
 
 def is_there() -> bool:
@@ -65,7 +65,9 @@ def fetch() -> None:
 
 
 def _debootstrap() -> None:
-    options = ("--foreign", "--arch=arm64", "--variant=minbase", "--include=python3,libstdc++6")
+    # An index has no wheels of crcmod.
+    packages = "--include=python3,python3-crcmod,libstdc++6"
+    options = ("--foreign", "--arch=arm64", "--variant=minbase", packages)
     subprocess.run(["debootstrap", *options, _SUITE, str(DEBIAN)], check=True)
     # The second stage would configure the packages, by programs for ARM.
     for package in (DEBIAN / "var/cache/apt/archives").glob("*.deb"):
@@ -76,8 +78,8 @@ def _debootstrap() -> None:
 def _install(target: Path, *what: str) -> None:
     uv = str(Path(sys.executable).with_name("uv"))
     machine = ("--python-platform", _PLATFORM, "--python-version", _PYTHON)
-    options = ("--quiet", "--only-binary", ":all:", "--no-binary", "crcmod")
-    command = [uv, "pip", "install", *machine, *options, "--target", str(target), *what]
+    options = ("--quiet", "--only-binary", ":all:", "--target", str(target))
+    command = [uv, "pip", "install", *machine, *options, *what]
     subprocess.run(command, check=True)
 
 

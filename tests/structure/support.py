@@ -46,9 +46,9 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "raw_client": frozenset({"pylog.internal_topics", "pylog.server"}),
     "message_schemas": frozenset({"pylog.internal_topics.schema"}),
     # Finds a Java and starts what runs on it.
-    "spark_session": frozenset({"pylog_jobs"}),
-    "kafka_broker_jars": frozenset({"pylog_jobs.java_home"}),
-    "standalone_cluster": frozenset({"pylog_jobs.java_home"}),
+    "spark_session": frozenset({"pylog_jobs", "pyspark_pylog"}),
+    "kafka_broker_jars": frozenset({"pyspark_pylog.errors", "pyspark_pylog.java_home"}),
+    "standalone_cluster": frozenset({"pyspark_pylog.java_home"}),
     "jdbc_drivers": frozenset(),
     "table_formats": frozenset(),
     "kafka_broker": frozenset(),

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pyspark
 import pytest
 
-from pylog_jobs.java_home import JavaNotFoundError, find_java_home
+from pyspark_pylog.errors import JavaNotFoundError
+from pyspark_pylog.java_home import find_java_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,9 @@ import pyspark
 import pytest
 from pyspark.errors import PySparkException
 
-from pylog_jobs.java_home import JavaNotFoundError, find_java_home
 from pylog_jobs.session import spark_session
+from pyspark_pylog.errors import JavaNotFoundError
+from pyspark_pylog.java_home import find_java_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
-from pylog_jobs.java_home import find_java_home
+from pyspark_pylog.java_home import find_java_home
 from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:

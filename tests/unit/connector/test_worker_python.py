@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, ClassVar
 
+import pyspark
 import pytest
 
 import pyspark_pylog
-from pyspark_pylog import DefaultSource
+from pyspark_pylog import DefaultSource, java_home
 from pyspark_pylog.errors import WorkerPythonError
 from pyspark_pylog.spark_workarounds.worker_python import worker_python_checked
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Session:
@@ -47,6 +46,8 @@ class Session:
 class ConnectSession:
     """A session of Spark Connect has no JVM beside it."""
 
+    _options: ClassVar = {"spark.remote": "sc://server"}
+
     def getOrCreate(self) -> ConnectSession:  # noqa: N802 - Spark's name
         return self
 
@@ -65,6 +66,9 @@ def make_program(path: Path) -> str:
 def variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "")  # so that it is restored
     monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setenv("JAVA_HOME", "/set")
+    monkeypatch.setattr(java_home, "find_java_home", lambda: Path("/found"))
+    monkeypatch.setattr(pyspark.SparkContext, "_gateway", None)
 
 
 @pytest.mark.parametrize("given", [None, ""])
@@ -76,7 +80,35 @@ def test_a_session_has_its_workers_run_this_python(
     spark = Session()
     assert start(spark) is spark
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert os.environ["JAVA_HOME"] == "/found"
     assert spark.registered == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PYSPARK_GATEWAY_PORT", "4711"),
+        ("SPARK_REMOTE", "sc://server"),
+        ("SPARK_CONNECT_MODE_ENABLED", "1"),
+    ],
+)
+def test_no_java_is_looked_for_where_spark_starts_none(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    start(Session())
+    assert os.environ["JAVA_HOME"] == "/set"
+
+
+def test_a_jvm_that_runs_keeps_its_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark.SparkContext, "_gateway", object())
+    start(Session())
+    assert os.environ["JAVA_HOME"] == "/set"
+
+
+def test_a_server_has_a_java_of_its_own() -> None:
+    start(ConnectSession())
+    assert os.environ["JAVA_HOME"] == "/set"
 
 
 def test_a_python_that_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:

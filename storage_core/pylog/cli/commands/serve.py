@@ -67,12 +67,7 @@ _END_SECONDS = 4.0
     help="Ask clients for a password (SASL/PLAIN, SCRAM-SHA-256 or -512); the file has a line "
     "user:password for each.",
 )
-@click.option(
-    "--mode",
-    type=click.Choice(["FAILFAST", "DROPMALFORMED"], case_sensitive=False),
-    default="FAILFAST",
-    help="What a client gets where a batch is damaged: an error, or the next intact batch.",
-)
+@options.mode("What a client gets where a batch is damaged: an error, or the next intact batch.")
 @options.of_several_disks
 @click.option(
     "--high-watermark",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, tell, write_json
+from pylog.cli.output import aligned_columns, document_of, known, tell, write_json
+from pylog.cli.style import OutputTraits
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +35,10 @@ def topics(
 
     A log directory with __cluster_metadata-0 (that of a controller, or of any KRaft broker) has the
     metadata of the whole cluster: its newest snapshot and log tell all topics and their partitions,
-    on whatever broker these lie. The lines are those of kafka-topics --describe. Configs shows the
-    topic's own settings, not the brokers' defaults. Records that the controllers had not yet agreed
-    on look like any others, and count.
+    on whatever broker these lie. The lines are those of kafka-topics --describe; a terminal, which
+    these are too wide for, gets a table for each topic. Configs shows the topic's own settings, not
+    the brokers' defaults. Records that the controllers had not yet agreed on look like any others,
+    and count.
 
     Without that directory, the command lists the topics and partitions under the PATHs. It shows
     "-" for what only the cluster knows; Configs shows the settings that pylog has stored.
@@ -50,7 +54,9 @@ def topics(
     if as_json:
         write_json(_document(described))
     else:
-        sys.stdout.writelines(f"{line}\n" for line in topic_lines(described))
+        width = OutputTraits.of(sys.stdout).width
+        lines = topic_lines(described) if width is None else _tables(described, width)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.flush()
         tell("note", _where_from(described))
     tell("warning", *described.errors)
@@ -58,6 +64,7 @@ def topics(
 
 
 _UNKNOWN = "-"
+_NOT_IN_METADATA = "not in the cluster's metadata"
 
 
 def topic_lines(described: TopicDescription) -> Iterator[str]:
@@ -92,7 +99,7 @@ def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
     }
     line = "\t".join(f"{name}: {value}" for name, value in fields.items())
     if topic.is_in_metadata is False:
-        line += "\tnot in the cluster's metadata"
+        line += f"\t{_NOT_IN_METADATA}"
     yield line
     for partition in topic.partitions:
         yield "\t" + "\t".join(
@@ -100,10 +107,53 @@ def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
         )
 
 
-def _configs(topic: DescribedTopic) -> str:
+def _tables(described: TopicDescription, width: int) -> Iterator[str]:
+    """Yield the same for a terminal of that width."""
+    for topic in described.topics:
+        factor = known(topic.replication_factor)
+        yield from _wrapped(
+            f"{pylog.jobs.printable(topic.topic)}  {topic.topic_id or _UNKNOWN}  "
+            f"{counted(len(topic.partitions), 'partition')}, replication factor {factor}"
+            + (f", {_NOT_IN_METADATA}" if topic.is_in_metadata is False else ""),
+            width,
+        )
+        if configs := _configs(topic, ", "):
+            yield from _wrapped(f"{_INDENT}{configs}", width)
+        rows = [_partition_fields(topic, partition) for partition in topic.partitions]
+        headings = dict.fromkeys(heading for row in rows for heading in row)
+        columns = {
+            heading.upper(): [row.get(heading, "") or _UNKNOWN for row in rows]
+            for heading in headings
+            if heading != "Topic"
+        }
+        left = columns.keys() - {"PARTITION", "LEADER"}
+        for line in aligned_columns(columns, left, width - len(_INDENT)):
+            yield f"{_INDENT}{line}"
+    for deleted in described.deleted:
+        yield from _wrapped(
+            f"{pylog.jobs.printable(deleted.topic)}  {deleted.topic_id or _UNKNOWN}  "
+            f"{counted(len(deleted.partitions), 'partition')}, deleted",
+            width,
+        )
+
+
+_INDENT = "  "
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _configs(topic: DescribedTopic, separator: str = ",") -> str:
     if topic.configs is None:
         return _UNKNOWN
-    return ",".join(
+    return separator.join(
         pylog.jobs.printable(f"{name}={value}") for name, value in topic.configs.items()
     )
 

@@ -133,6 +133,8 @@ def _least_needed(columns: Mapping[str, Sequence[str]]) -> list[str]:
         least_needed.append("STATE")
     if "TRANSACTIONAL ID" in columns:
         least_needed.append("PRODUCER")
+    if set(columns["STATE"]) != {"open"}:  # without --all they have it
+        least_needed.append("OPEN FOR")
     return least_needed
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
+from tests.support.terminal import in_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,33 @@ def test_lines_are_those_of_kafkas_tool(
     assert done.error == (
         f"pylog: note: from {case}/__cluster_metadata-0, records below offset 236\n"
     )
+
+
+def test_a_terminal_gets_tables_that_fit(golden_root: GoldenRoot) -> None:
+    case = golden_root.case(CASE)
+    lines = in_terminal(80, "topics", case, "--topic", "orders,short-lived").splitlines()
+    assert [line.rstrip() for line in lines] == [
+        "orders  RVsaA6ukRsm1uW_Met5mHQ  2 partitions, replication factor 1",
+        "  index.interval.bytes=300, internal.segment.bytes=4000,",
+        "  max.message.bytes=1000011, retention.ms=-1, segment.index.bytes=4096,",
+        "  segment.ms=1000000000000",
+        "  PARTITION  LEADER  REPLICAS  ISR  ELR  LASTKNOWNELR",
+        "          0    none  1         -    1    1",
+        "          1    none  1         -    1    1",
+        "short-lived  wCn3KIGXQXSPD9BAqwUMPQ  1 partition, deleted",
+    ]
+
+
+def test_a_terminal_is_told_which_topics_the_metadata_lack(
+    golden_root: GoldenRoot, tmp_path: Path
+) -> None:
+    logs = shutil.copytree(golden_root.case(CASE), tmp_path / "logs")
+    write_partition(logs, {0: [batch_v2(plain_records(0, 2))]}, name="stranger-7")
+    printed = " ".join(in_terminal(60, "topics", logs, "--topic", "stranger").split())
+    assert printed.startswith(
+        "stranger - 1 partition, replication factor -, not in the cluster's metadata - PARTITION"
+    )
+    assert max(map(len, in_terminal(60, "topics", logs).splitlines())) <= 60
 
 
 def test_what_directories_do_not_tell_is_a_dash(
