@@ -104,7 +104,8 @@ CAUSES = (
         "without a key in a compacted topic, with a partition or a time that the topic does not "
         "take",
         _errors(
-            *("InvalidRecordError", "InvalidTimestampError", "RecordBatchTooLargeError"),
+            *("InvalidLineError", "InvalidRecordError", "InvalidTimestampError"),
+            *("RecordBatchTooLargeError",),
             *("RecordTooLargeError", "RecordValidationError", "TimestampOverflowError"),
             *("UnsupportedCodecError",),
         ),
