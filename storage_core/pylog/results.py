@@ -31,7 +31,7 @@ _PUBLIC = LazyNames(
             "ListedTransaction",
             "TransactionListing",
         ),
-        "pylog.checks.findings": ("Effect", "Finding", "Severity"),
+        "pylog.findings.finding": ("Effect", "Finding", "Severity"),
         "pylog.checks.partition_report": ("LogDirectoryReport", "PartitionReport"),
         "pylog.checks.report": (
             "DoctorReport",

@@ -15,9 +15,6 @@ from pylog.admin.topics import TopicDescription as TopicDescription
 from pylog.admin.transactions import ListedTransaction as ListedTransaction
 from pylog.admin.transactions import TransactionListing as TransactionListing
 from pylog.checks.affected_offsets import AffectedOffsets as AffectedOffsets
-from pylog.checks.findings import Effect as Effect
-from pylog.checks.findings import Finding as Finding
-from pylog.checks.findings import Severity as Severity
 from pylog.checks.partition_report import LogDirectoryReport as LogDirectoryReport
 from pylog.checks.partition_report import PartitionReport as PartitionReport
 from pylog.checks.report import DoctorReport as DoctorReport
@@ -29,6 +26,9 @@ from pylog.config.config_property import ConfigEntry as ConfigEntry
 from pylog.config.config_property import ConfigSource as ConfigSource
 from pylog.dump_log.dump import Dump as Dump
 from pylog.dump_log.report import FileReport as FileReport
+from pylog.findings.finding import Effect as Effect
+from pylog.findings.finding import Finding as Finding
+from pylog.findings.finding import Severity as Severity
 from pylog.log.retention import DeletedSegment as DeletedSegment
 from pylog.log.retention import FutureSegment as FutureSegment
 from pylog.log.retention import RetentionReason as RetentionReason

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.benchmarks.summary import published_files
 from tests.structure.cli_page import PAGE as COMMAND_PAGE
 from tests.structure.cli_page import command_page
+from tests.structure.finding_kinds import finding_codes
 from tests.structure.finding_page import PAGE as FINDING_PAGE
 from tests.structure.finding_page import finding_page
 from tests.structure.imports import (
@@ -55,6 +56,7 @@ _RULES = (
     private_imports,
     flowed_lists,
     dead_names,
+    finding_codes,
 )
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pylog.checks.findings import FINDING_CODES
+from typing import TYPE_CHECKING
+
+from pylog.findings.kinds import BY_CODE
+
+if TYPE_CHECKING:
+    from pylog.findings.finding import FindingKind
 
 PAGE = "docs/doctor-codes.md"
 
@@ -25,13 +30,12 @@ Otherwise it scans each log from its recovery point.
 
 def finding_page() -> str:
     """Return the page: a section for each code, in the order of the code."""
-    return _HEAD + "\n".join(_section(code) for code in FINDING_CODES)
+    return _HEAD + "\n".join(map(_section, BY_CODE.values()))
 
 
-def _section(code: str) -> str:
-    about = FINDING_CODES[code]
-    severities = " or ".join(f"**{each}**" for each in about.severities)
+def _section(kind: FindingKind) -> str:
+    severities = " or ".join(f"**{each}**" for each in kind.severities)
     return (
-        f"## {code}\n\n{severities}: {about.meaning}\n\n"
-        f"- A broker: {about.broker_action}.\n- To do: {about.advice}.\n"
+        f"## {kind.code}\n\n{severities}: {kind.meaning}\n\n"
+        f"- A broker: {kind.broker_action}.\n- To do: {kind.advice}.\n"
     )

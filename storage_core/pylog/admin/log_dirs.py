@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.files import directory_findings
-from pylog.checks.findings import Severity
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -20,6 +19,7 @@ from pylog.files.file_names import META_PROPERTIES
 from pylog.files.leader_epochs import loaded_entries, read_epoch_entries
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
+from pylog.findings.finding import Severity
 from pylog.locations import join, printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import Attempts

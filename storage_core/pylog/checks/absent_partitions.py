@@ -6,7 +6,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, Severity, info
 from pylog.errors import CorruptCheckpointError, LogDirectoryError
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import (
@@ -16,6 +15,8 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
     find_partition_directory_name,
 )
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, FindingKind, Severity
 from pylog.locations import join
 from pylog.text.words import named
 from pylog.writing.node_disks import Place, names_in
@@ -57,8 +58,8 @@ def never_seen(
                 f"the cluster's metadata assign {topic_partition} to node {node.node_id}, and none "
                 "of its log directories has it"
             )
-            found = Finding(
-                Severity.ERROR, "absent_partition", join(place, str(topic_partition)), message
+            found = kinds.ABSENT_PARTITION.found(
+                join(place, str(topic_partition)), message, severity=Severity.ERROR
             )
             if assignment.others:
                 them = ", ".join(map(str, assignment.others))
@@ -80,8 +81,7 @@ def unserved(node: Node, topic_partition: TopicPartition, place: str) -> Iterato
     """Yield why nobody leads a partition that a broker makes anew in a log directory, if so."""
     for each in node.problems_of_place(topic_partition, join(place, str(topic_partition))):
         effect = None if each.is_certain else Effect.UNKNOWN
-        found = Finding(Severity.ERROR, each.code, each.path, each.reason)
-        yield found._replace(own_effect=effect)
+        yield each.kind.found(each.path, each.reason, own_effect=effect)
 
 
 def _absent_by_metadata(node: Node) -> Iterator[tuple[TopicPartition, Assignment]]:
@@ -120,7 +120,7 @@ def absent_partitions(
         missed = {each for each in missed if _is_missed(each, now, is_clean=is_clean)}
     for each in sorted(missed):
         yield gone(
-            "absent_partition", join(path, str(each)), "the directory is missing", *ends[each]
+            kinds.ABSENT_PARTITION, join(path, str(each)), "the directory is missing", *ends[each]
         )
     for name in RECORDED:
         offsets = offsets_in(path, name)
@@ -128,7 +128,7 @@ def absent_partitions(
         if others:
             listed = named(list(map(str, others)), _LISTED)
             message = f"names partitions that have no directory here: {listed}"
-            yield info("absent_partition", join(path, name), message)
+            yield kinds.ABSENT_PARTITION.found(join(path, name), message, severity=Severity.INFO)
 
 
 def _is_missed(topic_partition: TopicPartition, node: Node, *, is_clean: bool) -> bool:
@@ -136,10 +136,10 @@ def _is_missed(topic_partition: TopicPartition, node: Node, *, is_clean: bool) -
     return is_clean if is_assigned is None else is_assigned
 
 
-def gone(code: str, path: str, what: str, start: int, end: int) -> Finding:
+def gone(kind: FindingKind, path: str, what: str, start: int, end: int) -> Finding:
     """Return that all records of a partition are gone."""
     message = f"{what}, and checkpoints say that the partition reached offset {end}"
-    return Finding(Severity.ERROR, code, path, message, next_offset=start, end_offset=end)
+    return kind.found(path, message, next_offset=start, end_offset=end, severity=Severity.ERROR)
 
 
 def offsets_in(path: str, name: str) -> Mapping[TopicPartition, int]:

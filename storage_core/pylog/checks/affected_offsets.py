@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.files.file_names import find_partition_directory_name
+from pylog.findings.kinds import BY_CODE
 from pylog.locations import name_of, parent_of
 from pylog.text.instants import calendar_text
 from pylog.text.words import named, offsets_text
@@ -12,8 +13,8 @@ from pylog.text.words import named, offsets_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylog.checks.findings import Finding
     from pylog.files.file_names import PartitionDirectoryName
+    from pylog.findings.finding import Finding
 
 
 class AffectedOffsets(NamedTuple):
@@ -35,7 +36,7 @@ class AffectedOffsets(NamedTuple):
     groups
         Consumer groups that it concerns: whose position it is, or who have not read past it.
     code
-        The finding that it comes from.
+        That of the finding that it comes from.
     """
 
     topic: str | None
@@ -62,6 +63,11 @@ class AffectedOffsets(NamedTuple):
             groups=finding.groups,
             code=finding.code,
         )
+
+    @property
+    def lost_as(self) -> str:
+        """What happened to its records if they are lost; empty where the finding does not say."""
+        return BY_CODE[self.code].lost_as if self.code else ""
 
     @property
     def name(self) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.damaged_producers import producers_text
-from pylog.checks.findings import Effect, Finding, Severity, about_batch, warning
 from pylog.checks.repeated_batches import first_repeated
 from pylog.checks.swaps import end_of_batches
 from pylog.errors import (
@@ -22,6 +21,8 @@ from pylog.errors import (
 from pylog.files import disk
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.storage import open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.kernels.decode_records import NO_RECORD
 from pylog.locations import join, name_of
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
@@ -142,11 +143,6 @@ class SegmentWalk:
             self._walk.records.end_segment()
 
 
-DAMAGED = "damaged_batches"
-REPEATED = "repeated_batches"
-MISNAMED = "misnamed_segment"
-UNREADABLE = "unreadable"
-
 MOST_SEGMENT_BYTES = 2**31 - 1
 """Positions in a ``.log`` file are int32 to a broker."""
 MOST_RELATIVE_OFFSET = 2**31 - 1
@@ -161,7 +157,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
         if repeated is not None:
             yield _repeats(each, repeated)
             continue
-        code, message, end_offset = DAMAGED, each.reason, each.end_offset
+        kind, message, end_offset = kinds.DAMAGED_BATCHES, each.reason, each.end_offset
         effect = action = None
         producers = producers_text(each)
         if producers is not None:
@@ -174,13 +170,13 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
         index = places.get(each.path)
         if each.is_unreadable:
             # Its batches may be sound; only who can open the file knows.
-            code = UNREADABLE
+            kind = kinds.UNREADABLE
             if disk.is_dir(each.path):
                 effect, action = Effect.GONE, "it ignores the folder, and misses the segment"
         elif each.position == 0 and index is not None and not each.is_kept:
             offset = _misnamed_offset(view, index)
             if offset is not None:
-                code = MISNAMED
+                kind = kinds.MISNAMED_SEGMENT
                 name = view.segments[index].base_offset
                 if end_offset is not None:  # a consumer continues after what it finds there
                     end_offset = max(end_offset, end_of_batches(each.path))
@@ -188,9 +184,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
                     f"the first batch, which is sound, has offset {offset}, and the file's name "
                     f"says {name}"
                 )
-        yield Finding(
-            Severity.ERROR,
-            code,
+        yield kind.found(
             each.path,
             message,
             each.position,
@@ -205,9 +199,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
 def _repeats(damaged: DamagedRange, offset: int) -> Finding:
     last = damaged.next_offset - 1
     what = f"offsets {offset} to {last} are" if offset < last else f"offset {offset} is"
-    return Finding(
-        Severity.WARNING,
-        REPEATED,
+    return kinds.REPEATED_BATCHES.found(
         damaged.path,
         f"{damaged.reason}: {what} here again",
         damaged.position,
@@ -274,8 +266,8 @@ def _overlap(
             message += f"; the log ends at offset {later_end}, and {more}"
         else:
             stop = last + 1
-    return warning("overlapping_segments", path, message)._replace(
-        next_offset=start, end_offset=stop, own_effect=effect
+    return kinds.OVERLAPPING_SEGMENTS.found(
+        path, message, next_offset=start, end_offset=stop, own_effect=effect
     )
 
 
@@ -284,16 +276,14 @@ def size_findings(walk: SegmentWalk) -> Iterator[Finding]:
     segment = walk.segment
     if segment.size_bytes > MOST_SEGMENT_BYTES:
         message = f"file has {segment.size_bytes} bytes, expected at most {MOST_SEGMENT_BYTES}"
-        yield Finding(Severity.ERROR, "oversized_segment", segment.file_path(), message)
+        yield kinds.OVERSIZED_SEGMENT.found(segment.file_path(), message)
     relative = walk.next_offset - 1 - segment.base_offset
     if relative > MOST_RELATIVE_OFFSET:
         message = (
             f"last offset is {walk.next_offset - 1}, {relative} above the base offset, expected at "
             f"most {MOST_RELATIVE_OFFSET} above it"
         )
-        yield Finding(
-            Severity.WARNING,
-            "offset_overflow",
+        yield kinds.OFFSET_OVERFLOW.found(
             segment.file_path(),
             message,
             next_offset=segment.base_offset,
@@ -311,9 +301,7 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
     with open_file(segment.file_path()) as source:
         are_zeros = is_zero(source, end, segment.size_bytes)
     zero = "zero bytes" if are_zeros else "bytes"
-    yield Finding(
-        Severity.WARNING,
-        "segment_rest",
+    yield kinds.SEGMENT_REST.found(
         segment.file_path(),
         f"the last whole batch is followed by {rest} {zero}, and another segment follows",
         end,
@@ -344,7 +332,7 @@ def empty_batch_findings(window: Window) -> Iterator[Finding]:
             f"{int(headers.sizes_bytes[index]) - RECORD_BATCH_OVERHEAD} bytes follow its header: "
             "no reader looks at them"
         )
-        yield about_batch(Severity.ERROR, "filled_empty_batch", message, window, index)
+        yield kinds.FILLED_EMPTY_BATCH.in_batch(message, window, index)
 
 
 def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]:
@@ -364,20 +352,19 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     with open_file(path) as source:
         is_preallocated = is_zero(source, end, segment.size_bytes)
     rest = segment.size_bytes - end
-    code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
+    kind, what = kinds.TORN_TAIL, f"{rest} bytes of a batch that was not written whole"
     if is_preallocated:
-        code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
+        kind, what = kinds.ZERO_TAIL, f"{rest} zero bytes: the file is preallocated, or has a hole"
     severity, effect = Severity.INFO, None
     if is_clean:
-        severity, code, effect = Severity.WARNING, "unreadable_appends", Effect.CONSUMERS
-    yield Finding(
-        severity,
-        code,
+        kind, severity, effect = kinds.UNREADABLE_APPENDS, Severity.WARNING, Effect.CONSUMERS
+    yield kind.found(
         path,
         f"the last whole batch is followed by {what}",
         end,
         segment.size_bytes,
         view.log_end_offset,
+        severity=severity,
         own_effect=effect,
     )
 
@@ -391,7 +378,7 @@ def with_torn_records(findings: Sequence[Finding]) -> list[Finding]:
     reached = [
         each.end_offset
         for each in findings
-        if each.code in _REACHED and each.severity is Severity.ERROR and each.end_offset is not None
+        if each.kind in _REACHED and each.severity is Severity.ERROR and each.end_offset is not None
     ]
     if not reached:
         return list(findings)
@@ -400,13 +387,13 @@ def with_torn_records(findings: Sequence[Finding]) -> list[Finding]:
         each._replace(
             severity=Severity.ERROR, message=f"{each.message}; {what}", end_offset=max(reached)
         )
-        if each.code == "torn_tail"
+        if each.kind == kinds.TORN_TAIL
         else each
         for each in findings
     ]
 
 
-_REACHED = ("high_watermark_above_log_end", "recovery_point_above_log_end")
+_REACHED = (kinds.HIGH_WATERMARK_ABOVE_LOG_END, kinds.RECOVERY_POINT_ABOVE_LOG_END)
 _OFFSET_AND_SIZE = struct.Struct(">qi")
 
 
@@ -468,7 +455,7 @@ class LegacyFindings:
                 continue
             self._count += 1
             if self._first is None:
-                self._first = about_batch(Severity.INFO, "mixed_wrapper", "", window, at)
+                self._first = kinds.MIXED_WRAPPER.in_batch("", window, at)
         return found
 
     def _messages(self, entry: memoryview, codec_id: int, magic: int) -> memoryview:
@@ -531,7 +518,7 @@ class TimestampFindings:
                 f"the header's largest timestamp is {headers.max_timestamps[at]}, and the latest "
                 f"of the records is {latest[at]}"
             )
-            found = about_batch(Severity.WARNING, "header_timestamp", message, located, at)
+            found = kinds.HEADER_TIMESTAMP.in_batch(message, located, at)
             # A broker looks into no batch whose header is before the time that is looked for.
             if headers.max_timestamps[at] < latest[at]:
                 found = found._replace(own_effect=Effect.CONSUMERS)
@@ -585,9 +572,7 @@ class EpochFindings:
             self._has_gone_back = True
             at = int(back[0])
             message = f"batch has leader epoch {known[at]}, but the one before it has {before[at]}"
-            yield about_batch(
-                Severity.WARNING, "leader_epoch_back", message, window, int(which[at])
-            )
+            yield kinds.LEADER_EPOCH_BACK.in_batch(message, window, int(which[at]))
         if self._starts.size and not self._has_disagreed:
             entry = np.searchsorted(self._starts, offsets, side="right") - 1
             wrong = np.flatnonzero((entry >= 0) & (self._epochs[entry] != known))
@@ -599,9 +584,7 @@ class EpochFindings:
 
     def _disagreeing(self, entry: int, offset: int, epoch: int) -> Finding:
         stored, start = int(self._epochs[entry]), int(self._starts[entry])
-        found = Finding(
-            Severity.WARNING,
-            "leader_epoch_disagrees",
+        found = kinds.LEADER_EPOCH_DISAGREES.found(
             self._path,
             f"offset {offset} is in leader epoch {stored} according to the checkpoint, but its "
             f"batch has {epoch}",

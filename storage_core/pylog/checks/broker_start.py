@@ -14,8 +14,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Effect, Finding, Severity
-from pylog.checks.permissions import UNREADABLE, denial, restricted
+from pylog.checks.permissions import denial, restricted
 from pylog.checks.swaps import broken_swap
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import (
@@ -44,6 +43,8 @@ from pylog.files.overlay import Overlay
 from pylog.files.owned_directories import file_names
 from pylog.files.quorum_state import QUORUM_STATE
 from pylog.files.storage import is_folder
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding
 from pylog.locations import is_remote, join, name_of, printable_location
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
 from pylog.log.log_segment import LogContext
@@ -190,7 +191,7 @@ class BrokerStart(NamedTuple):
 def _lost(
     path: str, message: str, position: int | None, offset: int | None, end: int | None
 ) -> Finding:
-    return Finding(Severity.ERROR, "lost_at_start", path, message, position, None, offset, end)
+    return kinds.LOST_AT_START.found(path, message, position, None, offset, end)
 
 
 def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who starts it
@@ -217,7 +218,7 @@ def broker_start(  # noqa: PLR0913 - the log, what is known of it, and who start
     try:
         start, logs = _start(view, end_offset, user, config)
         if start.refusal is not None:
-            return None if start.refusal.code == UNREADABLE else start
+            return None if start.refusal.kind == kinds.UNREADABLE else start
         segments = list(zip(view.segments, ends, strict=bool(ends)))
         replaced = logs.keys() - {name_of(each.file_path()) for each in view.segments}
         broken = broken_swap(segments, sorted(replaced), damaged, keeps_records=keeps_records)
@@ -413,7 +414,7 @@ def _refusal(directory: str, error: LogStorageError | PermissionError) -> Findin
     position = getattr(error, "position", None)
     # What an operating system refuses to open takes the log directory offline.
     effect = Effect.OFFLINE if path.endswith(SEGMENT_FILE_SUFFIXES) and disk.is_dir(path) else None
-    refusal = Finding(Severity.ERROR, "start_refused", path, reason, position)
+    refusal = kinds.START_REFUSED.found(path, reason, position)
     return refusal._replace(own_effect=effect)
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Severity
 from pylog.errors import LogStorageError
 from pylog.files.partition_metadata import ZERO_UUID
+from pylog.findings.finding import Severity
 from pylog.model import TopicPartition
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.text.words import counted, named, offsets_text

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from pylog.checks.findings import Finding
     from pylog.checks.partition import NotLiveDirectory
     from pylog.checks.partition_check import PartitionCheck
     from pylog.config.server_properties import ServerProperties
     from pylog.files.meta_properties import MetaProperties
+    from pylog.findings.finding import Finding
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
 

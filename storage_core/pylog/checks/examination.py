@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from pylog.checks.broker_start import broker_start
 from pylog.checks.consumers import UNKNOWN_RANGE, LogRange
-from pylog.checks.files import UNREADABLE_CHECKPOINT
-from pylog.checks.findings import Effect, Severity
 from pylog.checks.group_findings import groups_of_clusters
 from pylog.checks.hanging_transactions import HangingTransactions
 from pylog.checks.log_directory import (
@@ -28,6 +26,8 @@ from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import BrokerUsers
 from pylog.checks.replicas import replica_findings
 from pylog.errors import LogDirectoryError, LogStorageError
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Severity
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.locations import parent_of, parse_location
 from pylog.reading.damage import DamageReport
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pylog.checks.broker_start import BrokerStart
-    from pylog.checks.findings import Finding
     from pylog.checks.group_findings import GroupPosition
     from pylog.checks.log_directory import LogDirectoryCheck
     from pylog.checks.partition import NotLiveDirectory
     from pylog.config.server_properties import ServerProperties
     from pylog.files.file_user import FileUser
+    from pylog.findings.finding import Finding
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
@@ -157,7 +157,7 @@ class Examination:
         own = [
             each
             for each in check.findings
-            if each.code != UNREADABLE_CHECKPOINT or parent_of(each.path) not in self._metas
+            if each.kind != kinds.DAMAGED_CHECKPOINT or parent_of(each.path) not in self._metas
         ]
         around = [
             *self._findings_around().get(view.directory.path, ()),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.namesakes import may_hold
 from pylog.errors import (
     CorruptCheckpointError,
@@ -44,6 +43,8 @@ from pylog.files.leader_epochs import (
 )
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import is_folder, list_directory, open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join, name_of, parent_of
 from pylog.reading.log_view import RemoteOffsets, find_remote_offsets, remote_offsets_note
@@ -63,13 +64,6 @@ else:
     node_rules = LazyModule("pylog.writing.node")
 
 
-MISSING_LOG = "missing_log"
-MISNAMED_LOG = "misnamed_log"
-DAMAGED_MANIFEST = "damaged_manifest"
-PENDING_COMMIT = "pending_commit"
-REMOTE_OFFSETS = "remote_offsets"
-
-
 def directory_findings(
     view: LogView, node: Node | None = None, pending: PendingCommit | None = None
 ) -> Iterator[Finding]:
@@ -81,7 +75,7 @@ def directory_findings(
     yield from (_misnamed_log(view, name) for name in view.listing.misnamed_logs)
     of_commit = list(_pending_commit(view, pending or view.pending))
     yield from of_commit
-    if any(each.code == DAMAGED_MANIFEST for each in of_commit):
+    if any(each.kind == kinds.DAMAGED_MANIFEST for each in of_commit):
         return  # where the log ends for readers, nobody knows
     remote = find_remote_offsets(view)
     was_here = _first_segment_that_was_here(view)
@@ -98,11 +92,9 @@ def directory_findings(
         is_lost = was_here is not None or has_clean_shutdown(view.directory.log_directory)
         severity = Severity.ERROR if is_lost else Severity.WARNING
         place = view.directory.path
-        yield Finding(severity, "missing_segment", place, message, None, None, start, end)
+        yield kinds.MISSING_SEGMENT.found(place, message, None, None, start, end, severity=severity)
     elif remote is not None:
-        yield Finding(
-            Severity.INFO,
-            REMOTE_OFFSETS,
+        yield kinds.REMOTE_OFFSETS.found(
             view.directory.path,
             remote_offsets_note(remote),
             next_offset=remote.start_offset,
@@ -134,7 +126,7 @@ def _misnamed_log(view: LogView, name: str) -> Finding:
     Source: LogLoader.loadSegmentFiles (Kafka 4.4).
     """
     message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
-    finding = Finding(Severity.ERROR, MISNAMED_LOG, join(view.directory.path, name), message)
+    finding = kinds.MISNAMED_LOG.found(join(view.directory.path, name), message)
     offset = find_offset_of(name)
     if offset is None:
         action = "it does not start: what is before the first dot is not a number of 64 bits"
@@ -170,7 +162,7 @@ def _pending_commit(view: LogView, pending: PendingCommit) -> Iterator[Finding]:
     try:
         end, manifest = pending.end_offset_of(view.topic_partition), pending.manifest()
     except (CorruptCheckpointError, CorruptRecordError, SegmentVanishedError) as error:
-        yield Finding(Severity.ERROR, DAMAGED_MANIFEST, path, str(error))
+        yield kinds.DAMAGED_MANIFEST.found(path, str(error))
         return
     if end is None or manifest is None:
         return
@@ -178,7 +170,7 @@ def _pending_commit(view: LogView, pending: PendingCommit) -> Iterator[Finding]:
         f"a commit of {manifest.key} is under way or was interrupted; none of it is read: the log "
         f"ends at offset {end}. Whatever opens the log directory to write next completes it"
     )
-    yield info(PENDING_COMMIT, path, message)._replace(next_offset=end)
+    yield kinds.PENDING_COMMIT.found(path, message, next_offset=end)
 
 
 def _missing_logs(view: LogView) -> Iterator[Finding]:
@@ -199,20 +191,21 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     elif not view.segments:
         severity = Severity.ERROR
         message += "; no .log file is left"
-    yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
+    yield kinds.MISSING_LOG.found(
+        view.directory.path, message, next_offset=bases[0], severity=severity
+    )
 
 
-UNREADABLE_CHECKPOINT = "damaged_checkpoint"
 _LEFTOVERS = {
     DELETED_FILE_SUFFIX: "from a segment that was deleted, or that compaction replaced",
     CLEANED_FILE_SUFFIX: "from a compaction that did not finish; a broker deletes it",
     SWAP_FILE_SUFFIX: "from a compaction that was not finished when the broker stopped",
 }
 _ABOVE = {
-    HIGH_WATERMARK_CHECKPOINT: ("high_watermark_above_log_end", "high watermark"),
-    RECOVERY_POINT_CHECKPOINT: ("recovery_point_above_log_end", "recovery point"),
-    CLEANER_OFFSET_CHECKPOINT: ("cleaner_offset_above_log_end", "cleaner offset"),
-    LOG_START_OFFSET_CHECKPOINT: ("log_start_offset_above_log_end", "log start offset"),
+    HIGH_WATERMARK_CHECKPOINT: (kinds.HIGH_WATERMARK_ABOVE_LOG_END, "high watermark"),
+    RECOVERY_POINT_CHECKPOINT: (kinds.RECOVERY_POINT_ABOVE_LOG_END, "recovery point"),
+    CLEANER_OFFSET_CHECKPOINT: (kinds.CLEANER_OFFSET_ABOVE_LOG_END, "cleaner offset"),
+    LOG_START_OFFSET_CHECKPOINT: (kinds.LOG_START_OFFSET_ABOVE_LOG_END, "log start offset"),
 }
 
 
@@ -283,7 +276,7 @@ def read_checkpoints(view: LogView) -> Checkpoints:
     try:
         read_partition_metadata(path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        found = Finding(Severity.ERROR, "damaged_metadata", path, str(error.reason))
+        found = kinds.DAMAGED_METADATA.found(path, str(error.reason))
         is_offline = not any(each in found.message for each in _NO_METADATA)
         findings.append(found._replace(own_effect=Effect.OFFLINE) if is_offline else found)
     except SegmentVanishedError:
@@ -313,16 +306,16 @@ def checkpoint_findings(
     if cleaner_offset is not None and cleaner_offset < log_start:
         path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
         message = f"cleaner offset of {view.topic_partition} is {cleaner_offset}, its log starts at"
-        yield info("cleaner_offset_below_log_start", path, f"{message} {log_start}")
+        yield kinds.CLEANER_OFFSET_BELOW_LOG_START.found(path, f"{message} {log_start}")
 
 
 def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
-    for name, (code, what) in _ABOVE.items():
+    for name, (kind, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)
         path = join(view.directory.log_directory, name)
         if offset > end:
             message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
-            found = warning(code, path, message)
+            found = kind.found(path, message, severity=Severity.WARNING)
             if name in _REACHED and had_more(view, checkpoints, end):
                 found = found._replace(severity=Severity.ERROR, next_offset=end, end_offset=offset)
             yield found
@@ -333,15 +326,15 @@ def _findings_at_end(view: LogView, checkpoints: Checkpoints, end: int) -> Itera
             f"high watermark of {view.topic_partition} is {high_watermark}, and its batches end at "
             f"{end}: that the records between are in all replicas was not known"
         )
-        yield info("high_watermark_below_log_end", path, message)._replace(
-            next_offset=high_watermark, end_offset=end
+        yield kinds.HIGH_WATERMARK_BELOW_LOG_END.found(
+            path, message, next_offset=high_watermark, end_offset=end
         )
     beyond = [each for each in checkpoints.epochs if each.start_offset > end]
     if beyond:
         path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
         epoch, start = beyond[0]
         message = f"leader epoch {epoch} begins at offset {start}, but the batches end at {end}"
-        yield warning("leader_epoch_above_log_end", path, message)
+        yield kinds.LEADER_EPOCH_ABOVE_LOG_END.found(path, message)
 
 
 def had_more(view: LogView, checkpoints: Checkpoints, end: int) -> bool:
@@ -376,7 +369,7 @@ def log_start_findings(view: LogView, checkpoints: Checkpoints, node: Node) -> I
             f"says that {topic_partition} starts at offset {offset}; the log lies in {here}, and "
             f"starts at {start} there: records come back that were deleted"
         )
-        found = warning("log_start_offset_elsewhere", path, message)
+        found = kinds.LOG_START_OFFSET_ELSEWHERE.found(path, message)
         yield found._replace(next_offset=start, end_offset=offset, own_effect=Effect.CONSUMERS)
 
 
@@ -398,7 +391,7 @@ def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
     except (CorruptCheckpointError, UnreadableFileError) as error:
         with suppress(CorruptCheckpointError, UnreadableFileError):
             _ = read_epoch_entries(path)  # then each line by itself is right
-            return [], [warning("contradicting_epochs", path, str(error.reason))]
+            return [], [kinds.CONTRADICTING_EPOCHS.found(path, str(error.reason))]
         return [], [_unreadable_checkpoint(path, error)]
 
 
@@ -415,7 +408,8 @@ def unreadable_checkpoints(log_directory: str) -> Iterator[Finding]:
 def _unreadable_checkpoint(
     path: str, error: CorruptCheckpointError | UnreadableFileError
 ) -> Finding:
-    finding = Finding(Severity.ERROR, UNREADABLE_CHECKPOINT, path, str(error.reason))
+    reason = str(error.reason)
+    finding = kinds.DAMAGED_CHECKPOINT.found(path, reason, severity=Severity.ERROR)
     if not isinstance(error, CheckpointNumberError):
         return finding._replace(own_effect=Effect.OFFLINE)
     if name_of(path) not in _WITH_A_WRONG_NUMBER:
@@ -427,7 +421,7 @@ def _unreadable_checkpoint(
 def lost_leftover(path: str, start: int, end: int) -> Finding:
     """Return that a broker deletes a file that alone holds offsets ``[start, end)`` of a log."""
     message = f"no other file holds {offsets_text(start, end)} of the log"
-    finding = Finding(Severity.ERROR, "lost_at_start", path, message, None, None, start, end)
+    finding = kinds.LOST_AT_START.found(path, message, None, None, start, end)
     return finding._replace(own_action="it deletes the file")
 
 
@@ -441,7 +435,7 @@ def leftover_findings(view: LogView) -> Iterator[Finding]:
             if name.suffix != LOG_FILE_SUFFIX and _replaces_another(entry.path, view):
                 yield _replaced_index(name, entry.path, replaced)
             else:
-                yield info("leftover_file", entry.path, message)
+                yield kinds.LEFTOVER_FILE.found(entry.path, message, severity=Severity.INFO)
 
 
 def _replaces_another(path: str, view: LogView) -> bool:
@@ -466,11 +460,10 @@ def _replaced_index(name: SegmentFileName, path: str, replaced: str) -> Finding:
     """Return that a start puts another index in the place of a segment's."""
     message = f"file differs from {name_of(replaced)}, whose segment stays"
     decides = name.suffix == TXN_INDEX_FILE_SUFFIX  # which transactions were aborted
-    return Finding(
-        Severity.ERROR if decides else Severity.WARNING,
-        "leftover_file",
+    return kinds.LEFTOVER_FILE.found(
         path,
         message,
         own_effect=Effect.CONSUMERS if decides else None,
         own_action=f"it puts the file in the place of {name_of(replaced)}, whatever is in it",
+        severity=Severity.ERROR if decides else Severity.WARNING,
     )

@@ -17,10 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.checks.absent_partitions import unserved
-from pylog.checks.findings import Effect, Finding, Severity, info
 from pylog.checks.replicas import find_fork
 from pylog.errors import LogStorageError
 from pylog.files.file_names import FUTURE_DIR_SUFFIX
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, FindingKind
 from pylog.locations import printable_location
 from pylog.writing.node_disks import Place
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.writing.node import Node
     from pylog.writing.node_disks import Assignment
-
-_CODE = "future_directory"
 
 
 def future_findings(
@@ -62,7 +61,9 @@ def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
     what = f"partition {view.topic_partition} is being moved between disks"
     path = view.directory.path
     if node.is_set_aside(view.topic_partition, path):
-        found = info(_CODE, path, f"{what}; a broker sets this copy aside as -stray")
+        found = kinds.FUTURE_DIRECTORY.found(
+            path, f"{what}; a broker sets this copy aside as -stray"
+        )
         return found._replace(own_effect=Effect.STRAY)
     assignment = node.assignment(view.topic_partition)
     beside = [each for each in live if each.directory.log_directory == view.directory.log_directory]
@@ -78,9 +79,9 @@ def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
             found = _moved(view, live, what, assignment)
     except LogStorageError as error:
         reason = getattr(error, "reason", str(error))
-        return info(_CODE, path, f"{what}; what becomes of it is not known: {reason}")._replace(
-            own_effect=Effect.UNKNOWN
-        )
+        return kinds.FUTURE_DIRECTORY.found(
+            path, f"{what}; what becomes of it is not known: {reason}"
+        )._replace(own_effect=Effect.UNKNOWN)
     if assignment is not None and not assignment.is_certain and found.effect is not None:
         return found._replace(own_effect=Effect.UNKNOWN)
     return found
@@ -88,7 +89,7 @@ def _finding(view: LogView, live: list[LogView], node: Node) -> Finding:
 
 def _beside_live(view: LogView, node: Node, *, is_here: bool) -> Finding:
     reason = f"partition {view.topic_partition} lies here under its own name, too"
-    found = Finding(Severity.ERROR, "future_beside_live", view.directory.path, reason)
+    found = kinds.FUTURE_BESIDE_LIVE.found(view.directory.path, reason)
     if is_here or node.assignment(view.topic_partition) is None:
         return found
     reason = (
@@ -104,13 +105,13 @@ def _promoted(view: LogView, live: list[LogView], what: str) -> Finding:
     becomes = "the cluster's metadata assign it to this log directory, so this copy becomes it"
     lost = _lost(view, live[0]) if live else None
     if lost is None:
-        return info(_CODE, path, f"{what}; {becomes}")
+        return kinds.FUTURE_DIRECTORY.found(path, f"{what}; {becomes}")
     other = printable_location(live[0].directory.path)
     message = (
         f"{becomes}, with offsets up to {view.log_end_offset}, and {other} with offsets up to "
         f"{live[0].log_end_offset} is deleted"
     )
-    return _loss("future_replaces_live", path, message, lost)
+    return _loss(kinds.FUTURE_REPLACES_LIVE, path, message, lost)
 
 
 def _moved(view: LogView, live: list[LogView], what: str, assignment: Assignment) -> Finding:
@@ -120,15 +121,15 @@ def _moved(view: LogView, live: list[LogView], what: str, assignment: Assignment
     if live:
         lost = _lost(live[0], view)
         if lost is None:
-            return info(_CODE, path, what)
+            return kinds.FUTURE_DIRECTORY.found(path, what)
         other = printable_location(live[0].directory.path)
         message = (
             f"it has offsets up to {end}, and the live {other} up to {live[0].log_end_offset}: a "
             f"broker cuts it to that. Move {other} away, and {rename}"
         )
-        return _loss("future_is_cut", path, message, lost)
+        return _loss(kinds.FUTURE_IS_CUT, path, message, lost)
     if end <= start:
-        return info(_CODE, path, f"{what}; it is empty")
+        return kinds.FUTURE_DIRECTORY.found(path, f"{what}; it is empty")
     where = {
         Place.GIVEN: f"to {printable_location(assignment.path or '')}, where it is missing",
         Place.GONE: "to a log directory that the node does not have any more",
@@ -137,22 +138,22 @@ def _moved(view: LogView, live: list[LogView], what: str, assignment: Assignment
         f"this is the only copy of {topic_partition}, and the cluster's metadata assign it "
         f"{where}: a broker makes an empty one, and cuts this one to nothing. First {rename}"
     )
-    return _loss("future_is_cut", path, message, (start, end))
+    return _loss(kinds.FUTURE_IS_CUT, path, message, (start, end))
 
 
 def _unknown(view: LogView, live: list[LogView], what: str) -> Finding:
     path = view.directory.path
     if live and _lost(view, live[0]) is None and _lost(live[0], view) is None:
-        return info(_CODE, path, what)
+        return kinds.FUTURE_DIRECTORY.found(path, what)
     message = (
         f"{what}; where the cluster's metadata assign it is not known: there, it becomes the "
         "partition; elsewhere, a broker cuts it to the live log"
     )
-    return info(_CODE, path, message)._replace(own_effect=Effect.UNKNOWN)
+    return kinds.FUTURE_DIRECTORY.found(path, message)._replace(own_effect=Effect.UNKNOWN)
 
 
-def _loss(code: str, path: str, message: str, lost: tuple[int, int]) -> Finding:
-    return Finding(Severity.ERROR, code, path, message, next_offset=lost[0], end_offset=lost[1])
+def _loss(kind: FindingKind, path: str, message: str, lost: tuple[int, int]) -> Finding:
+    return kind.found(path, message, next_offset=lost[0], end_offset=lost[1])
 
 
 def extends(view: LogView, other: LogView) -> bool:

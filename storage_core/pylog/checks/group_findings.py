@@ -14,9 +14,10 @@ from pylog.checks.consumers import (
     Placement,
     group_outlook,
 )
-from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import LogDirectoryError
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, FindingKind, Severity
 from pylog.internal_topics.group_state import group_states
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join
@@ -120,7 +121,7 @@ class _Cluster:
         ).shared
         for each in shared:
             path = join(self._place, TRANSACTION_STATE_TOPIC)
-            findings.append((self._place, warning("shared_producer_id", path, str(each))))
+            findings.append((self._place, kinds.SHARED_PRODUCER_ID.found(path, str(each))))
         return GroupsOfCluster(self._place, _positions(found, stored), findings)
 
     def _of(self, topic: str) -> list[LogView]:
@@ -140,26 +141,32 @@ class _Cluster:
 
     def _findings(self, outlook: GroupOutlook) -> Iterator[tuple[str, Finding]]:
         for risk in outlook.resetting.values():
-            yield self._about("group_resets", risk, Effect.RESETS)
+            yield self._about(kinds.GROUP_RESETS, risk, Effect.RESETS)
         for risk in outlook.expiring.values():
-            yield self._about("group_expires", risk, Effect.EXPIRES if risk.is_certain else None)
+            yield self._about(
+                kinds.GROUP_EXPIRES, risk, Effect.EXPIRES if risk.is_certain else None
+            )
         paths = {each.partition: each.directory for each in self._of(CONSUMER_OFFSETS_TOPIC)}
         for refused in outlook.refused:
             directory = paths[refused.partition]
-            finding = Finding(Severity.ERROR, "refused_groups", directory.path, str(refused))
+            finding = kinds.REFUSED_GROUPS.found(
+                directory.path, str(refused), severity=Severity.ERROR
+            )
             if self._kafka_version < KafkaVersion.V4_0:  # which knows classic groups alone
                 finding = finding._replace(severity=Severity.WARNING)
             yield directory.log_directory, finding
         if outlook.missing is not None:
-            yield self._place, info("missing_groups", self._place, str(outlook.missing))
+            yield self._place, kinds.MISSING_GROUPS.found(self._place, str(outlook.missing))
 
-    def _about(self, code: str, risk: CommitAtRisk, effect: Effect | None) -> tuple[str, Finding]:
+    def _about(
+        self, kind: FindingKind, risk: CommitAtRisk, effect: Effect | None
+    ) -> tuple[str, Finding]:
         where = TopicPartition(risk.topic, risk.partition)
         views = self._views.get(where)
         log_directory = views[0].directory.log_directory if views else self._place
         path = views[0].directory.path if views else join(log_directory, str(where))
         message = f"group {risk.group_id} is at {risk.offset}: {risk.reason}"
-        finding = Finding(risk.severity, code, path, message)
+        finding = kind.found(path, message, severity=risk.severity)
         return log_directory, finding._replace(
             next_offset=risk.offset,
             end_offset=risk.offset,

@@ -10,8 +10,9 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, warning
 from pylog.checks.group_findings import chosen_replicas
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding
 from pylog.reading.damage import DamageReport
 from pylog.reading.transactional_ids import transactional_ids
 
@@ -75,7 +76,9 @@ def _finding(
         f"{transaction.first_offset}, and nothing will end it: of its transactional id "
         f"{known.transactional_id}, the coordinator has {known.state} without this partition"
     )
-    return warning("hanging_transaction", view.directory.path, message)._replace(
+    return kinds.HANGING_TRANSACTION.found(
+        view.directory.path,
+        message,
         next_offset=max(transaction.first_offset, start.log_start_offset),
         end_offset=start.log_end_offset,
         own_effect=Effect.CONSUMERS,

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Effect, Finding, Severity, info, missing_index, warning
-from pylog.checks.time_indexes import without_entries
+from pylog.checks.time_indexes import MISSING_FILE, without_entries
 from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
 from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.storage import open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, walk_headers
 from pylog.text.words import offsets_text
 
@@ -150,6 +151,10 @@ _ENTRY_BYTES = {
     INDEX_FILE_SUFFIX: OffsetIndexEntries.layout.struct.size,
     TIME_INDEX_FILE_SUFFIX: TimeIndexEntries.layout.struct.size,
 }
+_KINDS = {
+    INDEX_FILE_SUFFIX: (kinds.DAMAGED_INDEX, kinds.WRONG_INDEX),
+    TIME_INDEX_FILE_SUFFIX: (kinds.DAMAGED_TIME_INDEX, kinds.WRONG_TIME_INDEX),
+}
 
 
 class IndexFindings:
@@ -198,14 +203,14 @@ class IndexFindings:
         entries = self._offset_index
         if entries.columns is None:
             if is_expected:
-                yield missing_index("index", entries.path)
+                yield kinds.MISSING_INDEX.found(entries.path, MISSING_FILE)
         else:
             behind = np.flatnonzero(entries.columns.values >= end_position)
             entries.note(behind)
             entries.note_harm(behind, next_offset)
             for each in damaged:
                 entries.forget(entries.columns.values, each.position, each.end_position)
-        yield from entries.findings("index", held, is_final=is_final)
+        yield from entries.findings(held, is_final=is_final)
         yield from self._unreachable(damaged, end_position, next_offset)
         entries = self._time_index
         if entries.columns is not None:
@@ -219,10 +224,10 @@ class IndexFindings:
                     "has no entry, and the largest timestamp of the batches is "
                     f"{self._largest_timestamp}"
                 )
-                found = info("empty_time_index", entries.path, message)
+                found = kinds.EMPTY_TIME_INDEX.found(entries.path, message)
                 latest = self._largest_timestamp
                 yield without_entries(found, self._log_path, held, latest, is_last=is_last)
-        yield from map(self._with_late_end, entries.findings("time_index", held, is_final=is_final))
+        yield from map(self._with_late_end, entries.findings(held, is_final=is_final))
         if is_final:
             yield from self._early_times(next_offset)
 
@@ -260,9 +265,7 @@ class IndexFindings:
                     f"batches of {offsets_text(start, end)} are intact, and a broker looks for "
                     "them from a place before the damage on, in which it gets stuck"
                 )
-                yield Finding(
-                    Severity.WARNING,
-                    "unreachable_batches",
+                yield kinds.UNREACHABLE_BATCHES.found(
                     self._log_path,
                     message,
                     each.end_position,
@@ -297,9 +300,7 @@ class IndexFindings:
             f"entry {first} has timestamp {columns.values[first]}, and a batch that it covers "
             f"{latest}: look-ups by time pass over it"
         )
-        yield Finding(
-            Severity.WARNING,
-            "wrong_time_index",
+        yield kinds.WRONG_TIME_INDEX.found(
             self._time_index.path,
             message,
             next_offset=start,
@@ -379,8 +380,10 @@ class _Entries:
         self.path = segment.file_path(suffix)
         self.columns: IndexColumns | None = None
         self._entry_bytes = _ENTRY_BYTES[suffix]
+        self._is_of_times = suffix == TIME_INDEX_FILE_SUFFIX
+        self._damaged, self._wrong = _KINDS[suffix]
         if suffix in segment.suffixes:
-            read = read_offset_index if suffix == INDEX_FILE_SUFFIX else read_time_index
+            read = read_time_index if self._is_of_times else read_offset_index
             self.columns = read(self.path, segment.base_offset)
             self.is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
             self._is_inside = np.zeros(self.columns.offsets.size, dtype=np.bool_)
@@ -410,7 +413,7 @@ class _Entries:
             is_inside &= values < end
         self.is_wrong[is_inside] = False
 
-    def findings(self, kind: str, held: tuple[int, int], *, is_final: bool) -> Iterator[Finding]:
+    def findings(self, held: tuple[int, int], *, is_final: bool) -> Iterator[Finding]:
         """Yield what is wrong with a file as a whole, or else with its entries.
 
         ``held`` are the offsets that its segment has.
@@ -419,20 +422,22 @@ class _Entries:
             return
         defect, tail = self.columns.defect, self.columns.tail_slots * self._entry_bytes
         # In an offset index they lead to the beginning of the file, which is never too late.
-        if defect is None and tail and is_final and kind == "time_index":
+        if defect is None and tail and is_final and self._is_of_times:
             defect = (
                 f"{tail} bytes of zeros follow its entries, and a broker takes them for entries"
             )
         if defect is not None:
-            yield warning(f"damaged_{kind}", self.path, defect)._replace(
-                next_offset=held[0], end_offset=held[1], own_effect=Effect.CONSUMERS
+            yield self._damaged.found(
+                *(self.path, defect),
+                *(None, None, *held),
+                own_effect=Effect.CONSUMERS,
             )
             return
         wrong = np.flatnonzero(self.is_wrong)
         if wrong.size:
             first = int(wrong[0])
             offset = int(self.columns.offsets[first])
-            value = "timestamp" if kind == "time_index" else "position"
+            value = "timestamp" if self._is_of_times else "position"
             entry = f"offset {offset}, {value} {self.columns.values[first]}"
             message = f"{_counted(wrong.size)} no batch"
             inside = int(self._is_inside[wrong].sum())
@@ -440,15 +445,7 @@ class _Entries:
                 message += f" ({inside} point{'s' * (inside == 1)} into the middle of one)"
             message += f"; the first is entry {first}: {entry}"
             at = first * self._entry_bytes
-            found = Finding(
-                Severity.WARNING,
-                f"wrong_{kind}",
-                self.path,
-                message,
-                at,
-                at + self._entry_bytes,
-                offset,
-            )
+            found = self._wrong.found(self.path, message, at, at + self._entry_bytes, offset)
             yield self._with_harm(found, wrong[self._harms[wrong]], held)
 
     def floors(self, timed: _Entries) -> npt.NDArray[np.int64]:

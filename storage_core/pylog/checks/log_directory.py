@@ -18,7 +18,6 @@ from pylog.checks.absent_partitions import (
     recorded_offsets,
 )
 from pylog.checks.files import stored_topic_id, unreadable_checkpoints
-from pylog.checks.findings import Effect, Finding, Severity, info, warning
 from pylog.checks.future_logs import future_findings
 from pylog.checks.partition import NotLiveDirectory
 from pylog.checks.permissions import is_before_loading, is_not_listed, with_own_limits
@@ -47,11 +46,13 @@ from pylog.files.ledger import ensure_intact
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import is_folder, list_directory
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.locations import join, printable_location
 from pylog.reading.discovery import PartitionDirectory, directory_identity
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.log_view import LogView
-from pylog.writing.node import STRAY_PARTITION, nodes_of
+from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import HIGHEST_VERSION, RESERVED_IDS
 
 if TYPE_CHECKING:
@@ -68,15 +69,9 @@ if TYPE_CHECKING:
 
 
 _NOT_LIVE = {
-    DELETE_DIR_SUFFIX: ("deleted_directory", "is being deleted"),
-    STRAY_DIR_SUFFIX: ("stray_directory", "is not owned by its broker"),
+    DELETE_DIR_SUFFIX: (kinds.DELETED_DIRECTORY, "is being deleted"),
+    STRAY_DIR_SUFFIX: (kinds.STRAY_DIRECTORY, "is not owned by its broker"),
 }
-_SEVERITIES = {
-    "discarded_metadata": Severity.WARNING,
-    "waits_for_controllers": Severity.INFO,
-    "log_directory_not_given": Severity.INFO,
-}
-"""Of what a node does at its start without a loss: of no other controller's records."""
 _NO_LOG = "the directory holds no log"
 _STARTS_WITHOUT = "it takes this log directory offline, and starts without it"
 
@@ -151,24 +146,24 @@ def check_log_directory(
     try:
         read_topic_configs(configs_path)
     except (CorruptCheckpointError, UnreadableFileError) as error:
-        findings.append(warning("damaged_topic_configs", configs_path, str(error.reason)))
+        findings.append(kinds.DAMAGED_TOPIC_CONFIGS.found(configs_path, str(error.reason)))
     try:
         ensure_intact(path)
     except (CorruptCheckpointError, LogDirectoryError) as error:
         where = str(error.path)
-        findings.append(Finding(Severity.ERROR, "damaged_ledger", where, str(error.reason)))
+        findings.append(kinds.DAMAGED_LEDGER.found(where, str(error.reason)))
     findings += unreadable_checkpoints(path)
     is_clean = has_clean_shutdown(path)
     try:
         entries = list_directory(path)
     except LogDirectoryError as error:
-        findings.append(Finding(Severity.ERROR, "unreadable", path, error.reason))
+        findings.append(kinds.UNREADABLE.found(path, error.reason))
         return LogDirectoryCheck(path, is_clean, meta, findings)
     for entry in entries:
         is_known = entry.name == REMOTE_LOG_INDEX_CACHE or _is_removed_as_marker(entry)
         if not is_known and find_partition_directory_name(entry.name) is None and is_folder(entry):
             message = "directory is not named <topic>-<partition>"
-            findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
+            findings.append(kinds.MISNAMED_DIRECTORY.found(entry.path, message))
     findings += _not_live(known)
     found = [find_partition_directory_name(entry.name) for entry in entries]
     with_name = [each for each in found if each is not None]
@@ -198,21 +193,21 @@ def _check_meta_properties(path: str, node: Node) -> tuple[MetaProperties | None
         if reason is None:  # of a broker before 0.8.2, or a copy of partitions alone
             return None, []
         message = f"the file is missing, and {reason}"
-        return None, [Finding(Severity.ERROR, "missing_meta_properties", meta_path, message)]
+        return None, [kinds.MISSING_META_PROPERTIES.found(meta_path, message)]
     if meta.is_empty:
         message = "the file names neither a node nor a cluster"
-        return None, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, message)]
+        return None, [kinds.DAMAGED_META_PROPERTIES.found(meta_path, message)]
     if meta.version > HIGHEST_VERSION:
         reason = f"version {meta.version} is unknown to Kafka {node.kafka_version}"
         return None, [_damaged_meta_properties(meta_path, reason, path, node)]
     reason = _refused_meta_properties(meta) if node.is_kraft else None
     if reason is None:
         return meta, []
-    return meta, [Finding(Severity.ERROR, "damaged_meta_properties", meta_path, reason)]
+    return meta, [kinds.DAMAGED_META_PROPERTIES.found(meta_path, reason)]
 
 
 def _damaged_meta_properties(meta_path: str, reason: str, path: str, node: Node) -> Finding:
-    found = Finding(Severity.ERROR, "damaged_meta_properties", meta_path, reason)
+    found = kinds.DAMAGED_META_PROPERTIES.found(meta_path, reason)
     if not node.disks.is_offline(path):
         return found
     return found._replace(own_effect=Effect.UNSERVED, own_action=_STARTS_WITHOUT)
@@ -264,13 +259,13 @@ def _empty_partitions(
     for found, entry in empty:
         if found.topic_partition == CLUSTER_METADATA:
             message = "the log of the cluster's metadata is gone"
-            yield Finding(Severity.ERROR, "missing_metadata_log", entry.path, message)
+            yield kinds.MISSING_METADATA_LOG.found(entry.path, message)
             continue
         start, end = recorded_offsets(path, found.topic_partition)
         if not found.state and end:
-            yield gone("empty_partition", entry.path, _NO_LOG, start, end)
+            yield gone(kinds.EMPTY_PARTITION, entry.path, _NO_LOG, start, end)
         elif not found.state:
-            yield warning("empty_partition", entry.path, _NO_LOG)
+            yield kinds.EMPTY_PARTITION.found(entry.path, _NO_LOG, severity=Severity.WARNING)
         view = LogView(PartitionDirectory(found.topic_partition, entry.path, found.state))
         of_log = NotLiveDirectory(view, has_live=False, user=user).findings()
         yield from (each for each in of_log if each.refuses_start)
@@ -290,8 +285,8 @@ def _has_log(path: str) -> bool:
 def _not_live(known: Iterable[PartitionDirectory]) -> Iterator[Finding]:
     for each in known:
         if each.state in _NOT_LIVE:
-            code, what = _NOT_LIVE[each.state]
-            yield info(code, each.path, f"partition {each.topic_partition} {what}")
+            kind, what = _NOT_LIVE[each.state]
+            yield kind.found(each.path, f"partition {each.topic_partition} {what}")
 
 
 def node_findings(
@@ -303,14 +298,14 @@ def node_findings(
     and topics while the metadata are read.
     """
     found = list(_node_findings(views, nodes))
-    if any(each.code == STRAY_PARTITION for _, each in found):
+    if any(each.kind == kinds.STRAY_PARTITION for _, each in found):
         time.sleep(PAUSE_SECONDS)
         again = nodes_of(nodes, next(iter(nodes.values())).kafka_version)
         still = {
-            (view.directory.path, each.code)
+            (view.directory.path, each.kind)
             for view, each in _node_findings([view for view, _ in found], again)
         }
-        found = [each for each in found if (each[0].directory.path, each[1].code) in still]
+        found = [each for each in found if (each[0].directory.path, each[1].kind) in still]
     yield from found
 
 
@@ -327,10 +322,8 @@ def _node_findings(
 
 
 def _of_node(problem: NodeProblem) -> Finding:
-    code, path, reason, is_certain = problem
-    severity = _SEVERITIES.get(code, Severity.ERROR)
-    effect = None if is_certain else Effect.UNKNOWN
-    return Finding(severity, code, path, reason, own_effect=effect)
+    effect = None if problem.is_certain else Effect.UNKNOWN
+    return problem.kind.found(problem.path, problem.reason, own_effect=effect)
 
 
 def findings_between(
@@ -365,7 +358,7 @@ def _twice(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
         if other != path and node.is_kraft:
             message = f"this is the log directory {printable_location(other)}, under another name"
             where = join(path, META_PROPERTIES)
-            yield other, Finding(Severity.ERROR, "meta_properties_disagree", where, message)
+            yield other, kinds.META_PROPERTIES_DISAGREE.found(where, message)
 
 
 def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
@@ -389,7 +382,7 @@ def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
                 f"have this log directory as one of node {owner[1]} of cluster {owner[0]}"
             )
             where = join(path, META_PROPERTIES)
-            found = Finding(Severity.ERROR, "meta_properties_of_another", where, message)
+            found = kinds.META_PROPERTIES_OF_ANOTHER.found(where, message)
             # One that has other log directories now may have registered with them before.
             has_moved = _has_moved(owner, nodes, owners)
             yield path, found._replace(own_effect=Effect.UNKNOWN) if has_moved else found
@@ -449,7 +442,7 @@ def _duplicate(directory: PartitionDirectory, other: str) -> Finding:
         f"directory is partition {directory.topic_partition}, as {printable_location(other)} of "
         "the same broker is"
     )
-    return Finding(Severity.ERROR, "duplicate_partition", directory.path, message)
+    return kinds.DUPLICATE_PARTITION.found(directory.path, message)
 
 
 def _same_directory_ids(
@@ -463,7 +456,7 @@ def _same_directory_ids(
         if other != path:
             message = f"directory.id is that of {printable_location(other)}, too"
             where = join(path, META_PROPERTIES)
-            yield path, Finding(Severity.ERROR, "meta_properties_disagree", where, message)
+            yield path, kinds.META_PROPERTIES_DISAGREE.found(where, message)
 
 
 def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple[str, Finding]]:
@@ -479,14 +472,14 @@ def _several_clusters(metas: dict[str, MetaProperties | None]) -> Iterator[tuple
                 f"{printable_location(first[0])}: blanks are part of it"
             )
             where = join(has_blanks, META_PROPERTIES)
-            yield has_blanks, Finding(Severity.ERROR, "damaged_meta_properties", where, message)
+            yield has_blanks, kinds.DAMAGED_META_PROPERTIES.found(where, message)
         elif meta.cluster_id != first[1]:
             message = (
                 f"the directory is of cluster {meta.cluster_id}, and "
                 f"{printable_location(first[0])} of cluster {first[1]}: they have nothing to do "
                 "with each other"
             )
-            yield path, info("several_clusters", join(path, META_PROPERTIES), message)
+            yield path, kinds.SEVERAL_CLUSTERS.found(join(path, META_PROPERTIES), message)
 
 
 def _topic_ids_that_disagree(
@@ -506,7 +499,7 @@ def _topic_ids_that_disagree(
                 if of_cluster is not None:
                     message += f", and the cluster's metadata {format_uuid(of_cluster)}"
                 path = join(view.directory.path, PARTITION_METADATA)
-                yield view.directory.log_directory, warning("topic_ids_disagree", path, message)
+                yield view.directory.log_directory, kinds.TOPIC_IDS_DISAGREE.found(path, message)
 
 
 def _topic_ids_used_twice(
@@ -520,4 +513,4 @@ def _topic_ids_used_twice(
                 view = next(view for view, each in partitions if each == topic_id)
                 message = f"topic id {format_uuid(topic_id)} is that of topic {other}, too"
                 path = join(view.directory.path, PARTITION_METADATA)
-                yield view.directory.log_directory, warning("duplicate_topic_id", path, message)
+                yield view.directory.log_directory, kinds.DUPLICATE_TOPIC_ID.found(path, message)

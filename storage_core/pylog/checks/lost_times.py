@@ -19,7 +19,7 @@ from pylog.record.header_sums import first_timestamps
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pylog.checks.findings import Finding
+    from pylog.findings.finding import Finding
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
 

@@ -27,6 +27,7 @@ from pylog.files.leader_epochs import read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_state
 from pylog.files.storage import list_directory
+from pylog.findings import kinds
 from pylog.locations import join
 from pylog.reading.internal_logs import CLUSTER_METADATA, has_footer, metadata_snapshots
 from pylog.writing.node import nodes_of
@@ -65,7 +66,7 @@ def copy_metadata(
         if not entry.is_dir() and (entry.path in whole or _is_intact(entry)):
             copy_file(entry.path, join(directory, entry.name))
     copied = nodes_of([target])[target]
-    problems = {each.code for each in copied.problems(CLUSTER_METADATA, directory)}
+    problems = {each.kind for each in copied.problems(CLUSTER_METADATA, directory)}
     if (node.is_only_voter or copied.is_only_voter) and problems <= _HARMLESS:
         return True
     with suppress(FileNotFoundError):
@@ -73,7 +74,11 @@ def copy_metadata(
     return False
 
 
-_HARMLESS = {"discarded_metadata", "log_directory_not_given", "waits_for_controllers"}
+_HARMLESS = {
+    kinds.DISCARDED_METADATA,
+    kinds.LOG_DIRECTORY_NOT_GIVEN,
+    kinds.WAITS_FOR_CONTROLLERS,
+}
 
 
 def _is_whole(snapshot: MetadataSnapshot) -> bool:

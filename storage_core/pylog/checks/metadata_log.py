@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, Severity
 from pylog.errors import LogDirectoryError
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.reading.internal_logs import metadata_snapshots
 
 if TYPE_CHECKING:

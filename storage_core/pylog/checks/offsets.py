@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.namesakes import may_hold
 from pylog.checks.partition_report import OffsetTotals
 from pylog.checks.swaps import offsets_in_batches
@@ -38,6 +37,8 @@ from pylog.files.file_names import (
     find_segment_file_name,
 )
 from pylog.files.storage import list_directory, open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.locations import parent_of
 from pylog.record.header_sums import has_horizon
 from pylog.text.words import counted, offsets_text
@@ -214,7 +215,7 @@ class OffsetAccount:
         if removed:
             count = len(gaps) - len(missing) + self._more_gaps
             message = f"compaction has removed {counted(removed, 'offset')}; {_gaps_text(count)}"
-            yield Finding(Severity.INFO, "compacted_offsets", self._path, message)
+            yield kinds.COMPACTED_OFFSETS.found(self._path, message)
 
     def _gaps_without(self, damaged: Sequence[DamagedRange]) -> list[OffsetGap]:
         return [
@@ -291,11 +292,11 @@ def _missing(gap: OffsetGap) -> Finding:
     is_one = gap.end == gap.start + 1
     offsets = f"{offsets_text(gap.start, gap.end)} {'is' if is_one else 'are'} missing"
     if gap.is_between_segments:
-        severity, code = Severity.ERROR, "missing_segment"
+        severity, kind = Severity.ERROR, kinds.MISSING_SEGMENT
         message = f"{offsets} before this segment, and the log shows no sign of compaction"
         message += may_hold(parent_of(gap.path), gap.start, gap.end)
     else:
-        severity, code = Severity.WARNING, "offset_gap"
+        severity, kind = Severity.WARNING, kinds.OFFSET_GAP
         message = f"{offsets} before this batch, and the log shows no sign of compaction"
-    found = Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)
+    found = kind.found(gap.path, message, gap.position, None, gap.start, gap.end, severity=severity)
     return found._replace(own_effect=Effect.GONE)

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pylog.checks.batches import (
-    UNREADABLE,
     EpochFindings,
     LegacyFindings,
     LogWalk,
@@ -34,17 +33,16 @@ from pylog.checks.files import (
     lost_leftover,
     read_checkpoints,
 )
-from pylog.checks.findings import Effect, Finding, Severity
 from pylog.checks.indexes import IndexFindings
 from pylog.checks.lost_times import LostTimes
 from pylog.checks.metadata_log import effects_on_node
 from pylog.checks.offsets import OffsetAccount
 from pylog.checks.partition_check import PartitionCheck
-from pylog.checks.permissions import FORBIDDEN, with_own_limits
-from pylog.checks.producers import WRONG_SNAPSHOT, SequenceFindings, SnapshotFindings
+from pylog.checks.permissions import with_own_limits
+from pylog.checks.producers import SequenceFindings, SnapshotFindings
 from pylog.checks.rescue import rescue
 from pylog.checks.time_indexes import MissingTimeIndexes
-from pylog.checks.transactions import UNDECIDED, TransactionFindings, Undecided
+from pylog.checks.transactions import TransactionFindings, Undecided
 from pylog.config import LogConfig
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
 from pylog.files import disk
@@ -55,6 +53,8 @@ from pylog.files.file_names import (
     FUTURE_DIR_SUFFIX,
     RECOVERY_POINT_CHECKPOINT,
 )
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.locations import is_remote
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import OffsetPosition
@@ -83,7 +83,7 @@ _MOST_LOOKS = 4
 """How often a log is looked at that changes meanwhile, before what was found is believed."""
 _PAUSE_SECONDS = 0.2
 """Before the next look: a broker's thread that is suspended between two files gets its turn."""
-_MISSING_FILES = ("missing_index", "missing_time_index")
+_MISSING_FILES = (kinds.MISSING_INDEX, kinds.MISSING_TIME_INDEX)
 
 
 def check_partition(
@@ -112,7 +112,7 @@ def check_partition(
             window_bytes=window_bytes,
         ),
     )
-    if any(each.code == UNREADABLE for each in check.findings):
+    if any(each.kind == kinds.UNREADABLE for each in check.findings):
         denied = _denied(check.view, user)
         if denied is not None:
             check = check._replace(findings=[denied, *check.findings])
@@ -126,7 +126,7 @@ def _denied(view: LogView, user: FileUser | None) -> Finding | None:
     with suppress(LogStorageError):
         start = broker_start(view, 0, user=user)
         refusal = None if start is None else start.refusal
-        return refusal if refusal is not None and refusal.code == FORBIDDEN else None
+        return refusal if refusal is not None and refusal.kind == kinds.FORBIDDEN else None
     return None
 
 
@@ -150,7 +150,7 @@ def _check_settled(
             continue
         except LogDirectoryError as error:
             path = view.directory.path if error.path is None else str(error.path)
-            found = Finding(Severity.ERROR, UNREADABLE, path, error.reason, error.position)
+            found = kinds.UNREADABLE.found(path, error.reason, error.position)
             return PartitionCheck(view, [found], [])
         if not any(map(_is_wrong, check.findings)):
             return check
@@ -175,7 +175,7 @@ def _is_wrong(finding: Finding) -> bool:
 
 def _identity(finding: Finding) -> tuple[str, str, int | None]:
     # Each of a live log's transactions is open for a while: only the same one is looked for again.
-    offset = finding.next_offset if finding.code == UNDECIDED else None
+    offset = finding.next_offset if finding.kind == kinds.WRONG_STABLE_OFFSET else None
     return finding.code, finding.path, offset
 
 
@@ -196,7 +196,7 @@ def _still_missing(findings: list[Finding], now: LogView | None) -> list[Finding
     """
     segments = [] if now is None else now.segments
     here = {each.file_path(suffix) for each in segments for suffix in each.suffixes}
-    return [each for each in findings if each.code not in _MISSING_FILES or each.path not in here]
+    return [each for each in findings if each.kind not in _MISSING_FILES or each.path not in here]
 
 
 def _has_changed(view: LogView, now: LogView | None) -> bool:
@@ -291,7 +291,7 @@ class _Check:
         )
         about_damage = list(damage_findings(view, damaged))
         is_unreadable = any(
-            each.code == UNREADABLE and each.effect is Effect.UNKNOWN
+            each.kind == kinds.UNREADABLE and each.effect is Effect.UNKNOWN
             for each in [*about_damage, *about_directory]
         )
         start = None
@@ -327,7 +327,7 @@ class _Check:
         refusal = None if start is None else start.refusal
         is_refusal_said = any(
             refusal is not None
-            and refusal.code != FORBIDDEN
+            and refusal.kind != kinds.FORBIDDEN
             and each.refuses_start
             and each.path == refusal.path
             for each in findings
@@ -415,7 +415,7 @@ class _Check:
             is_whole=self._account.is_whole,
         )
         about_snapshots = list(self._snapshots.findings(end_offset))
-        is_disputed = any(each.code == WRONG_SNAPSHOT for each in about_snapshots)
+        is_disputed = any(each.kind == kinds.WRONG_SNAPSHOT for each in about_snapshots)
         if start is not None and start.refusal is None and end_offset is not None:
             undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
             if undecided.first is not None:
@@ -533,7 +533,7 @@ class NotLiveDirectory:
         """Whether a finding is an error, and not made of the live partition's offsets."""
         path = self.view.directory.path
         is_below = finding.path == path or finding.path.startswith(f"{path}/")
-        is_of_live = self.has_live and finding.code == "missing_segment"
+        is_of_live = self.has_live and finding.kind == kinds.MISSING_SEGMENT
         is_wrong = finding.severity is Severity.ERROR
         if self.becomes_live:  # then consumers get what is in it
             is_wrong = is_wrong or finding.effect is not None

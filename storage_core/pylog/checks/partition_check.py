@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pylog.checks.broker_start import BrokerStart
-    from pylog.checks.findings import Finding
+    from pylog.findings.finding import Finding
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
 

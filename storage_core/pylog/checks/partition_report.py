@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Finding, Severity
+from pylog.findings import kinds
+from pylog.findings.finding import Finding, FindingKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,14 +63,19 @@ class PartitionReport:
         """Whether a broker's start is known to lose records of it."""
         return self.start is not None and self.start.loses_records
 
-    def has(self, code: str) -> bool:
-        """Whether the partition has an error with this code."""
-        return any(each.code == code and each.severity is Severity.ERROR for each in self.findings)
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether something of it could not be read at all."""
+        return any(each.kind == kinds.UNREADABLE for each in self.findings)
+
+    def has(self, kind: FindingKind) -> bool:
+        """Whether the partition has an error of this kind."""
+        return any(each.kind == kind and each.severity is Severity.ERROR for each in self.findings)
 
     @property
     def start_text(self) -> str | None:
         """What a broker does to it, in a sentence; None where that is not known."""
-        if self.has("stray_partition"):
+        if self.has(kinds.STRAY_PARTITION):
             return "a broker sets it aside as -stray, and serves none of it"
         return None if self.start is None else self.start.describe()
 

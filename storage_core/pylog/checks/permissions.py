@@ -19,7 +19,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, Severity
 from pylog.errors import LogStorageError
 from pylog.files import disk
 from pylog.files.directory_lock import LOCK_FILE
@@ -34,13 +33,13 @@ from pylog.files.file_names import (
 from pylog.files.file_user import DeniedError, FileUser
 from pylog.files.overlay import Overlay
 from pylog.files.storage import open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.locations import is_remote, join, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-FORBIDDEN = "forbidden"
-UNREADABLE = "unreadable"
 _CHECKPOINTS = (
     RECOVERY_POINT_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -125,9 +124,9 @@ def denial(path: str, error: BaseException) -> Finding | None:
         return None
     if isinstance(cause, DeniedError):
         effect = None if cause.is_known else Effect.UNKNOWN
-        finding = Finding(Severity.ERROR, FORBIDDEN, path, cause.strerror or "")
-        return finding._replace(own_effect=effect)
-    return Finding(Severity.ERROR, UNREADABLE, path, f"this process may not read it: {cause}")
+        reason = cause.strerror or ""
+        return kinds.FORBIDDEN.found(path, reason, severity=Severity.ERROR, own_effect=effect)
+    return kinds.UNREADABLE.found(path, f"this process may not read it: {cause}")
 
 
 def _directory_denials(log_directory: str, user: FileUser) -> Iterator[Finding]:
@@ -139,7 +138,7 @@ def _directory_denials(log_directory: str, user: FileUser) -> Iterator[Finding]:
                 attempt()
             except (LogStorageError, PermissionError) as error:
                 found = denial(join(log_directory, path[len(root) + 1 :]).rstrip("/"), error)
-                if found is not None and found.code == FORBIDDEN:
+                if found is not None and found.kind == kinds.FORBIDDEN:
                     yield found
 
 
@@ -219,14 +218,18 @@ def with_own_limits(findings: Iterable[Finding]) -> list[Finding]:
     known: dict[str, Finding] = {}
     kept = []
     for each in findings:
-        if each.code in (FORBIDDEN, UNREADABLE) or each.path in known or not _is_hidden(each.path):
+        if (
+            each.kind in (kinds.FORBIDDEN, kinds.UNREADABLE)
+            or each.path in known
+            or not _is_hidden(each.path)
+        ):
             if each.path not in known:
                 kept.append(each)
             continue
         message = f"this process may not read it: {each.message}"
         known[each.path] = each._replace(
             severity=Severity.ERROR,
-            code=UNREADABLE,
+            kind=kinds.UNREADABLE,
             message=message,
             own_effect=Effect.UNKNOWN,
             own_action=None,

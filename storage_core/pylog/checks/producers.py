@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checks.findings import Finding, Severity, info, warning
 from pylog.checks.indexes import LIVE_PAUSES
 from pylog.errors import (
     CorruptCheckpointError,
@@ -18,6 +17,8 @@ from pylog.errors import (
 )
 from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
 from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.findings import kinds
+from pylog.findings.finding import Finding, Severity
 from pylog.locations import join
 from pylog.model import INTERNAL_TOPICS, NO_PRODUCER_ID, NO_SEQUENCE
 from pylog.text.words import counted
@@ -52,9 +53,6 @@ if TYPE_CHECKING:
 # Source: ProducerAppendInfo.checkSequence, ProducerStateManager.isProducerExpired (Kafka 4.3).
 
 
-SEQUENCE_GAP = "sequence_gap"
-REPEATED_SEQUENCE = "repeated_sequence"
-
 _EXPIRATION_MS = 86_400_000
 _HIGHEST_SEQUENCE = 0x7FFFFFFF
 _MOST_AHEAD = 1 << 30
@@ -64,8 +62,6 @@ _MOST_PRODUCERS = 1 << 17
 _MOST_LISTED = 100
 
 _EPOCH, _BASE, _LAST, _OFFSET, _END, _MISSING, _TIMESTAMP, _LATEST = range(8)
-
-WRONG_SNAPSHOT = "wrong_snapshot"
 
 
 class _Batch(NamedTuple):
@@ -146,7 +142,7 @@ class SequenceFindings:
         more = self._count - _MOST_LISTED
         if more > 0:
             message = f"sequence numbers of producers skip some, or go back, {more} more times"
-            yield Finding(Severity.INFO, SEQUENCE_GAP, self._path, message)
+            yield kinds.SEQUENCE_GAP.found(self._path, message, severity=Severity.INFO)
 
     def _account(self, window: Window) -> tuple[Int64Array, Int64Array]:
         """Return how many offsets are missing before each batch; the latest timestamp up to it."""
@@ -209,19 +205,20 @@ class _Break(NamedTuple):
                 f"sequence number {batch.base_sequence} comes after {self.before.last_sequence}"
             )
         if self.skipped is None:
-            code = REPEATED_SEQUENCE
+            kind = kinds.REPEATED_SEQUENCE
             message += ", so records may be in the log twice"
         else:
-            code = SEQUENCE_GAP
+            kind = kinds.SEQUENCE_GAP
             skipped = counted(self.skipped, "record that is", "records that are")
             message += f", so the producer sent {skipped} not in the log"
         severity = Severity.WARNING
         if self.may_be_forgotten:
             severity = Severity.INFO
             message += "; or else the broker had forgotten the producer, and took any number"
-        end_offset = batch.end_offset
-        return Finding(
-            severity, code, path, message, position, end_position, batch.offset, end_offset
+        return kind.found(
+            *(path, message, position, end_position),
+            *(batch.offset, batch.end_offset),
+            severity=severity,
         )
 
 
@@ -274,7 +271,7 @@ class SnapshotFindings:
         try:
             entries = _read_once_written(path) if is_newest else read_producer_snapshot(path)
         except (CorruptSnapshotError, UnreadableFileError) as error:
-            self._found.append(warning("damaged_snapshot", path, str(error.reason)))
+            self._found.append(kinds.DAMAGED_SNAPSHOT.found(path, str(error.reason)))
             return
         except SegmentVanishedError:
             return  # a broker deletes old ones
@@ -322,10 +319,10 @@ class SnapshotFindings:
         yield from self._found
         for offset, path in self._snapshots:
             if path in self._contradicted:
-                yield warning(WRONG_SNAPSHOT, path, self._contradicted[path])
+                yield kinds.WRONG_SNAPSHOT.found(path, self._contradicted[path])
             elif end_offset is not None and offset > end_offset:
                 message = f"the log ends at offset {end_offset}, before that of the snapshot"
-                yield info("snapshot_above_log_end", path, message)
+                yield kinds.SNAPSHOT_ABOVE_LOG_END.found(path, message)
 
 
 def _read_once_written(path: str) -> list[ProducerSnapshotEntry]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, warning
 from pylog.errors import LogStorageError
 from pylog.files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding
 from pylog.locations import join, printable_location
 from pylog.reading.internal_logs import CLUSTER_METADATA
 
@@ -39,7 +40,7 @@ def forgotten_leaders(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]
                     f"{printable_location(path)} has node {node.node_id} as leader of epoch "
                     f"{known.leader_epoch}, of which the node itself does not know"
                 )
-                finding = warning("forgotten_leader", node.disks.first, message)
+                finding = kinds.FORGOTTEN_LEADER.found(node.disks.first, message)
                 yield node.disks.first, finding._replace(own_effect=Effect.UNKNOWN)
                 break
 

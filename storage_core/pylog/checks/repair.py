@@ -32,10 +32,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
 from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Effect
 from pylog.checks.future_logs import extends
 from pylog.checks.metadata_copy import copy_metadata
 from pylog.checks.partition import check_partition
@@ -66,6 +64,8 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid, write_partition_metadata
 from pylog.files.storage import open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect
 from pylog.locations import (
     is_remote,
     join,
@@ -85,12 +85,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.checks.doctor import Examined
-    from pylog.checks.findings import Finding
     from pylog.checks.partition_check import PartitionCheck
     from pylog.checks.report import DoctorReport
     from pylog.checks.rescue import Piece, SegmentCopy
     from pylog.files.byte_source import ByteSource
     from pylog.files.writable_file import WritableFile
+    from pylog.findings.finding import Finding
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
@@ -101,7 +101,7 @@ _CHUNK_BYTES = 1 << 22
 _SIDE_FILE_BYTES = 1 << 18
 """Of each partition, next to a fiftieth of its records: what indexes and snapshots may take. Those
 of an active segment are made at their full size, but as holes."""
-_EPOCH_CODES = frozenset({"leader_epoch_back", "leader_epoch_disagrees"})
+_EPOCH_KINDS = frozenset({kinds.LEADER_EPOCH_BACK, kinds.LEADER_EPOCH_DISAGREES})
 
 
 @names_nearest_keyword
@@ -259,7 +259,7 @@ class _PartitionCopy(NamedTuple):
             _copy_pieces(io, each.pieces, join(directory, name))
         if self.topic_id is not None:
             write_partition_metadata(io, join(directory, PARTITION_METADATA), self.topic_id)
-        if not any(each.code in _EPOCH_CODES for each in self.check.findings):
+        if not any(each.kind in _EPOCH_KINDS for each in self.check.findings):
             _copy_epochs(io, view.directory.path, directory)
         io.sync_directory(directory)
 
@@ -460,7 +460,7 @@ def _is_hidden(finding: Finding) -> bool:
     """Tell whether bytes could not be read that nothing else has, as indexes are made again."""
     name = find_segment_file_name(name_of(finding.path))
     is_made_again = name is not None and name.suffix != LOG_FILE_SUFFIX
-    is_there = finding.code == UNREADABLE and finding.effect is not Effect.GONE
+    is_there = finding.kind == kinds.UNREADABLE and finding.effect is not Effect.GONE
     return is_there and not is_made_again
 
 

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.files import stored_topic_id
-from pylog.checks.findings import Effect, Finding, Severity
 from pylog.errors import LogStorageError
 from pylog.files.clean_shutdown import has_clean_shutdown
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding, Severity
 from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.damage import DamageReport
@@ -105,14 +106,13 @@ def _behind(each: Replica, longest: Replica, nodes: Mapping[str, Node]) -> Findi
     view, end, other = each.check.view, each.check.end_offset, longest.check.end_offset
     place = view.directory
     node = nodes.get(place.log_directory)
-    found = Finding(
-        Severity.INFO,
-        "replica_behind",
+    found = kinds.REPLICA_BEHIND.found(
         place.path,
         f"the log ends at offset {end}, {longest.name} at {other}",
         next_offset=end,
         end_offset=other,
         own_effect=Effect.BEHIND,
+        severity=Severity.INFO,
     )
     leads = node is not None and node.may_lead(view.topic_partition)
     if leads and has_clean_shutdown(place.log_directory):
@@ -182,9 +182,7 @@ def _fork(each: Replica, longest: Replica) -> Finding | None:
     if found is None:
         return None
     what, offset, here, there = found
-    return Finding(
-        Severity.ERROR,
-        "replicas_differ",
+    return kinds.REPLICAS_DIFFER.found(
         each.check.view.directory.path,
         f"at offset {offset} the {what} is {here}, and {there} in {longest.name}",
         next_offset=offset,

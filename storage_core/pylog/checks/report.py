@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import FINDINGS, Finding, Severity
 from pylog.checks.verdict import verdict_on
+from pylog.findings import kinds
+from pylog.findings.finding import FINDINGS, Finding, Severity
 from pylog.lazy_modules import LazyModule
 from pylog.locations import parent_of, printable_location
 from pylog.text.charts import NONE, Share, card, number, page, share_chart, size, table, text, tiles
@@ -71,7 +72,7 @@ class DoctorReport:
     def gone(self) -> list[Finding]:
         """Partitions of which no record is left: their directories are missing, or empty."""
         return [
-            each for each in self.findings if each.code in _GONE and each.severity is Severity.ERROR
+            each for each in self.findings if each.kind in _GONE and each.severity is Severity.ERROR
         ]
 
     @property
@@ -143,7 +144,7 @@ class DoctorReport:
         )
 
 
-_GONE = ("absent_partition", "empty_partition")
+_GONE = (kinds.ABSENT_PARTITION, kinds.EMPTY_PARTITION)
 
 
 @dataclass(frozen=True, slots=True)

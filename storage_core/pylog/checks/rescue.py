@@ -24,7 +24,6 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Effect
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptRecordError,
@@ -40,6 +39,8 @@ from pylog.files.file_names import (
     find_segment_file_name,
 )
 from pylog.files.storage import list_directory, open_file
+from pylog.findings import kinds
+from pylog.findings.finding import Effect
 from pylog.locations import name_of
 from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
 from pylog.log_file.segment_windows import SegmentWindows
@@ -446,18 +447,18 @@ def _gone(check: PartitionCheck, end_offset: int, evidence: int) -> list[tuple[i
     gone = [
         (each.next_offset, each.end_offset)
         for each in check.findings
-        if each.code in _LOSSES or each.effect is Effect.GONE
+        if each.kind in _LOSSES or each.effect is Effect.GONE
         if each.next_offset is not None and each.end_offset is not None
     ]
     return [*gone, (end_offset, evidence)] if evidence > end_offset else gone
 
 
 _LOSSES = (
-    "damaged_batches",
-    "misnamed_segment",
-    "missing_segment",
-    "offset_gap",
-    "lost_at_start",  # to a .swap file
+    kinds.DAMAGED_BATCHES,
+    kinds.MISNAMED_SEGMENT,
+    kinds.MISSING_SEGMENT,
+    kinds.OFFSET_GAP,
+    kinds.LOST_AT_START,  # to a .swap file
 )
 
 

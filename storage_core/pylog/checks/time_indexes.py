@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.checks.findings import Effect, Finding, info, missing_index
 from pylog.files import disk
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import Window
 
-NO_TIME_INDEXES = "no_time_indexes"
+
+MISSING_FILE = "the file is missing"
 
 
 def without_entries(
@@ -77,7 +79,7 @@ class MissingTimeIndexes:
         if self._is_expected:
             for log, path in self._missing.items():
                 start, end, latest = self._held.get(log, (0, 0, -1))
-                found = missing_index("time_index", path)
+                found = kinds.MISSING_TIME_INDEX.found(path, MISSING_FILE)
                 is_last = log == self._last
                 yield without_entries(found, log, (start, end), latest, is_last=is_last)
         elif self._missing:
@@ -85,4 +87,4 @@ class MissingTimeIndexes:
                 "no segment has a time index, as brokers before 0.10.1 leave a log; look-ups by "
                 "timestamp read batch headers instead"
             )
-            yield info(NO_TIME_INDEXES, self._path, message)
+            yield kinds.NO_TIME_INDEXES.found(self._path, message)

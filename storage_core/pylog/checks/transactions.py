@@ -12,18 +12,19 @@ import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checks.findings import Effect, warning
 from pylog.checks.indexes import LIVE_PAUSES
 from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
 from pylog.files.transaction_index import read_transaction_index
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, FindingKind
 from pylog.reading.producer_transactions import TransactionsInOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pylog.checks.findings import Finding
     from pylog.files.transaction_index import TransactionIndexEntry
+    from pylog.findings.finding import Finding
     from pylog.reading.log_view import LogView
     from pylog.reading.producer_transactions import Transaction
     from pylog.reading.segments import LogSegmentView
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
     Aborted = dict[tuple[int, int], int | None]
     Entries = dict[tuple[int, int], TransactionIndexEntry]
-
-
-UNDECIDED = "wrong_stable_offset"
 
 
 class TransactionFindings:
@@ -82,7 +80,7 @@ class TransactionFindings:
                 entries = _with_late_entries(path, entries, expected)
             if isinstance(entries, str):
                 base, end = segment.base_offset, view.next_base_offset(index)
-                yield _wrong("damaged_transaction_index", path, entries, base, end)
+                yield _wrong(kinds.DAMAGED_TRANSACTION_INDEX, path, entries, base, end)
                 continue
             stored = {_key(each): each for each in entries}
             yield from _missing_entries(path, expected, stored, log_start)
@@ -116,7 +114,7 @@ class TransactionFindings:
                     f"offset {stable}, expected {lowest}"
                 )
                 first = stored[key].first_offset
-                yield _wrong("wrong_transaction_index", path, message, first, key[1] + 1)
+                yield _wrong(kinds.WRONG_TRANSACTION_INDEX, path, message, first, key[1] + 1)
 
     def undecided(self) -> int | None:
         """Return where the first transaction begins that is open, once all windows were added.
@@ -153,14 +151,14 @@ class Undecided(NamedTuple):
                 f"a transaction is open since offset {stored} by producer snapshots, and {why}: "
                 "consumers of committed records wait there until it is aborted"
             )
-            return _wrong(UNDECIDED, path, message, stored, end_offset)
+            return _wrong(kinds.WRONG_STABLE_OFFSET, path, message, stored, end_offset)
         if is_whole and shown is not None and (stored is None or stored > shown):
             message = (
                 f"a transaction is open since offset {shown}, and producer snapshots do not have "
                 "it: consumers of committed records get its records"
             )
             end = end_offset if stored is None else stored
-            return _wrong(UNDECIDED, path, message, shown, end)
+            return _wrong(kinds.WRONG_STABLE_OFFSET, path, message, shown, end)
         return None
 
     @property
@@ -254,7 +252,7 @@ def _missing_entries(
         # One that began before the log may have had no record in this partition.
         if first is not None and first >= log_start:
             message = f"no entry for producer {key[0]}, aborted at offset {key[1]}"
-            yield _wrong("wrong_transaction_index", path, message, first, key[1] + 1)
+            yield _wrong(kinds.WRONG_TRANSACTION_INDEX, path, message, first, key[1] + 1)
 
 
 def _late_entries(
@@ -271,7 +269,7 @@ def _late_entries(
                 f"{stored[key].first_offset}, its first batch at {first}"
             )
             end = stored[key].first_offset
-            yield _wrong("wrong_transaction_index", path, message, first, end)
+            yield _wrong(kinds.WRONG_TRANSACTION_INDEX, path, message, first, end)
 
 
 def _extra_entries(
@@ -286,14 +284,12 @@ def _extra_entries(
         # A consumer leaves out all of the producer's records up to a marker of an abort.
         ends = [at for producer, at in markers if producer == producer_id and at >= first]
         end = min(ends, default=end_offset - 1) + 1
-        yield _wrong("wrong_transaction_index", path, message, first, end)
+        yield _wrong(kinds.WRONG_TRANSACTION_INDEX, path, message, first, end)
 
 
-def _wrong(code: str, path: str, message: str, start: int, end: int | None) -> Finding:
+def _wrong(kind: FindingKind, path: str, message: str, start: int, end: int | None) -> Finding:
     """Return a warning that consumers of committed records get wrong answers about offsets."""
-    return warning(code, path, message)._replace(
-        next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS
-    )
+    return kind.found(path, message, next_offset=start, end_offset=end, own_effect=Effect.CONSUMERS)
 
 
 def _by_marker(keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """The verdict on some log directories: what a start does to them, and what their consumers get.
 
-It is made of findings alone, by their effect (`pylog.checks.findings.Effect`), and of the simulated
-starts of the partitions.
+It is made of findings alone, by their effect (`pylog.findings.finding.Effect`), and of the
+simulated starts of the partitions.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.checks.affected_offsets import AffectedOffsets, directory_of, unique
-from pylog.checks.findings import Effect, Finding
 from pylog.checks.verdict_sentences import sentences
+from pylog.findings.finding import Effect, Finding
 from pylog.locations import parent_of
 from pylog.model import TopicPartition
 

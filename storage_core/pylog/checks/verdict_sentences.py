@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.checks.affected_offsets import AffectedOffsets, merged, unique
-from pylog.checks.findings import FINDING_CODES, Effect, Finding
+from pylog.findings import kinds
+from pylog.findings.finding import Effect, Finding
 from pylog.locations import name_of
 from pylog.text.words import counted, named, offsets_text
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     ByEffect = Mapping[Effect, Sequence[AffectedOffsets]]
 
-DAMAGED = ("damaged_batches", "misnamed_segment")
+_DAMAGED = (kinds.DAMAGED_BATCHES.code, kinds.MISNAMED_SEGMENT.code)
 """Findings whose records nobody gets any more, though their bytes are there."""
 _BESIDE_A_START = (Effect.BEHIND, Effect.RESETS, Effect.EXPIRES, Effect.GONE)
 """What is no harm that a start does."""
@@ -24,12 +25,12 @@ _MOST_LOSSES = 3
 
 def sentences(refusals: Sequence[Finding], by_effect: ByEffect) -> Iterator[str]:
     """Yield the verdict, the worst first."""
-    damaged = [each for each in by_effect[Effect.CONSUMERS] if each.code in DAMAGED]
+    damaged = [each for each in by_effect[Effect.CONSUMERS] if each.code in _DAMAGED]
     gone = [each for each in (*by_effect[Effect.GONE], *damaged) if not _is_told(each, by_effect)]
     lost = merged(sorted(gone, key=lambda each: each.name))
     if lost:
         yield _about_losses(lost)
-    consumers = [each for each in by_effect[Effect.CONSUMERS] if each.code not in DAMAGED]
+    consumers = [each for each in by_effect[Effect.CONSUMERS] if each.code not in _DAMAGED]
     yield from _about_starts(refusals, by_effect, consumers, has_lost=bool(lost))
     strays, unserved = by_effect[Effect.STRAY], by_effect[Effect.UNSERVED]
     if strays:
@@ -105,7 +106,7 @@ def _about_starts(
 def _about_losses(lost: Sequence[AffectedOffsets]) -> str:
     total = _total(lost)
     are = "is" if total == "1 record" else "are"
-    reason = "" if all(FINDING_CODES[each.code].lost_as for each in lost) else f": {lost[0].reason}"
+    reason = "" if all(each.lost_as for each in lost) else f": {lost[0].reason}"
     return f"{total[0].upper()}{total[1:]} {are} lost: {_each_loss(lost)}{reason}"
 
 
@@ -132,7 +133,7 @@ def _each_loss(lost: Sequence[AffectedOffsets]) -> str:
 
 def _loss_text(lost: AffectedOffsets) -> str:
     """Return ``orders-0: 13 records, offsets 15 to 27, damaged``, with times and groups."""
-    how = FINDING_CODES[lost.code].lost_as if lost.code else ""
+    how = lost.lost_as
     count = _count(lost)
     parts = ["all records"]
     if count is not None:

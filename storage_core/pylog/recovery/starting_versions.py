@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.files.meta_properties import KRAFT_VERSIONS
+from pylog.findings import kinds
 from pylog.internal_topics.versions import (
     METADATA_VERSION,
     SUPPORTED_FEATURES,
@@ -103,13 +104,13 @@ def _reasons_by_files(
     elif version in map(str, KafkaVersion):
         kafka_version = KafkaVersion.parse(version)
         for problem in problems_of_metadata(copy.directory, metadata, kafka_version):
-            if problem.code in _REFUSED and problem.is_certain:
+            if problem.kind in _REFUSED and problem.is_certain:
                 yield problem.reason
     elif not copy.end_offset and BOOTSTRAP_CHECKPOINT not in names_in(copy.log_directory):
         yield f"{BOOTSTRAP_CHECKPOINT} is missing: the directory is formatted by Kafka 4.4 or later"
 
 
-_REFUSED = ("unusable_metadata", "missing_metadata_log")
+_REFUSED = (kinds.UNUSABLE_METADATA, kinds.MISSING_METADATA_LOG)
 
 
 def _reasons_by_features(version: str, features: dict[str, int]) -> Iterator[str]:

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.checks.examination import Examination
-from pylog.checks.findings import FINDINGS
 from pylog.checks.indexes import read_offset_index, read_time_index
 from pylog.columnar.arrow_schema import fixed_width_array, string_array
 from pylog.columnar.rows import TIMESTAMP, TableText, none_if
@@ -34,6 +33,7 @@ from pylog.files.file_names import (
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
+from pylog.findings.finding import FINDINGS
 from pylog.locations import join, name_of, printable_location
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP

@@ -43,6 +43,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
+from pylog.findings import kinds
 from pylog.internal_topics.metadata_image import (
     NO_LEADER,
     ConfigResource,
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
     from pylog.reading.internal_logs import CommittedMetadata
 
-STRAY_PARTITION = "stray_partition"
 _DEFAULTS = LogConfig()
 
 
@@ -355,11 +355,11 @@ class Node:
             assignment = self.assignment(topic_partition)
             if assignment is None or not assignment.others:
                 reason = f"{META_PROPERTIES} of its log directory cannot be read"
-                yield NodeProblem("unserved_partition", directory, reason)
+                yield NodeProblem(kinds.UNSERVED_PARTITION, directory, reason)
         elif self.is_kraft:
             stray = self._stray_reason(topic_partition, join(directory, PARTITION_METADATA))
             if stray is not None:
-                yield NodeProblem(STRAY_PARTITION, directory, *stray)
+                yield NodeProblem(kinds.STRAY_PARTITION, directory, *stray)
             # One that is set aside is made anew.
             yield from self.problems_of_place(topic_partition, directory)
 
@@ -416,7 +416,7 @@ class Node:
             )
             if not assignment.is_certain:
                 reason = f"{reason}. {_UNDECIDED}"
-            yield NodeProblem("unserved_partition", directory, reason, assignment.is_certain)
+            yield NodeProblem(kinds.UNSERVED_PARTITION, directory, reason, assignment.is_certain)
 
     def is_set_aside(self, topic_partition: TopicPartition, directory: str) -> bool:
         """Whether a broker renames a partition's directory to ``-stray``, as far as is known."""
@@ -428,7 +428,7 @@ class Node:
         if not self.is_kraft or self.is_set_aside(topic_partition, future):
             return None
         reason = f"partition {topic_partition} lies here under its own name, too"
-        return NodeProblem("future_beside_live", future, reason)
+        return NodeProblem(kinds.FUTURE_BESIDE_LIVE, future, reason)
 
     def _problems_of_metadata(self, directory: str) -> Iterator[NodeProblem]:
         others = [
@@ -438,16 +438,16 @@ class Node:
         ]
         if others:
             reason = f"{others[0]} of the same node has a log of the metadata, too"
-            yield NodeProblem("metadata_log_twice", directory, reason)
+            yield NodeProblem(kinds.METADATA_LOG_TWICE, directory, reason)
         yield from problems_of_metadata(directory, self._metadata_or_error, self.kafka_version)
         if self.waiting_reason is not None:
             is_voter = self.node_id in self._voters
             yield NodeProblem(
-                "waits_for_controllers", directory, self.waiting_reason, is_certain=not is_voter
+                kinds.WAITS_FOR_CONTROLLERS, directory, self.waiting_reason, is_certain=not is_voter
             )
         if self.elsewhere_reason is not None:
             yield NodeProblem(
-                "log_directory_not_given", directory, self.elsewhere_reason, is_certain=False
+                kinds.LOG_DIRECTORY_NOT_GIVEN, directory, self.elsewhere_reason, is_certain=False
             )
 
     @cached_property

@@ -44,6 +44,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
+from pylog.findings import kinds
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.locations import join
 from pylog.reading.internal_logs import CLUSTER_METADATA
@@ -167,13 +168,13 @@ class NodeDisks:
                     "metadata.log.dir. If they stand in another order there, give them in that"
                 )
                 where = join(path, str(CLUSTER_METADATA))
-                yield NodeProblem("misplaced_metadata_log", where, reason)
+                yield NodeProblem(kinds.MISPLACED_METADATA_LOG, where, reason)
         if self.has_lost_metadata and not self.metadata_logs:
             reason = (
                 "this log directory is new, and no other one has the log of the cluster's metadata"
             )
             where = join(self.first, str(CLUSTER_METADATA))
-            yield NodeProblem("missing_metadata_log", where, reason)
+            yield NodeProblem(kinds.MISSING_METADATA_LOG, where, reason)
 
     def missing_meta_properties(
         self, directory: str, kafka_version: KafkaVersion, *, is_beside_kraft: bool

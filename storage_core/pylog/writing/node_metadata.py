@@ -41,6 +41,7 @@ from pylog.errors import (
 )
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_state
 from pylog.files.storage import list_directory
+from pylog.findings import kinds
 from pylog.internal_topics.versions import METADATA_VERSION_LEVELS, KafkaVersion
 from pylog.locations import join, parent_of
 from pylog.log_file.batch_walk import WholeBatches
@@ -58,6 +59,7 @@ from pylog.reading.log_directory import open_directory
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.findings.finding import FindingKind
     from pylog.reading.internal_logs import CommittedMetadata
     from pylog.reading.log_view import LogView
 
@@ -67,7 +69,7 @@ BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 class NodeProblem(NamedTuple):
     """Something that a node does at its start, or why it does not start."""
 
-    code: str  # a kind of finding, see `pylog.checks.findings`
+    kind: FindingKind
     path: str
     reason: str
     is_certain: bool = True  # False where other controllers may know better
@@ -104,26 +106,26 @@ def problems_of_metadata(
         view = metadata_view(directory)
         if not view.segments and not metadata_snapshots(view):
             reason = "the log of the cluster's metadata is gone"
-            yield NodeProblem("missing_metadata_log", directory, reason)
+            yield NodeProblem(kinds.MISSING_METADATA_LOG, directory, reason)
             return
         found = list(_problems_of_snapshots(view, kafka_version))
         if isinstance(metadata, MissingOffsetsError):
             where = view.directory.path
-            yield NodeProblem("unusable_metadata", where, metadata.reason, is_certain=False)
+            yield NodeProblem(kinds.UNUSABLE_METADATA, where, metadata.reason, is_certain=False)
         elif isinstance(metadata, InvalidRecordError):
-            found = [each for each in found if each[0] != "cut_metadata_snapshot"]
+            found = [each for each in found if each[0] != kinds.CUT_METADATA_SNAPSHOT]
             if not found:
-                found = [("unusable_metadata", view.directory.path, metadata.reason)]
-        for code, path, reason in found:
+                found = [(kinds.UNUSABLE_METADATA, view.directory.path, metadata.reason)]
+        for kind, path, reason in found:
             below = path[len(view.directory.path) :]
-            yield NodeProblem(code, directory + below, reason)
+            yield NodeProblem(kind, directory + below, reason)
         unknown = None if level is None else _level_reason(level, kafka_version)
         if unknown is not None:
-            yield NodeProblem("unusable_metadata", directory, unknown)
+            yield NodeProblem(kinds.UNUSABLE_METADATA, directory, unknown)
     except UnreadableFileError as error:
-        yield NodeProblem("unusable_metadata", str(error.path or directory), error.reason)
+        yield NodeProblem(kinds.UNUSABLE_METADATA, str(error.path or directory), error.reason)
     except LogStorageError as error:
-        yield NodeProblem("unusable_metadata", directory, getattr(error, "reason", str(error)))
+        yield NodeProblem(kinds.UNUSABLE_METADATA, directory, getattr(error, "reason", str(error)))
 
 
 def _problems_of_files(
@@ -138,11 +140,11 @@ def _problems_of_files(
             f"{error.reason}. Delete the file: the node takes the epoch from its log then, and "
             "forgets for whom it has voted in it"
         )
-        yield NodeProblem("unusable_metadata", path, reason)
+        yield NodeProblem(kinds.UNUSABLE_METADATA, path, reason)
     path = join(parent_of(directory), BOOTSTRAP_CHECKPOINT)
     problem = _bootstrap_reason(path, level, kafka_version)
     if problem is not None:
-        yield NodeProblem("unusable_metadata", path, problem)
+        yield NodeProblem(kinds.UNUSABLE_METADATA, path, problem)
 
 
 def _bootstrap_reason(
@@ -176,7 +178,7 @@ def _level_reason(level: int, kafka_version: KafkaVersion) -> str | None:
 
 def _problems_of_snapshots(
     view: LogView, kafka_version: KafkaVersion
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[FindingKind, str, str]]:
     snapshots = metadata_snapshots(view)
     if not snapshots:
         usable_snapshots(view)  # raises where the log begins above 0
@@ -188,18 +190,18 @@ def _problems_of_snapshots(
         reason = f"the newest snapshot of the metadata is damaged: {error.reason}"
         if not view.local_log_start_offset and newest.end_offset <= view.log_end_offset:
             reason = f"{reason}. The log has all that it says: move the file away"
-        yield "unusable_metadata", newest.path, reason
+        yield kinds.UNUSABLE_METADATA, newest.path, reason
         return
     usable_snapshots(view)
     if not is_whole:
         reason = "the newest snapshot of the metadata does not end with its footer"
-        yield "cut_metadata_snapshot", newest.path, reason
+        yield kinds.CUT_METADATA_SNAPSHOT, newest.path, reason
     if is_behind(view, newest) and view.log_end_offset:
         reason = (
             f"the log ends at offset {view.log_end_offset}, and the newest snapshot is of "
             f"offset {newest.end_offset} and epoch {newest.epoch}, which it does not reach"
         )
-        yield "discarded_metadata", view.directory.path, reason
+        yield kinds.DISCARDED_METADATA, view.directory.path, reason
     is_fresh = newest.end_offset == 0 and not view.log_end_offset
     names = {each.name for each in list_directory(view.directory.log_directory)}
     if is_fresh and kafka_version < KafkaVersion.V4_4 and BOOTSTRAP_CHECKPOINT not in names:
@@ -207,4 +209,4 @@ def _problems_of_snapshots(
             f"the directory is formatted by Kafka 4.4 or later: {BOOTSTRAP_CHECKPOINT} is "
             f"missing, which Kafka {kafka_version} needs"
         )
-        yield "unusable_metadata", newest.path, reason
+        yield kinds.UNUSABLE_METADATA, newest.path, reason

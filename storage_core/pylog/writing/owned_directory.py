@@ -26,6 +26,7 @@ from pylog.files.owned_directories import (
     writable_log_directory,
 )
 from pylog.files.partition_metadata import read_partition_metadata
+from pylog.findings import kinds
 from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 from pylog.log.log_manager import LogManager
@@ -157,7 +158,7 @@ def _heed_node(path: str) -> None:
         strays += [
             each
             for each in node.problems(name.topic_partition, directory)
-            if each.code == node_rules.STRAY_PARTITION
+            if each.kind == kinds.STRAY_PARTITION
         ]
     if strays:
         more = f", and {len(strays) - 1} more partitions" if len(strays) > 1 else ""

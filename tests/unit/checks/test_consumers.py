@@ -17,8 +17,8 @@ from pylog.checks.consumers import (
     Placement,
     group_outlook,
 )
-from pylog.checks.findings import Severity
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.findings.finding import Severity
 from pylog.reading.coordinators import cluster_image
 from pylog.reading.group_records import last_group_records, stored_groups
 from pylog.reading.log_directory import open_directory

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import os
 import re
@@ -17,8 +16,10 @@ import pytest
 import pylog
 from pylog.checks.doctor import doctor
 from pylog.checks.files import read_checkpoints
-from pylog.checks.findings import FINDING_CODES
 from pylog.errors import LogDirectoryError
+from pylog.findings import kinds
+from pylog.findings.finding import Severity
+from pylog.findings.kinds import BY_CODE
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.scheduling.worker_threads import SharedProgress
 from tests.support.batches import (
@@ -532,40 +533,22 @@ def test_a_log_that_is_appended_to_meanwhile_has_no_finding(
     assert report.partitions[0].end_offset == 35
 
 
-def code_strings() -> set[str]:
-    """Return the texts in the sources of findings that may be codes."""
-    found = set()
-    for path in (ROOT / "storage_core/pylog/checks").glob("*.py"):
-        if path.name != "codes.py":
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.add(node.value)
-    return found
+def test_every_kind_of_finding_is_made_somewhere() -> None:
+    sources = [
+        path.read_text("utf-8")
+        for room in ("checks", "writing")
+        for path in (ROOT / "storage_core/pylog" / room).glob("*.py")
+    ]
+    used = set(re.findall(r"\bkinds\.([A-Z_]+)", "\n".join(sources)))
+    assert set(map(str.upper, BY_CODE)) - used == set()
 
 
-_DYNAMIC = re.compile("(missing|damaged|wrong)_(index|time_index)")
-
-
-def test_every_code_is_used() -> None:
-    """That every code that is used is known shows in all tests: a finding looks up its texts."""
-    known = {code for code in FINDING_CODES if not _DYNAMIC.fullmatch(code)}
-    assert known - code_strings() == set()
-
-
-def test_every_severity_that_a_finding_is_made_with_is_one_of_its_code() -> None:
-    made = set()
-    for path in (ROOT / "storage_core/pylog/checks").glob("*.py"):
-        text = path.read_text("utf-8")
-        made |= set(re.findall(r"\bFinding\(\s*Severity\.([A-Z]+),\s*\"(\w+)\"", text))
-        made |= {("WARNING", code) for code in re.findall(r"\bwarning\(\s*\"(\w+)\"", text)}
-    assert len(made) > 15
-    assert {
-        (severity, code) for severity, code in made if severity.lower() not in severities_of(code)
-    } == set()
-
-
-def severities_of(code: str) -> list[str]:
-    return [str(each) for each in FINDING_CODES[code].severities]
+def test_a_finding_is_as_bad_as_its_kind_says() -> None:
+    assert kinds.OFFSET_GAP.found("f", "gone").severity is Severity.WARNING
+    with pytest.raises(ValueError, match="offset_gap is of severity error, expected warning"):
+        kinds.OFFSET_GAP.found("f", "gone", severity=Severity.ERROR)
+    with pytest.raises(ValueError, match="is of severity None, expected error or warning"):
+        kinds.MISSING_SEGMENT.found("f", "gone")
 
 
 @pytest.mark.parametrize("beyond", [0, 300], ids=["its torn batch", "beyond the end"])

@@ -10,7 +10,8 @@ import pytest
 
 import pylog
 from pylog.cli.main import run
-from pylog.results import DoctorReport, Finding, LogDirectoryReport, Severity
+from pylog.findings import kinds
+from pylog.results import DoctorReport, LogDirectoryReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ def test_the_page_has_the_verdict_and_every_finding_with_what_to_do(report: Doct
 
 
 def test_the_page_has_each_action_of_a_broker_that_differs() -> None:
-    one = Finding(Severity.WARNING, "wrong_index", "/logs/a", "1 entry", own_action="it <cuts>")
+    one = kinds.WRONG_INDEX.found("/logs/a", "1 entry", own_action="it <cuts>")
     other = one._replace(path="/logs/b", own_action="it leaves it")
     findings = [one, other, one._replace(path="/logs/c")]
     directory = LogDirectoryReport(
@@ -64,7 +65,7 @@ def test_the_page_loads_nothing(report: DoctorReport) -> None:
 
 
 def test_what_comes_from_disk_is_escaped() -> None:
-    finding = Finding(Severity.ERROR, "unreadable", "/logs/<b>", "a <script> in \x1b[31m its name")
+    finding = kinds.UNREADABLE.found("/logs/<b>", "a <script> in \x1b[31m its name")
     directory = LogDirectoryReport(
         "/logs", is_clean=True, is_of_a_controller=False, lacks_metadata=False, findings=[finding]
     )
@@ -76,9 +77,7 @@ def test_what_comes_from_disk_is_escaped() -> None:
 
 def test_many_places_of_a_kind_are_counted() -> None:
     findings = [
-        Finding(
-            Severity.WARNING, "missing_index", f"/logs/t-{number}/0.index", "the file is missing"
-        )
+        kinds.MISSING_INDEX.found(f"/logs/t-{number}/0.index", "the file is missing")
         for number in range(1000)
     ]
     directory = LogDirectoryReport(

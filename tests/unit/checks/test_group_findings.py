@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.checks.doctor import doctor  # alone: the table has no such options
-from pylog.checks.findings import Finding, Severity
 from pylog.checks.group_findings import GroupPosition
 from pylog.checks.partition_report import LogDirectoryReport
 from pylog.checks.verdict import verdict_on
 from pylog.config.server_properties import ServerProperties
+from pylog.findings import kinds
+from pylog.findings.finding import Severity
 from pylog.model import TopicPartition
 from pylog.reading.group_records import last_group_records
 from tests.support import group_records
@@ -133,7 +134,9 @@ def test_of_lost_offsets_those_groups_are_named_that_have_not_read_past(tmp_path
 
 def test_ranges_that_meet_have_the_groups_of_both() -> None:
     lost = [
-        Finding(Severity.ERROR, "missing_segment", "/l/orders-0", "gone", None, None, start, end)
+        kinds.MISSING_SEGMENT.found(
+            *("/l/orders-0", "gone", None, None, start, end), severity=Severity.ERROR
+        )
         for start, end in ((0, 3), (3, 6))
     ]
     positions = {TopicPartition("orders", 0): [GroupPosition(1, "a"), GroupPosition(5, "b")]}

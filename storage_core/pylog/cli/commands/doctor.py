@@ -171,10 +171,7 @@ def doctor(
 
 
 def _status_of(report: pylog.results.DoctorReport) -> int:
-    unreadable = [
-        any(each.code == "unreadable" for each in partition.findings)
-        for partition in report.partitions
-    ]
+    unreadable = [each.is_unreadable for each in report.partitions]
     if unreadable and all(unreadable):
         return exit_status.UNUSABLE
     worst = report.worst
@@ -486,6 +483,7 @@ _NAMES = {
     "losses": None,
     "is_read_on_loading": None,
     "start": "brokerStart",
+    "kind": None,
     "own_effect": None,
     "own_action": None,
     "from_offset": "from",
@@ -517,7 +515,13 @@ def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
     def with_findings(each: PartitionReport | LogDirectoryReport) -> dict[str, Any]:
         document: dict[str, Any] = document_of(each, _NAMES)
         document["findings"] = [
-            document_of(one, _NAMES) | {"brokerAction": one.broker_action, "advice": one.advice}
+            {
+                "severity": None,  # to come first
+                "code": one.code,
+                **document_of(one, _NAMES),
+                "brokerAction": one.broker_action,
+                "advice": one.advice,
+            }
             for one in each.findings
             if one.severity.is_at_least(least)
         ]

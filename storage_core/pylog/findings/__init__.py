@@ -1,0 +1,1 @@
+"""Findings of the doctor: one in `finding`, and every kind of them, declared once, in `kinds`."""
