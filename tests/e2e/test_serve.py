@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -37,6 +38,18 @@ def test_it_says_where_it_listens_and_ends_in_order(
             running.send_signal(sent)
             assert running.wait(20) == status
         assert running.stderr.read() == b""
+
+
+def test_its_last_line_says_what_it_has_served(golden_root: GoldenRoot) -> None:
+    command = [sys.executable, "-m", "pylog", "serve", str(golden_root.case("4.3.0/txn"))]
+    with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline().decode()
+        with RawClient(first.split()[-1]) as client:
+            client.ask("Metadata", 13, {"topics": None})
+        running.send_signal(signal.SIGINT)
+        *_, last = running.stdout.read().decode().splitlines()
+    assert re.fullmatch(r"Served [1-9]\d* requests? of 1 connection with \d+B in \ds", last), last
 
 
 def test_wrong_usage_is_one_line(golden_root: GoldenRoot) -> None:

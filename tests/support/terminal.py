@@ -129,3 +129,11 @@ def in_terminal(columns: int, *arguments: object, **environment: str) -> str:
     terminal = Terminal(*command, columns=columns, shows_errors=False, environment=environment)
     terminal.status()
     return terminal.output.decode().replace("\r\n", "\n")
+
+
+def answered(answer: bytes, *arguments: object) -> tuple[int, str]:
+    """Run pylog with a terminal for everything; return its status and what it prints."""
+    terminal = Terminal("-m", "pylog", *arguments, columns=200, controls=True)
+    if answer:
+        terminal.answer(b"Remove them?", answer)
+    return terminal.status(), terminal.output.decode()

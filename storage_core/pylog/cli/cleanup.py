@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from pylog.cli.output import aligned_columns, document_of
 from pylog.results import ConfigSource
 from pylog.text.words import counted, format_bytes, named, offsets_text
@@ -107,6 +109,19 @@ def _config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]
 def config_document(entries: Sequence[ConfigEntry]) -> dict[str, Any]:
     """Return what a topic is configured to: values as text, sources by Kafka's names."""
     return {entry.name: {"value": entry.value, "source": str(entry.source)} for entry in entries}
+
+
+def is_agreed(what: str, size_bytes: int) -> bool:
+    """Ask whether all records of something may go; a no is said, and nothing was changed."""
+    question = f"All records of {what} will be removed ({format_bytes(size_bytes)}). Remove them?"
+    try:
+        answer = click.confirm(question, err=True)
+    except click.Abort as abort:  # Ctrl-C, or Ctrl-D
+        click.echo("\npylog: nothing was changed", err=True)
+        raise KeyboardInterrupt from abort
+    if not answer:
+        click.echo("pylog: nothing was changed", err=True)
+    return answer
 
 
 def removal_lines(what: str, removal: Removal) -> list[str]:

@@ -318,7 +318,7 @@ writable_directory = argument(
 def one_topic(*, required: bool = True) -> Decorator:
     """Return the option for the name of a topic."""
     return click.option(
-        "--topic", metavar="T", type=TOPIC, required=required, help="The topic's name."
+        "--topic", "-t", metavar="T", type=TOPIC, required=required, help="The topic's name."
     )
 
 
@@ -490,10 +490,28 @@ def _hint_at_patterns() -> str:
 
 def one_partition(*, required: bool = True) -> Decorator:
     """Return the option for the number of a partition."""
-    return number("--partition", required=required, help="The partition's number.")
+    return number("--partition", "-p", required=required, help="The partition's number.")
 
 
 partition = one_partition()
+
+
+def _color(context: click.Context, parameter: click.Parameter, when: str) -> None:
+    """Keep it where `pylog.cli.style` finds it, as click's own functions do."""
+    if when != "auto":
+        context.color = when == "always"
+
+
+color = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    is_eager=True,
+    expose_value=False,
+    callback=_color,
+    help="Whether the output is coloured. auto: in a terminal, unless NO_COLOR is set, and "
+    "elsewhere if FORCE_COLOR is.",
+)
 
 
 def json_output(help_text: str) -> Decorator:
@@ -547,6 +565,8 @@ server_properties = file(
 )
 
 dry_run = flag("--dry-run", help=_CLEANUP["dry-run"].help)
+
+yes = flag("--yes", help="Do not ask in a terminal before all records of a topic are removed.")
 
 
 high_watermark = click.option(

@@ -1,7 +1,8 @@
 """How output looks in a terminal: its width, its colours, and how wide text is there.
 
-Elsewhere than in a terminal there is none of it, nor where the environment variable ``NO_COLOR`` is
-set or ``TERM`` is ``dumb``.
+Elsewhere than in a terminal nothing is fitted. Colours follow ``--color``, then the environment
+variables ``NO_COLOR`` and ``FORCE_COLOR``; without them they are in terminals alone, unless
+``TERM`` is ``dumb``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
+
+import click
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -38,11 +41,11 @@ class OutputTraits(NamedTuple):
     @classmethod
     def of(cls, output: TextIO) -> OutputTraits:
         """Return the traits of ``output``."""
+        has_styles = _wants_styles(is_terminal=output.isatty())
         if not output.isatty():
-            return cls()
+            return cls(None, has_styles)
         import shutil  # noqa: PLC0415 - only where there is a terminal
 
-        has_styles = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return cls(shutil.get_terminal_size().columns, has_styles)
 
     @property
@@ -53,6 +56,17 @@ class OutputTraits(NamedTuple):
     def styled(self, text: str, style: str) -> str:
         """Return ``text`` in a style, one of this module or "", where styles are wanted."""
         return f"{style}{text}{_PLAIN}" if style and text and self.has_styles else text
+
+
+def _wants_styles(*, is_terminal: bool) -> bool:
+    context = click.get_current_context(silent=True)
+    if context is not None and context.color is not None:
+        return context.color
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "") not in {"", "0"}:
+        return True
+    return is_terminal and os.environ.get("TERM") != "dumb"
 
 
 def width_of(text: str) -> int:

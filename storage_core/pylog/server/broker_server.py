@@ -72,7 +72,8 @@ class BrokerServer:
     metrics_address
         Where ``/metrics`` is served to Prometheus; None unless asked for.
     metrics
-        Counts since the start: ``connections`` that are open, ``requests``, ``sent_bytes``.
+        Counts since the start: ``connections`` that are open, ``accepted`` ones, ``requests``,
+        ``sent_bytes``.
     cluster_id
         As clients see it: that of the directory, behind ``pylog-serve-``.
     """

@@ -16,6 +16,7 @@ class Metrics:
     """Counts since the server has started; only the event loop changes them."""
 
     connections: int = 0
+    accepted: int = 0
     requests: int = 0
     sent_bytes: int = 0
     groups: int = 0
@@ -25,6 +26,7 @@ class Metrics:
         lines = []
         for name, kind, meaning, value in (
             ("connections", "gauge", "Open connections.", self.connections),
+            ("accepted_total", "counter", "Connections since the start.", self.accepted),
             ("groups", "gauge", "Consumer groups with members.", self.groups),
             ("requests_total", "counter", "Requests.", self.requests),
             ("sent_bytes_total", "counter", "Bytes of responses.", self.sent_bytes),

@@ -266,6 +266,7 @@ class SocketServer:
     async def _serve(self, connection: socket.socket, client_host: str) -> None:
         channel: Channel | None = None
         self._metrics.connections += 1
+        self._metrics.accepted += 1
         try:
             try:
                 channel = await self._open(connection)

@@ -339,6 +339,13 @@ class TopicConfigSources:
             layers[ConfigSource.DYNAMIC_TOPIC_CONFIG] = of_cluster.properties
             self._ensure_sound(layers)
         layers[ConfigSource.STORED_TOPIC_CONFIG] = stored or {}
+        own = layers.get(ConfigSource.DYNAMIC_TOPIC_CONFIG, {})
+        for name, text in (stored or {}).items():
+            if name not in given and own.get(name, text) != text:
+                _LOGGER.warning(
+                    "%s: %s is %s, as pylog stored it here; the cluster's metadata has %s",
+                    *(topic, name, text, own[name]),
+                )
         layers[ConfigSource.GIVEN_FOR_THIS_RUN] = given
         return self._found(layers, self._find_gap(layers, stored, of_cluster))
 
@@ -363,13 +370,6 @@ class TopicConfigSources:
         given = layers[ConfigSource.GIVEN_FOR_THIS_RUN]
         if of_cluster.doubt is not None and self._missing({ConfigSource.GIVEN_FOR_THIS_RUN: given}):
             return ConfigGap(of_cluster.doubt, is_closed_by_some=False)
-        differing = [
-            f"{name} is {text} in {TOPIC_CONFIGS}, and {own[name]} in the cluster's metadata"
-            for name, text in (stored or {}).items()
-            if name not in given and own.get(name, text) != text
-        ]
-        if differing:
-            return ConfigGap("; ".join(differing), is_closed_by_some=False)
         missing = [] if self._has_file or stored is not None else self._missing(layers)
         if missing:
             return ConfigGap(f"the cluster's metadata do not say its {', '.join(missing)}")
@@ -415,7 +415,8 @@ def _source(layers: Layers, name: str) -> ConfigSource:
 # said what decides is not touched. Of all that say something of a property, the first one counts:
 #
 # 1. what is given for this run
-# 2. the topic's own properties: those in the cluster's metadata, or stored beside the logs
+# 2. the topic's own properties: those that pylog stored beside the logs, then those in the
+#    cluster's metadata; a warning says where they differ
 # 3. what the metadata say of this broker
 # 4. what the metadata say of all brokers
 # 5. the broker's ``server.properties``

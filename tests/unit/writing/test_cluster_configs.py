@@ -220,8 +220,8 @@ def test_whose_directory_it_is_has_to_be_known_where_brokers_differ(directory: P
         known(directory)
 
 
-def test_what_is_stored_beside_the_logs_and_contradicts_the_metadata_is_named(
-    directory: Path,
+def test_what_is_stored_beside_the_logs_wins_and_a_warning_names_what_the_metadata_have(
+    directory: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_metadata_log(directory, [topic_record("orders"), *DECIDED])
     path = directory / "pylog-topic-configs.json"
@@ -230,14 +230,15 @@ def test_what_is_stored_beside_the_logs_and_contradicts_the_metadata_is_named(
     )
     found = known(directory)
     assert said(found, "retention.bytes") == ("8", ConfigSource.STORED_TOPIC_CONFIG)
+    assert caplog.messages == []
     write_topic_configs(DurableIO(), path, {"orders": {"retention.ms": "-1"}})
-    with pytest.raises(UnknownTopicConfigError) as refused:
-        known(directory)
-    assert (
-        "of orders, retention.ms is -1 in pylog-topic-configs.json, and 1 in the cluster's metadata"
-    ) in str(refused.value)
+    assert said(known(directory), "retention.ms") == ("-1", ConfigSource.STORED_TOPIC_CONFIG)
+    assert caplog.messages == [
+        "orders: retention.ms is -1, as pylog stored it here; the cluster's metadata has 1"
+    ]
     found = known(directory, properties={"retention.ms": "4"})
     assert said(found, "retention.ms") == ("4", ConfigSource.GIVEN_FOR_THIS_RUN)
+    assert len(caplog.messages) == 1
 
 
 def test_a_topic_that_was_made_here_has_what_was_stored(directory: Path) -> None:

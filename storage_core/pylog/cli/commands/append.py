@@ -44,6 +44,7 @@ STANDARD_INPUT = "-"
 )
 @click.option(
     "--topic",
+    "-t",
     metavar="T",
     type=TOPIC,
     help="The topic. Default, with jsonl: the one that each line names.",
@@ -56,6 +57,7 @@ STANDARD_INPUT = "-"
 )
 @options.number(
     "--partition",
+    "-p",
     help="The partition of records whose line does not name one. Default: see --partitioner.",
 )
 @click.option(

@@ -74,6 +74,7 @@ _FOR_PEOPLE = "pretty"
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="With jsonl: how keys, values and headers' values are printed, see above. Default: text.",
 )
+@options.color
 @line_format
 @options.flag(
     "--merge",

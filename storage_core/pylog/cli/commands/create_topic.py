@@ -15,7 +15,7 @@ from pylog.cli.output import write_summary
     "pylog create-topic /mnt/kafka-logs --topic orders --partitions 6 --config retention.ms=-1",
 )
 @options.writable_directory
-@click.option("--topic", metavar="T", required=True, help="The new topic's name.")
+@click.option("--topic", "-t", metavar="T", required=True, help="The new topic's name.")
 @options.number(
     "--partitions",
     at_least=1,

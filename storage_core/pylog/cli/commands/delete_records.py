@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.cleanup import removal_json, removal_lines
+from pylog.cli import exit_status, options, progress
+from pylog.cli.cleanup import is_agreed, removal_json, removal_lines
 from pylog.cli.options import command
 from pylog.cli.output import document_of, write_summary
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
+from pylog.text.words import named
 
 
 @command(
@@ -35,6 +36,7 @@ from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 @options.high_watermark
 @options.recover_as_broker
 @options.dry_run
+@options.yes
 @options.as_json
 def delete_records(
     directory: str,
@@ -45,6 +47,7 @@ def delete_records(
     everything: bool,
     offset_file: str | None,
     dry_run: bool,
+    yes: bool,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.delete_records` has, too
 ) -> int:
@@ -57,7 +60,8 @@ def delete_records(
     none is.
 
     With --dry-run nothing is changed or locked. The bytes and segments that it reports
-    are those that retention may remove afterwards.
+    are those that retention may remove afterwards. Only in a terminal, and where all records would
+    go (--all), it asks first (--yes: it does not).
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition
     or offset, or the directory is locked or cannot be written.
@@ -69,6 +73,13 @@ def delete_records(
         offsets = pylog.jobs.read_offset_json_file(offset_file)
     else:
         offsets = _only_offset(topic, partition, offset, everything=everything)
+    if not (dry_run or yes) and progress.is_asked() and None in offsets.values():
+        everything_of = {place: offset for place, offset in offsets.items() if offset is None}
+        planned = pylog.jobs.plan_record_deletion(directory, everything_of, **of_library)
+        moved = {place: each for place, each in planned.items() if each.after > each.before}
+        size_bytes = sum(each.removal.size_bytes for each in moved.values() if each.removal)
+        if moved and not is_agreed(named(list(map(str, moved))), size_bytes):
+            return exit_status.UNUSABLE
     try:
         starts = (
             pylog.jobs.plan_record_deletion(directory, offsets, **of_library)

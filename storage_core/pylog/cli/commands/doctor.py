@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     "directory for each, of the same name; give all of a node together.",
 )
 @options.html("Write a page to FILE: the verdict, findings, offsets")
+@options.color
 @options.json_output(
     'Print one JSON document, {"verdict": {...}, "clusters": [...], "directories": [...], '
     '"partitions": [...], "summary": {...}}, with sizes in bytes, times in milliseconds.'
@@ -277,7 +278,10 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
 def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
     label, text = pylog.jobs.printable(paragraph.label), pylog.jobs.printable(paragraph.text)
     if traits.width is None:
-        yield f"{label}{text}".rstrip() + "\n"
+        styled = (
+            f"{traits.styled(label, paragraph.style)}{traits.styled(text, paragraph.text_style)}"
+        )
+        yield styled.rstrip() + "\n"
         return
     start = traits.styled(label, paragraph.style)
     width = max(_LEAST_WIDTH, traits.width)

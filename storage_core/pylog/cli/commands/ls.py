@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all.")
 @options.pattern_of_any
+@options.color
 @options.json_output(
     'Print one JSON document, {"partitions": [...], "notLive": [...], "logDirectories": [...], '
     '"summary": {...}}, with sizes in bytes.'

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.cleanup import cleanup_document, cleanup_lines
+from pylog.cli.cleanup import cleanup_document, cleanup_lines, is_agreed
 from pylog.cli.options import command
 from pylog.cli.output import write_summary
 from pylog.text.instants import calendar_text, likely_unit
@@ -39,7 +37,7 @@ _NAMES = {
     once="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
     "changes nothing; compact has the same option.",
 )
-@options.flag("--yes", help="Do not ask in a terminal before all records of a topic are removed.")
+@options.yes
 def retention(
     directory: str,
     *,
@@ -60,11 +58,11 @@ def retention(
     does not apply.
 
     A topic's configuration comes from these sources. For each property, the first one that has it
-    counts: --config, for this run; the topic's own properties, which __cluster_metadata has, or
-    which create-topic or alter-topic stored; what __cluster_metadata has for this broker, then for
-    all brokers; --server-properties; and if that was given, Kafka's defaults. __cluster_metadata-0
-    is looked for in the log directory and, if --server-properties names it among its log.dirs,
-    where that broker keeps it.
+    counts: --config, for this run; the topic's own properties, which create-topic or alter-topic
+    stored here, then those in __cluster_metadata; what __cluster_metadata has for this broker, then
+    for all brokers; --server-properties; and if that was given, Kafka's defaults.
+    __cluster_metadata-0 is looked for in the log directory and, if --server-properties names it
+    among its log.dirs, where that broker keeps it.
 
     By Kafka's default all records would be removed that are older than 7 days. A topic for which no
     source has cleanup.policy and retention.ms is therefore an error, and nothing is changed; so are
@@ -95,7 +93,6 @@ def retention(
         planned = apply(dry_run=True)
         emptied = _emptied(planned)
         if emptied and not _is_agreed(emptied):
-            click.echo("pylog: nothing was changed", err=True)
             return exit_status.UNUSABLE
         of_library["now_ms"] = planned.now_ms
     summary = apply(dry_run=dry_run)
@@ -119,16 +116,9 @@ def _emptied(planned: RetentionSummary) -> dict[str, RetentionTotals]:
 
 
 def _is_agreed(emptied: dict[str, RetentionTotals]) -> bool:
-    size = format_bytes(sum(each.deleted_bytes for each in emptied.values()))
     topics = "topic" if len(emptied) == 1 else "topics"
-    question = (
-        f"All records of {topics} {named(list(emptied))} will be removed ({size}). Remove them?"
-    )
-    try:
-        return click.confirm(question, err=True)
-    except click.Abort as abort:  # Ctrl-C, or Ctrl-D
-        click.echo("\npylog: nothing was changed", err=True)
-        raise KeyboardInterrupt from abort
+    size_bytes = sum(each.deleted_bytes for each in emptied.values())
+    return is_agreed(f"{topics} {named(list(emptied))}", size_bytes)
 
 
 def retention_lines(summary: RetentionSummary) -> Iterator[str]:

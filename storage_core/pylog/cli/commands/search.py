@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     "--limit", "-c", at_least=1, help="Stop at the N-th match, and read nothing after it."
 )
 @options.flag("--count", "only_count", help="Print only how many records match.")
+@options.color
 @line_format
 @options.json_output(
     "Print matches as JSON lines, as cat does, and the summary as a last line, "

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from pylog.cli import exit_status, options
 from pylog.cli.options import command
 from pylog.cli.output import tell
 from pylog.cli.progress import is_seen
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, duration_text, format_bytes
 
 if TYPE_CHECKING:
     import ssl
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _STATUS_SECONDS = 1.0
 _END_SECONDS = 4.0
+_ERASED = "\r\x1b[K"
 
 
 @command(
@@ -143,7 +145,7 @@ def serve(
     Where several directories hold a partition, the replica with the highest leader epoch is
     served, of these the longest. Replicas that have diverged are refused: choose with --replica.
 
-    It runs until Ctrl-C or SIGTERM.
+    It runs until Ctrl-C or SIGTERM, and ends with a line of what it has served.
 
     Exit status: 0 ended by SIGTERM, 130 ended with Ctrl-C, 2 wrong usage, a path or address that
     cannot be used, or an error that ended the server.
@@ -161,9 +163,11 @@ def serve(
         )
         with _ended_in_time(stop), server, _logged_as_json(as_json=as_json):
             _print_start(server, arguments, as_json=as_json, is_open=sasl_users is None)
-            while server.is_running and not stop.wait(_STATUS_SECONDS):
-                if is_seen() and not as_json:
-                    _print_status(server)
+            has_status = is_seen() and not as_json
+            with _totals(server, has_status=has_status, as_json=as_json):
+                while server.is_running and not stop.wait(_STATUS_SECONDS):
+                    if has_status:
+                        _print_status(server)
     return exit_status.SOUND
 
 
@@ -222,6 +226,36 @@ def _logged_as_json(*, as_json: bool) -> Iterator[None]:
         logger.removeHandler(lines)
 
 
+class _StatusEraser(logging.Handler):
+    """Removes the status line before the next handler prints a line in its place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(_ERASED)
+
+
+@contextmanager
+def _totals(server: BrokerServer, *, has_status: bool, as_json: bool) -> Iterator[None]:
+    """Keep the status line apart from log lines, and print what was done in the end."""
+    logger, eraser, start = logging.getLogger("pylog"), _StatusEraser(), time.monotonic()
+    if has_status:
+        logger.handlers.insert(0, eraser)
+    try:
+        yield
+    finally:
+        if has_status:
+            logger.removeHandler(eraser)
+            sys.stderr.write(_ERASED)
+            sys.stderr.flush()
+        if not as_json:
+            done = server.metrics
+            sys.stdout.write(
+                f"Served {counted(done.requests, 'request')} of "
+                f"{counted(done.accepted, 'connection')} with {format_bytes(done.sent_bytes)} in "
+                f"{duration_text(round(1000 * (time.monotonic() - start)))}\n"
+            )
+            sys.stdout.flush()
+
+
 def _print_json(document: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(document) + "\n")
     sys.stdout.flush()
@@ -266,7 +300,7 @@ def _print_status(server: BrokerServer) -> None:
     rate = (sent - _Status.sent_bytes) / _STATUS_SECONDS
     _Status.sent_bytes = sent
     sys.stderr.write(
-        f"\r\x1b[K{counted(metrics.connections, 'connection')}, "
+        f"{_ERASED}{counted(metrics.connections, 'connection')}, "
         f"{counted(metrics.groups, 'group')}, "
         f"{format_bytes(int(rate))}/s, {format_bytes(sent)} sent"
     )

@@ -77,6 +77,7 @@ _MOST_WIDTH = 140
     help="Write another page to FILE, which shows one topic (--topic) along its offsets: records, "
     "bytes, missing offsets, transactions and leader epochs.",
 )
+@options.color
 @options.json_output(
     "Print one JSON document with all tables, sizes in bytes and timestamps in milliseconds."
 )

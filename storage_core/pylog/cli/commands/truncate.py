@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.cleanup import removal_json, removal_lines
+from pylog.cli import exit_status, options, progress
+from pylog.cli.cleanup import is_agreed, removal_json, removal_lines
 from pylog.cli.options import command
 from pylog.cli.output import write_summary
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
@@ -31,6 +31,7 @@ from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 @options.server_properties
 @options.recover_as_broker
 @options.dry_run
+@options.yes
 @options.as_json
 def truncate(
     directory: str,
@@ -40,6 +41,7 @@ def truncate(
     offset: int,
     whole_batch: bool,
     dry_run: bool,
+    yes: bool,
     as_json: bool,
     **of_library: Any,  # noqa: ANN401 - options that `pylog.truncate_log` has, too
 ) -> int:
@@ -50,7 +52,8 @@ def truncate(
     of that batch below the offset are removed, too, and the log ends where the batch began. An
     offset at or after the end of the log removes nothing.
 
-    With --dry-run nothing is changed or locked.
+    With --dry-run nothing is changed or locked. Only in a terminal, and where all records would go,
+    it asks first (--yes: it does not).
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition,
     an offset inside a batch, or the directory is locked or cannot be written.
@@ -58,6 +61,11 @@ def truncate(
     place = pylog.TopicPartition(topic, partition)
     try:
         what = {"takes_whole_batch": whole_batch, **of_library}
+        if not (dry_run or yes) and progress.is_asked():
+            planned = pylog.jobs.plan_truncation(directory, place, offset, **what)
+            lost = planned.removal if planned.after <= _log_start(directory, place) else None
+            if lost is not None and lost.records and not is_agreed(str(place), lost.size_bytes):
+                return exit_status.UNUSABLE
         end = (
             pylog.jobs.plan_truncation(directory, place, offset, **what)
             if dry_run
@@ -99,3 +107,8 @@ def truncate(
         as_json=as_json,
     )
     return exit_status.SOUND
+
+
+def _log_start(directory: str, place: pylog.TopicPartition) -> int:
+    logs = pylog.open_directory(directory)
+    return min(each.log_start_offset for each in logs if each.topic_partition == place)

@@ -9,7 +9,7 @@ import pytest
 import pylog
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_high_watermarks, write_partition
-from tests.support.terminal import Terminal
+from tests.support.terminal import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -267,25 +267,17 @@ def test_a_now_in_microseconds_is_refused(
 # ---- in a terminal
 
 
-def in_terminal(answer: bytes, *arguments: object) -> tuple[int, str]:
-    """Run the program with a terminal for everything; return its status and what it prints."""
-    terminal = Terminal("-m", "pylog", *arguments, columns=200, controls=True)
-    if answer:
-        terminal.answer(b"Remove them?", answer)
-    return terminal.status(), terminal.output.decode()
-
-
 ALL_GO = ("--config", "retention.ms=1", "--now", "2024-01-01T00:00:00Z")
 QUESTION = "All records of topic t will be removed ("
 
 
 def test_a_terminal_is_asked_before_a_topic_loses_all_its_records(logs: Path) -> None:
     before = files(logs)
-    status, output = in_terminal(b"n\n", "retention", logs, *ALL_GO)
+    status, output = answered(b"n\n", "retention", logs, *ALL_GO)
     assert (status, QUESTION in output) == (2, True)
     assert "pylog: nothing was changed" in output
     assert files(logs) == before
-    status, output = in_terminal(b"y\n", "retention", logs, *ALL_GO)
+    status, output = answered(b"y\n", "retention", logs, *ALL_GO)
     assert (status, QUESTION in output) == (0, True)
     assert offsets(logs) == []
 
@@ -293,7 +285,7 @@ def test_a_terminal_is_asked_before_a_topic_loses_all_its_records(logs: Path) ->
 @pytest.mark.parametrize("key", [b"\x03", b"\x04"], ids=["ctrl-c", "ctrl-d"])
 def test_a_question_that_is_not_answered_changes_nothing(logs: Path, key: bytes) -> None:
     before = files(logs)
-    status, output = in_terminal(key, "retention", logs, *ALL_GO)
+    status, output = answered(key, "retention", logs, *ALL_GO)
     assert (status, "Traceback" in output) == (130, False)
     assert "pylog: nothing was changed" in output
     assert files(logs) == before
@@ -311,7 +303,7 @@ def test_a_question_that_is_not_answered_changes_nothing(logs: Path, key: bytes)
 def test_nobody_is_asked_where_it_was_answered_or_records_stay(
     arguments: tuple[str, ...], logs: Path
 ) -> None:
-    status, output = in_terminal(b"", "retention", logs, *arguments)
+    status, output = answered(b"", "retention", logs, *arguments)
     assert (status, QUESTION in output) == (0, False)
 
 

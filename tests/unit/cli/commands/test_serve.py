@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import errno
+import io
+import logging
 import os
+import sys
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from pylog.cli import main
 from pylog.cli.commands import serve as serve_module
+from pylog.server.metrics import Metrics
 from pylog.server.replica_manager import ReplicaManager
 
 if TYPE_CHECKING:
@@ -29,6 +35,25 @@ def test_it_ends_with_the_error_that_ended_its_server(
     outcome = pylog_run("serve", golden_root.case("4.3.0/txn"), "--port", 0, "--follow")
     assert outcome.status == 2
     assert outcome.error == "pylog: error: /logs/orders-0: Input/output error\n"
+
+
+def test_a_log_line_takes_the_place_of_the_status_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, output = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(sys, "stdout", output)
+    server = SimpleNamespace(metrics=Metrics(connections=1, accepted=3, requests=7, sent_bytes=10))
+    logger, warnings = logging.getLogger("pylog"), main._WarningsOnStderr(logging.WARNING)
+    logger.addHandler(warnings)
+    try:
+        with serve_module._totals(server, has_status=True, as_json=False):  # type: ignore[arg-type]
+            serve_module._print_status(server)  # type: ignore[arg-type]
+            logger.warning("something")
+    finally:
+        logger.removeHandler(warnings)
+    _, status, line, rest = screen.getvalue().split("\r\x1b[K")
+    assert status.startswith("1 connection, 0 groups, ")
+    assert (line, rest) == ("pylog: warning: something\n", "")
+    assert output.getvalue() == "Served 7 requests of 3 connections with 10B in 0s\n"
 
 
 def test_it_ends_in_time_where_threads_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
