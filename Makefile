@@ -62,11 +62,11 @@ soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed co
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/broker/test_start_states.py --soak 1
 
 bench: $(VENV)/.dev ## Measure against the peers and write build/bench.json; publish with BENCH=--publish
-	@$(BIN)/python -m tests.benchmarks $(BENCH)
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 bench-against: $(VENV)/.dev ## This tree against a revision: make bench-against REV=HEAD~3
 	@test -n "$(REV)" || { echo "name a revision: make bench-against REV=HEAD~3"; exit 2; }
-	@$(BIN)/python -m tests.benchmarks.against "$(REV)" --output build/bench-against.md
+	@$(BIN)/python -m benchmarks.against "$(REV)" --output build/bench-against.md
 
 mutants: $(VENV)/.dev ## 300 random small changes of the code: which ones does no test notice? (hours)
 	@$(BIN)/python -m tests.mutants --count $(or $(COUNT),300) --seed $(or $(SEED),1)

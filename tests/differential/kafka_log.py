@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.benchmarks.peer_process import PeerProcess
 from tests.support.java_source import java_command
 from tests.support.kafka_broker_jars import NEWEST_VERSION
+from tests.support.peer_process import PeerProcess
 from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:

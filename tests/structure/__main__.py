@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.summary import published_files
+from benchmarks.summary import published_files
+
 from tests.structure.cli_page import PAGE as COMMAND_PAGE
 from tests.structure.cli_page import command_page
 from tests.structure.finding_kinds import finding_codes

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.benchmarks.peer_process import PeerDiedError, PeerProcess
+from tests.support.peer_process import PeerDiedError, PeerProcess
 
 _ECHO = (
     "import os, sys\nfor line in sys.stdin: print(os.environ['PREFIX'] + line, end='', flush=True)"
