@@ -229,13 +229,16 @@ class RepairSummary:
         rows = [
             (
                 *(str(each.topic_partition), each.copied_bytes, each.left_out_bytes),
-                ", ".join(offsets_text(*each) for each in each.missing),
+                "; ".join(
+                    f"{counted(end - start, 'record')}, {offsets_text(start, end)}"
+                    for start, end in each.missing
+                ),
             )
             for each in self.partitions
         ]
         return reading_html_table.html_table(
             f"A repaired copy in {self.directory}",
-            ("partition", "bytes copied", "left out", "lost offsets"),
+            ("partition", "bytes copied", "left out", "lost"),
             rows,
             len(rows),
             notes=[

@@ -227,9 +227,12 @@ class RecordsScreen(Screen[None]):
 
     def _about(self, row: Row) -> list[Text]:
         """Return what is known of offsets that have no record."""
-        last = max(row.end_offset - 1, row.offset)
+        end = max(row.end_offset, row.offset + 1)
+        about = offsets_text(row.offset, end)
+        if row.is_damage:
+            about = f"{counted(end - row.offset, 'record')}, {about}"
         lines = [
-            Text(f"offsets {row.offset} to {last}", PLACE),
+            Text(about, PLACE),
             printable_text(row.note, STYLES["error" if row.is_damage else "warning"]),
         ]
         if self.findings is None and not row.is_damage:
