@@ -130,7 +130,7 @@ def _tables(described: TopicDescription, width: int) -> Iterator[str]:
             if heading != "Topic"
         }
         left = columns.keys() - {"PARTITION", "LEADER"}
-        for line in aligned_columns(columns, left, width - len(_INDENT)):
+        for line in aligned_columns(columns, left, width - len(_INDENT), _LEAST_NEEDED):
             yield f"{_INDENT}{line}"
     for deleted in described.deleted:
         yield from _wrapped(
@@ -141,6 +141,7 @@ def _tables(described: TopicDescription, width: int) -> Iterator[str]:
 
 
 _INDENT = "  "
+_LEAST_NEEDED = ("LASTKNOWNELR", "ELR")
 
 
 def _leader(partition: DescribedPartition) -> dict[str, str]:
