@@ -70,6 +70,7 @@ _PUBLIC = LazyNames(
         "pylog.record_search": ("search",),
         "pylog.server.broker_server": ("serve",),
         "pylog.recovery.cluster_info": ("info",),
+        "pylog.recovery.adopt": ("adopt",),
         "pylog.recovery.first_aid": ("first_aid",),
         "pylog.statistics.stats": ("stats",),
         "pylog.statistics.timeline": ("timeline",),

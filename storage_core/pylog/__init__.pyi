@@ -48,6 +48,7 @@ from pylog.reading.timeline import merge_by_timestamp as merge_by_timestamp
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.record_export import export as export
 from pylog.record_search import search as search
+from pylog.recovery.adopt import adopt as adopt
 from pylog.recovery.cluster_info import info as info
 from pylog.recovery.first_aid import first_aid as first_aid
 from pylog.server.broker_server import serve as serve

@@ -44,6 +44,7 @@ _PUBLIC = LazyNames(
             "LineFormat",
             "VALUE_FORMATS",
         ),
+        "pylog.recovery.adopt": ("end_adoption",),
         "pylog.server.sasl": ("read_users",),
         "pylog.server.socket_server": ("tls_context",),
         "pylog.tables.tables": ("metadata_table",),

@@ -70,6 +70,11 @@ _PUBLIC = LazyNames(
             "Search",
             "SearchSummary",
         ),
+        "pylog.recovery.adoption_summary": (
+            "AdoptedPartition",
+            "AdoptionSummary",
+            "AppendedRecords",
+        ),
         "pylog.recovery.cluster_info": (
             "BrokerSettings",
             "ClusterInfo",

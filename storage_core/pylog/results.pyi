@@ -46,6 +46,9 @@ from pylog.reading.scan import Scan as Scan
 from pylog.record_export import ExportedFile as ExportedFile
 from pylog.record_search import Search as Search
 from pylog.record_search import SearchSummary as SearchSummary
+from pylog.recovery.adoption_summary import AdoptedPartition as AdoptedPartition
+from pylog.recovery.adoption_summary import AdoptionSummary as AdoptionSummary
+from pylog.recovery.adoption_summary import AppendedRecords as AppendedRecords
 from pylog.recovery.cluster_info import BrokerSettings as BrokerSettings
 from pylog.recovery.cluster_info import ClusterInfo as ClusterInfo
 from pylog.recovery.cluster_info import InfoMetadataCopy as InfoMetadataCopy

@@ -207,8 +207,8 @@ class KafkaBroker(BrokerClients):
             msg = "the broker runs already"
             raise BrokerFailedError(msg)
         self._write_server_properties()
-        if self.is_to_be_formatted and not (self.log_dir / "meta.properties").exists():
-            self._format()
+        if self.is_to_be_formatted:
+            self.format()
         self._output_start = self._output.stat().st_size
         with self._output.open("ab") as output:
             process = subprocess.Popen(
@@ -281,7 +281,12 @@ class KafkaBroker(BrokerClients):
         lines = [f"{name}={value}\n" for name, value in properties.items()]
         self._server_properties.write_text("".join(lines))
 
-    def _format(self) -> None:
+    def format(self) -> None:
+        """Format the log directory as an operator does, unless it was formatted before."""
+        if (self.log_dir / "meta.properties").exists():
+            return
+        if not self._server_properties.exists():
+            self._write_server_properties()
         command = self._command("kafka.tools.StorageTool", "format")
         # With an equals sign: one id of 64 begins with a hyphen.
         command += [f"--cluster-id={self.cluster_id}", f"--config={self._server_properties}"]

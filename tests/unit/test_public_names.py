@@ -42,6 +42,8 @@ WORKERS = {
     "doctor",
     "ends_within_bytes",
     "export",
+    "adopt",
+    "end_adoption",
     "first_aid",
     "groups",
     "info",

@@ -166,6 +166,28 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         raise LogDirectoryError(reason, place)
     for one in paths:
         ensure_apart(place, os.fspath(one))
+    return write_repaired_copy(
+        paths,
+        place,
+        topics=topics,
+        partitions=partitions,
+        threads=threads,
+        progress=progress,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+
+
+def write_repaired_copy(  # noqa: PLR0913 - what `repair_copy` has
+    paths: Sequence[str | os.PathLike[str]],
+    place: str,
+    *,
+    topics: Iterable[str] | None = None,
+    partitions: Iterable[int] | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> RepairSummary:
+    """Do what `repair_copy` does, once it is known that a copy can be made at a place."""
     source = examine(
         paths,
         topics=topics,

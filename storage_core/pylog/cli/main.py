@@ -75,6 +75,7 @@ GROUPS = (
         {
             "doctor": "Find everything that is wrong in log directories, and say what to do.",
             "first-aid": "Write a copy with which a node starts although most voters are gone.",
+            "adopt": "Give a stopped node of a cluster the topics that other disks have.",
         },
         "pylog doctor /mnt/kafka-logs",
     ),
@@ -199,8 +200,6 @@ def _print_version(
 @click.option("--debug", is_flag=True, help="Show Python's traceback where an error is reported.")
 def program(*, verbose: bool, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
-
-    pylog COMMAND -h shows examples and the main options, on one screen.
 
     Commands that only read never write to, lock or change a directory. Those under Write lock it
     first, as a broker does, and refuse to work while another process has it open.

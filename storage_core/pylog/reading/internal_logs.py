@@ -257,6 +257,13 @@ def bootstrap_image(path: str) -> MetadataImage:
     Source: BootstrapDirectory.read, BatchFileReader (Kafka 4.3).
     """
     image = MetadataImage()
+    for value in bootstrap_values(path):
+        image.apply(value)
+    return image
+
+
+def bootstrap_values(path: str) -> Iterator[bytes | None]:
+    """Yield the values of the records in a ``bootstrap.checkpoint``, as `bootstrap_image` does."""
     with open_file(path) as source:
         size = source.size()
         windows = SegmentWindows(source, 0, size)
@@ -265,11 +272,10 @@ def bootstrap_image(path: str) -> MetadataImage:
                 batch = RecordBatch(window.buffer.data[position:])
                 for record in batch.records():
                     if not batch.header.is_control_batch:
-                        image.apply(record.value)
+                        yield record.value
         rest = source.read_at(windows.tail.position, HEADER_SIZE_UP_TO_MAGIC + 1)
     if len(rest) > HEADER_SIZE_UP_TO_MAGIC:  # a broker does not look at less
         peek_entry_size(rest)  # raises unless a batch begins here
-    return image
 
 
 def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:

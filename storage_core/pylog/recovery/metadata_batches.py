@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from pylog.reading.internal_logs import Voter
 
+_HEADER = ControlRecordType.SNAPSHOT_HEADER
+_FOOTER = ControlRecordType.SNAPSHOT_FOOTER
+_KRAFT_VERSION = ControlRecordType.KRAFT_VERSION
+_VOTERS = ControlRecordType.KRAFT_VOTERS
 _FRAME_VERSION = 1
 _RECORDS_IN_BATCH = 500
 _TYPE_IDS = {message.name: type_id for type_id, message in METADATA_MESSAGES.items()}
@@ -57,13 +61,18 @@ class BatchAppender:
 
     def append_voters(self, voters: Sequence[Voter], text: str) -> None:
         """Add the control batch that names the voters."""
-        value = write_control_message(
-            ControlRecordType.KRAFT_VOTERS,
-            {"version": 0, "voters": [_voter_fields(each) for each in voters]},
-        )
+        fields = {"version": 0, "voters": [_voter_fields(each) for each in voters]}
+        self.append_control([(_VOTERS, fields)], text)
+
+    def append_control(
+        self, records: Sequence[tuple[ControlRecordType, dict[str, Any]]], text: str
+    ) -> None:
+        """Add one batch of control records."""
         builder = self._builder(is_control_batch=True)
-        builder.append_control_record(self._timestamp_ms, ControlRecordType.KRAFT_VOTERS, value)
-        self._add(builder, 1, text)
+        for kind, fields in records:
+            value = write_control_message(kind, fields)
+            builder.append_control_record(self._timestamp_ms, kind, value)
+        self._add(builder, len(records), text)
 
     def append_records(self, values: Sequence[bytes], text: str) -> None:
         """Add records, in as many batches as they need."""
@@ -86,11 +95,41 @@ class BatchAppender:
         self.end_offset += records
 
 
+def snapshot_of(
+    values: Sequence[bytes], epoch: int, timestamp_ms: int, voters: Sequence[Voter] | None
+) -> bytes:
+    """Return a snapshot of records; with voters, for nodes whose log names them.
+
+    Its offsets count from 0, whatever its name says.
+
+    Source: RecordsSnapshotWriter (Kafka 4.4).
+    """
+    appender = BatchAppender(0, epoch, timestamp_ms)
+    head: list[tuple[ControlRecordType, dict[str, Any]]] = [
+        (_HEADER, {"version": 0, "lastContainedLogTimestamp": timestamp_ms})
+    ]
+    if voters is not None:
+        head += [
+            (_KRAFT_VERSION, {"version": 0, "kRaftVersion": 1}),
+            (_VOTERS, {"version": 0, "voters": [_voter_fields(each) for each in voters]}),
+        ]
+    appender.append_control(head, "head")
+    appender.append_records(values, "records")
+    appender.append_control([(_FOOTER, {"version": 0})], "foot")
+    return b"".join(each.data for each in appender.appended)
+
+
 def metadata_record(name: str, version: int, fields: dict[str, Any]) -> bytes:
     """Return the value of a metadata record."""
     type_id = _TYPE_IDS[name]
     frame = b"".join(map(encode_unsigned_varint, (_FRAME_VERSION, type_id, version)))
     return frame + write_message(METADATA_MESSAGES[type_id], fields, version)
+
+
+def partition_record(level: int, fields: dict[str, Any]) -> bytes:
+    """Return a PartitionRecord as a controller at a level of metadata.version writes it."""
+    version = 2 if level >= _FIRST_LEVEL_WITH_ELR else int(level >= FIRST_LEVEL_WITH_DIRECTORIES)
+    return metadata_record("PartitionRecord", version, fields)
 
 
 def partition_change(level: int, fields: dict[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ import pytest
 
 import pylog
 from pylog.cli.main import COMMANDS, load_command
+from tests.unit.recovery.test_adopt import formatted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ READING = {
     "transactions": ("LOGS", "--all"),
     "info": ("LOGS",),
     "first-aid": ("LOGS", "--to", "OWN/first-aid", "--voters", "1"),
+    "adopt": ("LOGS", "--into", "NEW"),
     "topics": ("LOGS",),
     "export": ("LOGS", *ORDERS, "--to", "OWN/orders.jsonl"),
     "search": ("LOGS", "--key", "user-186", "--count"),
@@ -52,7 +54,7 @@ LINES = {
     "sql": ("LOGS", "SELECT topic, size_in_bytes FROM segments"),
 }
 # Members whose own members are names of somebody else's.
-OPEN = {"config", "configs", "entity", "features", "limits"}
+OPEN = {"config", "configs", "entity", "features", "limits", "topicIds"}
 
 
 def members(value: object) -> Iterator[str]:
@@ -79,12 +81,13 @@ def printed(
     places = {
         "LOGS": str(golden_root.case("4.3.0/internal-logdir")),
         "OWN": str(tmp_path / "own"),
+        "NEW": str(formatted(tmp_path / "new")),
         "LINES": str(tmp_path / "lines"),
     }
 
     def run(command: str) -> list[str]:
         arguments = [
-            re.sub("LOGS|OWN|LINES", lambda match: places[match[0]], each)
+            re.sub("LOGS|OWN|NEW|LINES", lambda match: places[match[0]], each)
             for each in (DOCUMENTS | LINES)[command]
         ]
         done = pylog_run(command, *arguments, "--json")

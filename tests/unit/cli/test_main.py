@@ -51,7 +51,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
         ],
         "Query:": ["search", "sql", "export"],
         "Serve:": ["serve"],
-        "Diagnose and repair:": ["doctor", "first-aid"],
+        "Diagnose and repair:": ["doctor", "first-aid", "adopt"],
         "Write:": [
             "create-topic",
             "alter-topic",

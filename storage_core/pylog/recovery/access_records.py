@@ -1,0 +1,89 @@
+"""Records that say who may do what, and how much, as they are to be written to other metadata.
+
+What users' credentials are made of passes through here as bytes, and is never shown.
+
+Source: AclsDelta, ScramDelta, ClientQuotasDelta, ConfigurationsDelta (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylog.internal_topics.cluster_metadata import read_metadata_record
+from pylog.internal_topics.message_reader import UnknownTypeError
+from pylog.internal_topics.metadata_image import ConfigResourceType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pylog.internal_topics.message_reader import ApiMessage
+
+_BEGIN, _END, _ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
+
+
+def effective_records(values: Iterable[bytes | None]) -> Iterator[tuple[bytes, ApiMessage]]:
+    """Yield records that count, as bytes and read: none of a transaction that did not end."""
+    held: list[tuple[bytes, ApiMessage]] | None = None
+    for value in values:
+        if value is None:
+            continue
+        try:
+            record = read_metadata_record(value)
+        except UnknownTypeError:
+            continue
+        name = record.message.name
+        if name == _BEGIN:
+            held = []
+        elif name == _ABORT:
+            held = None
+        elif name == _END:
+            yield from held or ()
+            held = None
+        elif held is not None:
+            held.append((value, record))
+        else:
+            yield value, record
+
+
+def access_records(values: Iterable[bytes | None]) -> dict[tuple[object, ...], bytes]:
+    """Return the last record of each ACL, credential, quota, and default of brokers and groups.
+
+    By what it is about; what was removed is left out.
+    """
+    found: dict[tuple[object, ...], bytes] = {}
+    acls: dict[object, tuple[object, ...]] = {}
+    for value, record in effective_records(values):
+        name, fields = record.message.name, record.fields
+        if name == "AccessControlEntryRecord":
+            key = ("acl", *(each for at, each in sorted(fields.items()) if at != "id"))
+            acls[fields["id"]] = key
+            found[key] = value
+        elif name == "RemoveAccessControlEntryRecord":
+            found.pop(acls.pop(fields["id"], ()), None)
+        else:
+            about = _about(name, fields)
+            if about is not None:
+                key, is_removed = about
+                found.pop(key, None)
+                if not is_removed:
+                    found[key] = value
+    return found
+
+
+def _about(name: str, fields: dict[str, Any]) -> tuple[tuple[object, ...], bool] | None:
+    """Return what a record is about, and whether it takes that away; None for other records."""
+    match name:
+        case "UserScramCredentialRecord" | "RemoveUserScramCredentialRecord":
+            return ("user", fields["name"], fields["mechanism"]), name.startswith("Remove")
+        case "ClientQuotaRecord":
+            entity = sorted(
+                (each["entityType"], each["entityName"] or "", each["entityName"] is None)
+                for each in fields["entity"]
+            )
+            return ("quota", tuple(entity), fields["key"]), fields["remove"]
+        case "ConfigRecord":
+            kind, resource = fields["resourceType"], fields["resourceName"]
+            is_default = kind == ConfigResourceType.BROKER and not resource
+            if is_default or kind == ConfigResourceType.GROUP:
+                return ("config", kind, resource, fields["name"]), fields["value"] is None
+    return None

@@ -1,0 +1,189 @@
+"""What old disks have of topics that another cluster is to serve: ids, partitions, best replicas.
+
+Of the replicas of a partition, that with the highest leader epoch is taken, and of equals the one
+that ends last: a leader writes its epoch before its first record. Others are named where they go
+further than the one that is taken.
+
+Source: KIP-101, KIP-279; ReplicationControlManager (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.checks.files import stored_topic_id
+from pylog.errors import LogDirectoryError, LogStorageError
+from pylog.files.directory_lock import ensure_not_in_use
+from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
+from pylog.files.leader_epochs import read_epoch_entries
+from pylog.files.partition_metadata import format_uuid
+from pylog.locations import is_remote, join, printable_location
+from pylog.reading.damage import DamageReport
+from pylog.reading.headers import header_windows
+from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
+from pylog.reading.log_directory import ensure_known_topics
+from pylog.recovery.access_records import access_records
+from pylog.recovery.cluster_info import ensure_one_cluster, opened
+from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
+from pylog.writing.node import nodes_of
+
+if TYPE_CHECKING:
+    import os
+    import uuid
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from pylog.internal_topics.metadata_image import MetadataImage, TopicImage
+    from pylog.reading.log_view import LogView
+    from pylog.writing.node import Node
+
+_NO_EPOCH = -1
+
+
+class Replica(NamedTuple):
+    """The log of a partition on one old node."""
+
+    view: LogView
+    node: int  # its place among the old nodes
+    last_epoch: int
+    highest_epoch: int  # of any batch: one bit of a header is enough to make it wrong
+    end_offset: int
+    highest_producer_id: int
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The last epoch, and the end: of two replicas, the higher one is taken."""
+        return self.last_epoch, self.end_offset
+
+
+class AdoptedTopic(NamedTuple):
+    """A topic, and the replicas of each of its partitions, the best one first."""
+
+    name: str
+    topic_id: uuid.UUID | None
+    replicas: dict[int, list[Replica]]
+    image: TopicImage | None  # what the old metadata say
+
+
+def adopted_topics(
+    views: Iterable[LogView],
+    nodes: Mapping[str, Node],
+    image: MetadataImage | None,
+    topics: Collection[str] | None,
+) -> list[AdoptedTopic]:
+    """Return what log directories have of topics, sorted by name."""
+    found: dict[str, list[LogView]] = defaultdict(list)
+    for view in views:
+        if view.topic_partition != CLUSTER_METADATA and not view.directory.state:
+            found[view.topic].append(view)
+    known = {} if image is None else {each.name: each for each in image.topics}
+    if topics is not None:
+        ensure_known_topics(sorted(topics), {*found, *known})
+    places = {node: place for place, node in enumerate(dict.fromkeys(nodes.values()))}
+    return [
+        _adopted_topic(name, found[name], nodes, places, known.get(name))
+        for name in sorted({*found, *known} if topics is None else topics)
+    ]
+
+
+def _adopted_topic(
+    name: str,
+    views: Sequence[LogView],
+    nodes: Mapping[str, Node],
+    places: Mapping[Node, int],
+    image: TopicImage | None,
+) -> AdoptedTopic:
+    ids = {found for each in views if (found := stored_topic_id(each)) is not None}
+    if image is not None and (not ids or image.topic_id in ids):
+        ids = {image.topic_id}
+    if len(ids) > 1:
+        shown = " and ".join(sorted(map(format_uuid, ids)))
+        where = printable_location(views[0].directory.path)
+        reason = (
+            f"topic {name} has the ids {shown} on these disks, so it was deleted and made again: "
+            "give only the log directories of the one that is meant"
+        )
+        raise LogDirectoryError(reason, where)
+    replicas: dict[int, list[Replica]] = defaultdict(list)
+    for view in views:
+        place = places[nodes[view.directory.log_directory]]
+        replicas[view.partition].append(_replica(view, place))
+    numbers = set(replicas) | (set() if image is None else set(image.partitions))
+    return AdoptedTopic(
+        name,
+        next(iter(ids), None),
+        {
+            number: sorted(replicas.get(number, ()), key=lambda each: each.position, reverse=True)
+            for number in range(max(numbers, default=-1) + 1)
+        },
+        image,
+    )
+
+
+def _replica(view: LogView, place: int) -> Replica:
+    """Read the headers of a log; what is damaged counts for nothing."""
+    epoch, highest, producer_id = _NO_EPOCH, _NO_EPOCH, -1
+    end_offset = view.local_log_start_offset
+    sound = view.with_damage(DamageReport(is_logged=False))
+    for each in header_windows(sound):
+        headers = each.window.headers
+        epoch = int(headers.partition_leader_epochs[-1])
+        highest = max(highest, int(np.max(headers.partition_leader_epochs)))
+        producer_id = max(producer_id, int(np.max(headers.producer_ids)))
+        end_offset = int(headers.last_offsets[-1]) + 1
+    try:
+        entries = read_epoch_entries(join(view.directory.path, LEADER_EPOCH_CHECKPOINT))
+    except LogStorageError:
+        entries = []
+    epoch = max([epoch, *(each.epoch for each in entries if each.start_offset <= end_offset)])
+    return Replica(view, place, epoch, max(epoch, highest), end_offset, producer_id)
+
+
+class OldDisks:
+    """The old disks."""
+
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], topics: Iterable[str] | None
+    ) -> None:
+        found = [opened(each) for each in paths]
+        for path, _ in found:
+            if not is_remote(path):
+                ensure_not_in_use(path)
+        by_path = nodes_of(path for path, _ in found)
+        ensure_one_cluster(by_path)
+        nodes = list(dict.fromkeys(by_path.values()))
+        self.copies, self.errors = find_copies(nodes)
+        self.copies = [each for each in self.copies if each.end_offset]
+        self.image: MetadataImage | None = None
+        if self.copies:
+            try:
+                self.image = metadata_of(seed_of(self.copies), self.copies).image
+            except LogStorageError as error:
+                self.errors.append(error)
+        views = [view for _, each in found for view in each]
+        self.topics = adopted_topics(
+            views, by_path, self.image, None if topics is None else list(topics)
+        )
+
+    @property
+    def highest_producer_id(self) -> int:
+        """The highest id of a producer in any of the logs; -1 if there is none."""
+        return max(
+            (
+                replica.highest_producer_id
+                for topic in self.topics
+                for replicas in topic.replicas.values()
+                for replica in replicas
+            ),
+            default=-1,
+        )
+
+    def access_records(self, there: Iterable[bytes]) -> list[bytes]:
+        """Return the records about access that the old metadata have and others lack."""
+        if not self.copies:
+            return []
+        old = access_records(metadata_values(seed_of(self.copies).view))
+        known = access_records(there)
+        return [value for key, value in old.items() if key not in known]

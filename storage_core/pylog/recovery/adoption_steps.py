@@ -1,0 +1,273 @@
+"""An adoption under way: what each step leaves on the disks, and how it is ended or undone.
+
+==== ============================================ ==============================================
+step what is done                                 what a crash after it leaves
+==== ============================================ ==============================================
+1    ``.pylog-adoption`` is made in each log      that directory: a broker that starts there ends,
+     directory                                    since it is no partition's. Undone by removing it
+2    copies of partitions are written in it       the same
+3    ``plan.json`` is written in that of the      the same, and all that is to be done: it is ended
+     first log directory                          by doing what is left of it
+4    the copies are renamed to their places,      the same
+     and entries are put into checkpoints
+5    the records are put at the end of the        the same
+     metadata's log, or the snapshot beside it
+6    ``.pylog-adoption`` is removed everywhere,   nothing is left to do; a broker starts once the
+     from the first log directory last            first one is gone, too
+==== ============================================ ==============================================
+
+The plan names where the metadata's log ended. If it ends elsewhere when the adoption is ended, a
+controller has run meanwhile: nothing is appended, and the adoption can only be undone.
+
+Source: LogManager.loadLogs (Kafka 4.4).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
+from pylog.files.directory_lock import DirectoryLock
+from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    parse_partition_directory_name,
+)
+from pylog.files.partition_metadata import write_partition_metadata
+from pylog.files.storage import open_file
+from pylog.locations import join, name_of, parent_of
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterable, Sequence
+
+    from pylog.model import TopicPartition
+
+ADOPTION = ".pylog-adoption"
+"""The directory that keeps brokers from starting while an adoption is under way."""
+_PLAN = "plan.json"
+CHECKPOINTS = (
+    LOG_START_OFFSET_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+)
+"""Those of a log directory that have an entry of each partition."""
+
+
+class MovedPartition(NamedTuple):
+    """The copy of a partition, and the directory that it becomes."""
+
+    copy: str
+    target: str
+    offsets: dict[str, int]
+    """Its entries in the checkpoints of the log directory, by their names."""
+
+
+class MetadataFile(NamedTuple):
+    """Bytes that are put into a file of the metadata's log from a position on: to its end."""
+
+    path: str
+    position: int
+    data: bytes
+    replaces: tuple[str, ...] = ()
+    """Files that go once these bytes are there."""
+
+
+class Adoption:
+    """The log directories that partitions are put into, which this process has locked meanwhile.
+
+    Enter it as a context manager; whatever is raised within the block undoes what was begun.
+    """
+
+    def __init__(self, log_directories: Sequence[str]) -> None:
+        self.log_directories = list(log_directories)
+        self._io = DurableIO()
+        self._locks = ExitStack()
+        self._is_planned = False
+
+    def __enter__(self) -> Adoption:
+        for each in self.log_directories:
+            self._locks.enter_context(DirectoryLock(each))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        try:
+            if kind is not None and not self._is_planned:
+                with suppress(OSError):  # the next call says how to go on
+                    self.undo()
+        finally:
+            self._locks.close()
+
+    def begin(self) -> None:
+        """Keep brokers from starting."""
+        for each in self.log_directories:
+            self._io.make_directory(join(each, ADOPTION))
+
+    def place_in(self, log_directory: str) -> str:
+        """Return where copies for a log directory are written."""
+        return join(log_directory, ADOPTION)
+
+    def write_empty(self, directory: str, topic_id: uuid.UUID) -> None:
+        """Write the directory of a partition without records."""
+        self._io.make_directory(directory)
+        with self._io.open(join(directory, f"{0:020d}.log"), create=True) as file:
+            file.sync()
+        write_partition_metadata(self._io, join(directory, "partition.metadata"), topic_id)
+        self._io.sync_directory(directory)
+
+    def set_topic_id(self, directory: str, topic_id: uuid.UUID) -> None:
+        """Give a copy another topic id."""
+        write_partition_metadata(self._io, join(directory, "partition.metadata"), topic_id)
+
+    def end(self, moved: Iterable[MovedPartition], metadata: Iterable[MetadataFile]) -> None:
+        """Write down what is to be done, and do it."""
+        plan = {
+            "version": 1,
+            "logDirectories": self.log_directories,
+            "partitions": [each._asdict() for each in moved],
+            "metadata": [{**each._asdict(), "data": each.data.hex()} for each in metadata],
+            "checkpoints": self._checkpoints_now(),
+        }
+        text = json.dumps(plan, indent=1).encode()
+        for each in self.log_directories:
+            _give_to_owner(join(each, ADOPTION), each)
+        self._io.write_atomically(join(self.place_in(self.log_directories[0]), _PLAN), text)
+        self._is_planned = True
+        self._finish(plan)
+
+    def undo(self) -> None:
+        """Take back what was begun."""
+        plan = self._plan()
+        for fields in [] if plan is None else plan["metadata"]:
+            _ensure_not_gone_on(fields)
+            if os.path.exists(fields["path"]):  # noqa: PTH110 - kept as text
+                with self._io.open(fields["path"]) as file:
+                    file.truncate(fields["position"])
+                    file.sync()
+        for each in _partitions(plan):
+            if os.path.isdir(each.target) and not os.path.lexists(each.copy):  # noqa: PTH112
+                self._io.replace(each.target, each.copy)
+        for path, data in {} if plan is None else plan["checkpoints"].items():
+            if data is None:
+                self._io.remove(path, missing_ok=True)
+            else:
+                self._io.write_atomically(path, bytes.fromhex(data))
+                _give_to_owner(path, parent_of(path))
+        self._remove_marks()
+
+    def finish(self) -> bool:
+        """Do what is left of a plan; without one undo, and return False."""
+        plan = self._plan()
+        if plan is None:
+            self._remove_marks()
+            return False
+        self._is_planned = True
+        self._finish(plan)
+        return True
+
+    def _plan(self) -> dict[str, Any] | None:
+        try:
+            with open_file(join(self.place_in(self.log_directories[0]), _PLAN)) as file:
+                plan: dict[str, Any] = json.loads(file.read_at(0, file.size()))
+        except SegmentVanishedError:
+            return None
+        return plan
+
+    def _remove_marks(self) -> None:
+        for each in reversed(self.log_directories):
+            with suppress(FileNotFoundError):
+                shutil.rmtree(join(each, ADOPTION))
+                self._io.sync_directory(each)
+
+    def _finish(self, plan: dict[str, Any]) -> None:
+        for fields in plan["metadata"]:
+            _ensure_not_gone_on(fields)
+        partitions = _partitions(plan)
+        for each in partitions:
+            if os.path.isdir(each.copy):  # noqa: PTH112 - kept as text
+                self._io.replace(each.copy, each.target)
+        for directory in plan["logDirectories"]:
+            self._add_to_checkpoints(directory, partitions)
+            self._io.sync_directory(directory)
+        for fields in plan["metadata"]:
+            self._write(MetadataFile(**{**fields, "data": bytes.fromhex(fields["data"])}))
+        self._remove_marks()
+
+    def _add_to_checkpoints(self, log_directory: str, partitions: Iterable[MovedPartition]) -> None:
+        here = [each for each in partitions if parent_of(each.target) == log_directory]
+        for name in CHECKPOINTS:
+            new = {_partition_of(each): each.offsets[name] for each in here if name in each.offsets}
+            if new:
+                path = join(log_directory, name)
+                stored = read_offset_checkpoint(path)
+                write_offset_checkpoint(self._io, path, {**stored, **new})
+                _give_to_owner(path, log_directory)
+
+    def _checkpoints_now(self) -> dict[str, str | None]:
+        """Return the bytes of each checkpoint, by its path; None where there is none."""
+        found: dict[str, str | None] = {}
+        for directory in self.log_directories:
+            for name in CHECKPOINTS:
+                path = join(directory, name)
+                found[path] = None
+                with suppress(SegmentVanishedError), open_file(path) as file:
+                    found[path] = file.read_at(0, file.size()).hex()
+        return found
+
+    def _write(self, what: MetadataFile) -> None:
+        directory = parent_of(what.path)
+        self._io.make_directory(directory, exist_ok=True)
+        with self._io.open(what.path, create=True) as file:
+            file.write_at(what.position, what.data)
+            file.sync()
+        for path in what.replaces:
+            self._io.remove(path, missing_ok=True)
+        _give_to_owner(directory, parent_of(directory))
+        self._io.sync_directory(directory)
+
+
+def _partition_of(moved: MovedPartition) -> TopicPartition:
+    return parse_partition_directory_name(name_of(moved.target)).topic_partition
+
+
+def _partitions(plan: dict[str, Any] | None) -> list[MovedPartition]:
+    return [] if plan is None else [MovedPartition(**each) for each in plan["partitions"]]
+
+
+def _ensure_not_gone_on(fields: dict[str, Any]) -> None:
+    """Raise where a file of the metadata has other bytes than it had when the plan was made."""
+    path, position, data = fields["path"], fields["position"], bytes.fromhex(fields["data"])
+    size = os.stat(path).st_size if os.path.exists(path) else 0  # noqa: PTH116, PTH110
+    if size > position:
+        with open_file(path) as file:
+            there = file.read_at(position, len(data) + 1)
+        if data.startswith(there):
+            return
+    elif size == position:
+        return
+    reason = (
+        f"the file ended at byte {position} when the adoption was begun, and has other bytes there "
+        "now: a controller has run meanwhile"
+    )
+    raise CorruptCheckpointError(reason, path)
+
+
+def _give_to_owner(path: str, like: str) -> None:
+    """Give a file or directory, and all below it, to the owner of another one."""
+    owner = os.stat(like)  # noqa: PTH116 - kept as text
+    own = os.lstat(path)
+    if (own.st_uid, own.st_gid) != (owner.st_uid, owner.st_gid):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    if stat.S_ISDIR(own.st_mode):
+        for name in os.listdir(path):  # noqa: PTH208 - kept as text
+            _give_to_owner(join(path, name), like)

@@ -1,0 +1,187 @@
+"""Topics of a cluster that is gone are served by another one, on real brokers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.broker.test_first_aid import tree_hash
+from tests.support.kafka_broker import KafkaBroker, free_ports
+from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import KafkaConsumer, TopicPartition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.batches import Stored
+
+pytestmark = pytest.mark.broker
+
+PARTITIONS = 3
+RECORDS = 60
+GROUP_OFFSET = 7
+VERSIONS = [NEWEST_VERSION, VERSION_BEFORE, LAST_VERSION_3]
+
+
+def write_old_cluster(broker: KafkaBroker) -> dict[int, list[Stored]]:
+    """Write a topic with transactions, and let a group commit; return what a consumer gets."""
+    broker.create_topic("orders", PARTITIONS, {"retention.ms": "-1", "segment.bytes": "1048576"})
+    with broker.producer(transactional_id="old") as producer:
+        producer.init_transactions()
+        for number in range(RECORDS):
+            producer.begin_transaction()
+            producer.send("orders", b"v%d" % number, b"k", partition=number % PARTITIONS)
+            if number % 5:
+                producer.commit_transaction()
+            else:
+                producer.abort_transaction()
+    with broker.producer() as producer:
+        for number in range(RECORDS):
+            producer.send("orders", b"w%d" % number, partition=number % PARTITIONS).get(30)
+    with consumer_of(broker) as consumer:
+        consumer.commit()
+    return broker.consume("orders", PARTITIONS, "read_committed")
+
+
+def consumer_of(broker: KafkaBroker) -> KafkaConsumer:
+    """Return a member of the group, at its offset if it has committed none."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers, group_id="billing", enable_auto_commit=False
+    )
+    partition = TopicPartition("orders", 1)
+    consumer.assign([partition])
+    if consumer.committed(partition) is None:
+        consumer.seek(partition, GROUP_OFFSET)
+    return consumer
+
+
+def ensure_served(broker: KafkaBroker, expected: dict[int, list[Stored]]) -> None:
+    """Read all, append to all, and go on with a transaction and a group."""
+    assert broker.consume("orders", PARTITIONS, "read_committed") == expected
+    with broker.producer() as producer:
+        for number in range(PARTITIONS):
+            producer.send("orders", b"after", partition=number).get(30)
+    with broker.producer(transactional_id="new") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"in a transaction", partition=0).get(30)
+        producer.commit_transaction()
+    after = broker.consume("orders", PARTITIONS, "read_committed")
+    for number, records in expected.items():
+        assert after[number][: len(records)] == records
+        new = [each.value for each in after[number][len(records) :]]
+        assert new == [b"after", *([b"in a transaction"] if number == 0 else [])]
+
+
+def committed(broker: KafkaBroker) -> int | None:
+    with consumer_of(broker) as consumer:
+        offset: int | None = consumer.committed(TopicPartition("orders", 1))
+        return offset
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_cluster_serves_what_a_dead_one_had(
+    tmp_path: Path, version: str, *, is_dynamic: bool
+) -> None:
+    with KafkaBroker(tmp_path / "old", version=version) as old:
+        expected = write_old_cluster(old)
+        old.kill()
+    before = tree_hash(old.log_dir)
+    ports = free_ports(2)
+    new = KafkaBroker(
+        tmp_path / "new",
+        version=version,
+        ports=(ports[0], ports[1]),
+        properties={
+            "node.id": "7",
+            **(
+                {
+                    "controller.quorum.voters": "",
+                    "controller.quorum.bootstrap.servers": f"127.0.0.1:{ports[1]}",
+                }
+                if is_dynamic
+                else {"controller.quorum.voters": f"7@127.0.0.1:{ports[1]}"}
+            ),
+        },
+        format_options=["--standalone"] if is_dynamic else [],
+    )
+    new.format()
+    summary = pylog.adopt(old.log_dir, into=new.log_dir)
+    assert tree_hash(old.log_dir) == before
+    assert (summary.losses, summary.appended) == ([], None)
+    assert summary.topic_ids["orders"] == stored_topic_id(old.log_dir)
+    with new:
+        ensure_served(new, expected)
+        assert committed(new) == GROUP_OFFSET
+        configs = new.admin().describe_configs(
+            [pylog_config_resource("orders")],
+        )
+        assert "retention.ms" in str(configs)
+        new.stop()
+        new.start()
+        assert len(new.consume("orders", PARTITIONS)[1]) > 0
+        new.stop()
+    assert not list(new.log_dir.glob("*-stray"))
+    assert pylog.doctor(new.log_dir).verdict.would_start
+
+
+def stored_topic_id(log_dir: Path) -> str:
+    text = (log_dir / "orders-0" / "partition.metadata").read_text()
+    return text.split("topic_id: ")[1].strip()
+
+
+def pylog_config_resource(topic: str) -> object:
+    from kafka.admin import ConfigResource  # noqa: PLC0415
+
+    return ConfigResource("topic", topic)
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cluster_that_has_run_serves_its_topics_and_those_of_another_one(
+    tmp_path: Path, version: str
+) -> None:
+    with KafkaBroker(tmp_path / "old", version=version) as old:
+        expected = write_old_cluster(old)
+        old.stop()
+    with KafkaBroker(tmp_path / "new", version=version) as new:
+        new.create_topic("own", 2)
+        with new.producer() as producer:
+            for number in range(10):
+                producer.send("own", b"own %d" % number, partition=number % 2).get(30)
+        own = new.consume("own", 2)
+        with consumer_of_own(new) as consumer:
+            consumer.commit()
+        new.stop()
+        summary = pylog.adopt(old.log_dir, into=new.log_dir)
+        assert summary.losses == []
+        assert summary.snapshot is None
+        assert any("__consumer_offsets" in each for each in summary.notes)
+        new.start()
+        ensure_served(new, expected)
+        assert new.consume("own", 2) == own
+        new.stop()
+    assert not list(new.log_dir.glob("*-stray"))
+    with pytest.raises(pylog.errors.LogDirectoryError, match="has a topic orders"):
+        pylog.adopt(old.log_dir, into=new.log_dir, topics=["orders"])
+    pylog.adopt(old.log_dir, into=new.log_dir, topics=["orders"], rename={"orders": "again"})
+    with new:
+        assert new.consume("again", PARTITIONS, "read_committed") == expected
+        new.stop()
+
+
+def consumer_of_own(broker: KafkaBroker) -> KafkaConsumer:
+    consumer = KafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers, group_id="own", enable_auto_commit=False
+    )
+    consumer.assign([TopicPartition("own", 0)])
+    consumer.seek(TopicPartition("own", 0), 3)
+    return consumer
