@@ -16,6 +16,7 @@ from tests.support.batches import Stored, batch_v2
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pylog.files.stores import RemoteVersion
     from tests.support.s3_proxy import Proxy
     from tests.support.s3_server import Bucket
 
@@ -202,3 +203,39 @@ def test_bytes_of_another_file_are_not_kept_for_the_next_who_opens_it(store: Sto
 def test_the_same_content_written_again_is_the_same_file(store: Store) -> None:
     store.replace_before(4, OLD, method="GET")
     assert letters(store) == all_of("o")
+
+
+def test_bytes_that_come_while_the_store_is_asked_are_asked_about_themselves(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, file = remote_storage.remote_version, open_file(store.file)
+    file.read_at(0, 1_000)
+    first = asked(store.file)
+
+    def answer_that_another_thread_overtakes(location: str) -> RemoteVersion:
+        version = asked(location)
+        if version == first:
+            store.put(SAME_SHAPE)
+            file.read_at(len(OLD) // 2, 1_000)
+        return version
+
+    monkeypatch.setattr(remote_storage, "remote_version", answer_that_another_thread_overtakes)
+    assert not file.has_been_replaced()
+    assert file.has_been_replaced()
+    file.close()
+    # None of these bytes is for who opens the file that has the old tag.
+    kept = remote_storage._KEPT.get((store.file, first.entity_tag))
+    assert kept
+    assert all(OLD[each.start : each.end] == each.data for each in kept)
+
+
+def test_bytes_that_were_kept_are_asked_about_where_that_matters(store: Store) -> None:
+    file = open_file(store.file)
+    file.read_at(0, 1_000)
+    file.ensure_same()
+    store.put(SAME_SHAPE)
+    assert file.read_at(0, 1_000) == OLD[:1_000]
+    file.ensure_same()
+    with pytest.raises(SegmentReplacedError):
+        file.ensure_current()
+    file.close()

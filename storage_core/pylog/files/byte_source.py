@@ -70,6 +70,10 @@ class ByteSource(ABC):
         if self.has_been_replaced():
             raise _replaced(self.path)
 
+    def ensure_current(self) -> None:
+        """Raise an error if the file was replaced, also since bytes were read that are kept."""
+        self.ensure_same()
+
     @abstractmethod
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""

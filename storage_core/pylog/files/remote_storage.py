@@ -19,6 +19,7 @@ there, the time of the last change (in seconds) and the length tell one file fro
 from __future__ import annotations
 
 import re
+import threading
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -220,7 +221,7 @@ _KEPT = KeptBytes()
 
 
 class RemoteFile(ByteSource):
-    """`ByteSource` of a remote file; keeps at most 1 MiB of what was fetched. One thread."""
+    """`ByteSource` of a remote file; keeps at most 1 MiB of what was fetched."""
 
     __slots__ = (
         "_file",
@@ -228,6 +229,7 @@ class RemoteFile(ByteSource):
         "_is_fetched_whole",
         "_is_log",
         "_is_unchecked",
+        "_lock",
         "_stretches",
         "_version",
         "path",
@@ -243,7 +245,8 @@ class RemoteFile(ByteSource):
         self._identity = (location, tag) if tag else None
         # The least recently used first.
         self._stretches = _KEPT.get(self._identity) if self._identity else ()
-        self._is_unchecked = False  # whether there was a request since the entity tag was asked for
+        self._is_unchecked = False  # whether bytes have come since the entity tag was asked for
+        self._lock = threading.Lock()
 
     def size(self) -> int:
         """Return the file's length in bytes, as it was when it was opened."""
@@ -259,14 +262,28 @@ class RemoteFile(ByteSource):
         Costs a request if there was one since the file was opened or since the last call. Of
         ``.log`` files only: a side file comes in one answer, and a large index is a hint.
         """
-        if not self._is_unchecked or self._identity is None:
+        if self._identity is None:
             return False
-        version = remote_version(self.path)
-        if (version.size_bytes, version.entity_tag) != (self.size(), self._version.entity_tag):
-            return True
-        self._is_unchecked = False
-        _KEPT.put(self._identity, self._stretches)
-        return False
+        with self._lock:  # who asks meanwhile may have read what the answer is about
+            if not self._is_unchecked:
+                return False
+            # What comes from now on, to other threads, the answer may not be about.
+            self._is_unchecked, stretches = False, self._stretches
+            is_same = False
+            try:
+                version = remote_version(self.path)
+                size, tag = version.size_bytes, version.entity_tag
+                is_same = (size, tag) == (self.size(), self._version.entity_tag)
+            finally:
+                self._is_unchecked = self._is_unchecked or not is_same
+            if is_same:
+                _KEPT.put(self._identity, stretches)
+            return not is_same
+
+    def ensure_current(self) -> None:
+        """Raise an error if the file was replaced, also since bytes were read that are kept."""
+        self._is_unchecked = self._is_log
+        self.ensure_same()
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
@@ -329,7 +346,7 @@ class RemoteFile(ByteSource):
         file = self._opened()
         self._is_unchecked = self._is_log
         try:
-            return memoryview(file.read_at(length, position))
+            data = memoryview(file.read_at(length, position))
         except STORE_FAILURES as error:
             if is_after_the_end(error):
                 return memoryview(b"")
@@ -338,6 +355,8 @@ class RemoteFile(ByteSource):
                 raise SegmentVanishedError(reason, self.path, position) from None
             reason = f"cannot read {length} bytes: {cause_of(error)}"
             raise LogDirectoryError(reason, self.path, position) from None
+        self._is_unchecked = self._is_log  # once more: see `has_been_replaced`
+        return data
 
     def close(self) -> None:
         """Release the file; a second call does nothing."""

@@ -38,7 +38,7 @@ _STRIDE = 64 << 20
 
 def late_part(segment_slice: SegmentSlice, where: RecordFilter | None) -> SegmentSlice:
     """Return a slice without what is too early for a filter; as it is if it cannot be read."""
-    if where is None or where.min_timestamp is None:
+    if where is None or where.min_timestamp is None or segment_slice.is_corrupt:
         return segment_slice
     try:
         with segment_slice.open() as source:

@@ -130,6 +130,14 @@ def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
     return WholeBatches(0 if last is None else last.end_position, last, None)
 
 
+def find_end_at(segment: LogSegmentView, position: int) -> WholeBatches | None:
+    """Return how far batches reach that lie in front of damage; None if none ends there."""
+    with segment.open_log() as source:
+        found = find_whole_batches(source, 0, position, lowest_offset=segment.base_offset)
+    is_found = found.defect is None and found.end_position == position
+    return found if is_found else None
+
+
 def continue_log_end(segment: LogSegmentView, known: WholeBatches) -> WholeBatches | None:
     """Return how far whole batches reach by now in a last segment whose end was known before.
 

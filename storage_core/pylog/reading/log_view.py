@@ -43,7 +43,7 @@ from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeB
 from pylog.reading.damage import Attempts
 from pylog.reading.discovery import LogStartOffsets
 from pylog.reading.html_table import segments_html
-from pylog.reading.log_end import find_end_before, find_log_end
+from pylog.reading.log_end import find_end_at, find_end_before, find_log_end
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.segment_listing import list_segments
 from pylog.reading.segments import DEFAULT_ACCESS
@@ -261,6 +261,25 @@ class LogView:
         last = replace(last, size_bytes=max(last.size_bytes, end.end_position))
         view._listed = replace(listing, segments=[*listing.segments[:-1], last])
         view._forget(_OF_OFFSETS)
+        view.end = end
+        return view
+
+    def before_damage(self, error: CorruptRecordError) -> LogView | None:
+        """Return the log as if it ended in front of damage; None if that is in no segment of it."""
+        paths = [printable_location(each.file_path()) for each in self.segments]
+        place = paths.index(error.path) if error.path in paths else None
+        if place is None or error.position is None:
+            return None
+        end = find_end_at(self.segments[place], error.position)
+        if end is None:
+            return None
+        view = copy(self)
+        last = self.segments[place].base_offset
+        listing = self.listing
+        segments = [each for each in listing.segments if each.base_offset <= last]
+        view._listed = replace(listing, segments=segments)
+        view._limits = {}
+        view._forget(_OF_ACCESS)
         view.end = end
         return view
 

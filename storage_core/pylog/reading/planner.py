@@ -14,10 +14,11 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, LogStorageError
+from pylog.errors import CorruptRecordError, LogDirectoryError, LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.files.looks import Looks
 from pylog.locations import printable_location
+from pylog.log_file.batch_walk import HIGHEST_OFFSET
 from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
 from pylog.reading.early_batches import late_part
 from pylog.reading.log_view import read_steadily
@@ -148,7 +149,52 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> li
 
 
 def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
-    """Return the tasks that read the range of one partition; without slices if it is empty."""
+    """Return the tasks that read the range of one partition; without slices if it is empty.
+
+    Damage that is met on the way (FAILFAST) is met by the reader, after all that is in front of it.
+    """
+    try:
+        return _plan_partition(view, wanted, ranges)
+    except CorruptRecordError as error:
+        before = view.before_damage(error) if view.damage is None else None
+        if before is None:
+            raise
+        try:
+            return _plan_up_to(before, error, wanted, ranges)
+        except LogStorageError:  # such as a start behind the damage
+            raise error from None
+
+
+def _plan_up_to(
+    before: LogView, error: CorruptRecordError, wanted: ScanRequest, ranges: Ranges
+) -> list[ScanTask]:
+    """Return the tasks of a log that ends in front of damage, and the error where it is wanted."""
+    end_spec = spec_for(wanted.end, before.topic_partition, LATEST)
+    if isinstance(end_spec, int) and end_spec > before.log_end_offset:
+        end_spec = LATEST
+    *others, last = _plan_partition(before, replace(wanted, end=end_spec), ranges)
+    asked = resolve_end(end_spec, before, HIGHEST_OFFSET)
+    if wanted.where is not None:
+        _, asked = wanted.where.clip(last.end_offset, asked)
+    segment, chosen = before.segments[-1], before.directory.segments
+    if asked <= last.end_offset or (chosen and segment.base_offset not in chosen):
+        return [*others, last]
+    position = error.position or 0
+    damaged = SegmentSlice(
+        segment.file_path(),
+        last.end_offset,
+        None,
+        position,
+        position,
+        runs_to_segment_end=False,
+        file_id=segment.file_id,
+        defect=error.reason,
+        is_corrupt=True,
+    )
+    return [*others, replace(last, slices=(*last.slices, damaged))]
+
+
+def _plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     known = ranges.get(view.directory.path)
     start, end = range_before = _resolved_range(view, wanted) if known is None else known
@@ -246,6 +292,7 @@ def plan_last_records(
         if not whole or view.unreadable is not None:
             tasks += whole
             continue
+        whole[-1].ensure_end_is_found()
         start, end = whole[0].start_offset, whole[-1].end_offset
         first = _find_first(view, wanted, (start, end), count, read_offsets)
         tasks += plan_tasks([view], _narrowed(wanted, first, end))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import UnreadableFileError
+from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.locations import name_of
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT
 from pylog.reading.segments import DEFAULT_ACCESS, FileAccess, open_segment
@@ -39,6 +39,7 @@ class SegmentSlice:
     # takes this one away.
     file_before: tuple[int, int, int] | None = None
     is_overlong: bool = False  # more than one batch has offsets that no index could hold
+    is_corrupt: bool = False  # the defect is that of the bytes from ``start_position`` on
 
     @property
     def first_offset(self) -> int:
@@ -63,6 +64,8 @@ class SegmentSlice:
 
     def open(self) -> ByteSource:
         """Open the file; `SegmentVanishedError` if it is gone or has been replaced."""
+        if self.defect is not None and self.is_corrupt:
+            raise CorruptRecordError(self.defect, self.path, self.start_position)
         if self.defect is not None:
             raise UnreadableFileError(self.defect, self.path)
         return open_segment(
@@ -90,6 +93,12 @@ class TaskRange:
     def topic_partition(self) -> TopicPartition:
         """Whose records."""
         return self.directory.topic_partition
+
+    def ensure_end_is_found(self) -> None:
+        """Raise `CorruptRecordError` where damage hides what the last records are."""
+        for each in self.slices:
+            if each.is_corrupt:
+                each.open()
 
     @property
     def size_bytes(self) -> int:

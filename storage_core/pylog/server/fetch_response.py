@@ -135,7 +135,7 @@ class FetchResponse:
                 self.rest_bytes = 0
             return FileRange(log.source, log.position, log.size_bytes)
         data = log.source.read_at(log.position, log.size_bytes)
-        log.source.ensure_same()
+        log.source.ensure_current()
         if log.base_offset is None:
             return data
         return log.base_offset.to_bytes(OFFSET_LENGTH) + data[OFFSET_LENGTH:]

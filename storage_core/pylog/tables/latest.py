@@ -135,6 +135,7 @@ def latest_records(
     tasks = plan_tasks([view], ScanRequest(end=end, isolation=IsolationLevel.READ_COMMITTED))
     if not tasks:
         return
+    tasks[-1].ensure_end_is_found()
     start = min(each.start_offset for each in tasks)
     stop = max(each.end_offset for each in tasks)
     search = KeySearch(view, start, stop, map_bytes)

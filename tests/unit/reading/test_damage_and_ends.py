@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -163,6 +163,79 @@ def test_the_rows_before_damage_are_given(tmp_path: Path) -> None:
     assert next(batch_stream).column("offset").to_pylist() == list(range(10))
     with pytest.raises(CorruptRecordError):
         next(batch_stream)
+
+
+def _break_size(directory: Path, base_offset: int, batches: list[Built]) -> None:
+    """Break the size of the second batch."""
+    path = segment_path(directory, base_offset)
+    data = bytearray(path.read_bytes())
+    at = len(batches[0].data)
+    data[at + 8 : at + 12] = b"\xff\xff\xff\x00"
+    path.write_bytes(data)
+
+
+def _until_error(
+    directory: Path,
+    **options: Any,  # noqa: ANN401 - of `pylog.scan`
+) -> tuple[list[int], str | None]:
+    """Return the offsets that a scan gives, and the error that ends it."""
+    found: list[int] = []
+    try:
+        for batch in pylog.scan(directory, **options).to_batches():
+            found += batch.column("offset").to_pylist()
+    except CorruptRecordError as error:
+        return found, str(error.path)
+    return found, None
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize(("base_offset", "batches"), [(10, SECOND), (20, THIRD)])
+def test_what_is_before_a_broken_size_is_given_before_the_error(
+    directory: Path, base_offset: int, batches: list[Built], isolation: str
+) -> None:
+    _break_size(directory, base_offset, batches)
+    error = str(segment_path(directory, base_offset))
+    before = base_offset + 5
+
+    def found(**options: Any) -> tuple[list[int], str | None]:  # noqa: ANN401 - of `pylog.scan`
+        return _until_error(directory, isolation=isolation, **options)
+
+    everything = list(range(before)), error
+    assert found() == everything
+    assert found(max_partition_bytes=100) == everything
+    assert found(max_records_per_partition=3) == everything
+    assert found(start=before - 2, end=before + 2) == ([before - 2, before - 1], error)
+    # Of a last segment nobody knows what comes behind it.
+    for start in (before, before + 2, *((30, "latest") if batches is THIRD else ())):
+        assert found(start=start) == ([], error)
+    # What is asked for lies before it.
+    assert found(end=before - 1) == (list(range(before - 1)), None)
+    assert found(limit=before) == (list(range(before)), None)
+    assert found(where=pylog.RecordFilter(max_offset=before - 2)) == (
+        list(range(before - 1)),
+        None,
+    )
+    assert found(where=pylog.RecordFilter(min_timestamp=1 << 50)) == ([], error)
+
+
+def test_a_broken_size_hides_which_records_are_the_last_and_how_many_there_are(
+    directory: Path,
+) -> None:
+    _break_size(directory, 20, THIRD)
+    for look in (
+        pylog.scan(directory).count,
+        lambda: pylog.scan(directory).last(3),
+        lambda: pylog.read_table(directory, "latest").to_table(),
+    ):
+        with pytest.raises(CorruptRecordError, match="batch size is -256"):
+            look()
+
+
+def test_a_chosen_segment_is_read_whatever_a_later_one_holds(directory: Path) -> None:
+    _break_size(directory, 20, THIRD)
+    assert offsets(segment_path(directory, 10)) == list(range(10, 20))
+    with pytest.raises(CorruptRecordError):
+        offsets(segment_path(directory, 20))
 
 
 def test_a_count_does_not_look_at_checksums_of_batches_it_takes_whole(tmp_path: Path) -> None:

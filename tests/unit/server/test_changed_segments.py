@@ -66,6 +66,16 @@ def _flip(change: Change) -> None:
         file.write(bytes([byte ^ 1 << change.chance.randrange(8)]))
 
 
+def _flip_a_size(change: Change) -> None:
+    """Change the size of a batch: in a last segment, readers then do not find the log's end."""
+    data = bytearray(change.path.read_bytes())
+    starts = [0]
+    while starts[-1] < len(data):
+        starts.append(starts[-1] + 12 + int.from_bytes(data[starts[-1] + 8 : starts[-1] + 12]))
+    data[change.chance.choice(starts[:-1]) + 8 + change.chance.randrange(4)] ^= 0x81
+    change.path.write_bytes(data)
+
+
 def _zero(change: Change) -> None:
     with change.path.open("r+b") as file:
         size = change.path.stat().st_size
@@ -107,6 +117,7 @@ def _touch(change: Change) -> None:
 
 CHANGES: tuple[Callable[[Change], None], ...] = (
     _flip,
+    _flip_a_size,
     _zero,
     _cut,
     _empty,
@@ -119,7 +130,7 @@ CHANGES: tuple[Callable[[Change], None], ...] = (
 
 @contextmanager
 def _served(
-    log_directory: Path, mode: ReadMode, *, follows: bool = False, checks_each_time: bool = False
+    log_directory: str, mode: ReadMode, *, follows: bool = False, checks_each_time: bool = False
 ) -> Iterator[ReplicaManager]:
     served = ServedLogs(
         paths=(log_directory,),
@@ -185,7 +196,7 @@ def _checked(batch: bytes) -> bytes:
     return batch[16:]
 
 
-def _scanned(log_directory: Path, mode: ReadMode) -> tuple[list[int], bool]:
+def _scanned(log_directory: str, mode: ReadMode) -> tuple[list[int], bool]:
     """Return the offsets that a scan gives, and whether it ends with an error."""
     offsets: list[int] = []
     try:
@@ -194,6 +205,46 @@ def _scanned(log_directory: Path, mode: ReadMode) -> tuple[list[int], bool]:
     except LogStorageError:
         return offsets, True
     return offsets, False
+
+
+class Served(NamedTuple):
+    """A local log directory, where it is served from, and what brings a change there."""
+
+    local: Path
+    location: str
+    publish: Callable[[], None] = lambda: None
+
+
+def outcome_of(
+    change: Callable[[Change], None],
+    served: Served,
+    chance: random.Random,
+    mode: ReadMode,
+    *,
+    follows: bool,
+) -> str:
+    """Read a partition, change a segment, read again: no fetch gives what is not there."""
+    data = _batches(chance)
+    segments = {at: data[at : at + PER_SEGMENT] for at in range(0, BATCHES, PER_SEGMENT)}
+    partition = write_partition(served.local, segments)
+    served.publish()
+    with _served(served.location, mode, follows=follows) as replicas:
+        assert _read(replicas, 0, 1 << 20) == (joined(data), 0)
+        change(Change(segment_path(partition, chance.choice(list(segments))), chance))
+        served.publish()
+        if follows and chance.random() < 0.5:
+            replicas.refresh()
+        held = b"".join(path.read_bytes() for path in sorted(partition.glob("*.log")))
+        got, code = _read(replicas, 0, chance.choice((1, 2_000, 1 << 20)))
+        offsets, is_error = _scanned(served.location, mode)
+    batches = _split(got)
+    given = [each for each in data if _checked(each.data) in map(_checked, batches)]
+    assert [_checked(each.data) for each in given] == [_checked(each) for each in batches]
+    assert all(_checked(each.data) in held for each in given)
+    assert [_base_offset(each) for each in batches] == [each.base_offset for each in given]
+    assert bool(code) == is_error, code
+    assert [each.base_offset for each in given] == offsets
+    return "an error" if code else f"{len(given) == len(data)}"
 
 
 @pytest.mark.parametrize("follows", [False, True])
@@ -212,27 +263,12 @@ def test_no_fetch_gives_what_the_files_do_not_hold(
     for seed in range(how_many(6, 320)):
         chance = random.Random(f"{change.__name__} {mode} {follows} {seed}")
         directory = tmp_path / str(seed)
-        data = _batches(chance)
-        segments = {at: data[at : at + PER_SEGMENT] for at in range(0, BATCHES, PER_SEGMENT)}
-        partition = write_partition(directory, segments)
-        with _served(directory, mode, follows=follows) as replicas:
-            assert _read(replicas, 0, 1 << 20) == (joined(data), 0)
-            change(Change(segment_path(partition, chance.choice(list(segments))), chance))
-            if follows and chance.random() < 0.5:
-                replicas.refresh()
-            held = b"".join(path.read_bytes() for path in sorted(partition.glob("*.log")))
-            got, code = _read(replicas, 0, chance.choice((1, 2_000, 1 << 20)))
-            offsets, is_error = _scanned(directory, mode)
-        served = _split(got)
-        given = [each for each in data if _checked(each.data) in map(_checked, served)]
-        assert [_checked(each.data) for each in given] == [_checked(each) for each in served], seed
-        assert all(_checked(each.data) in held for each in given), seed
-        assert [_base_offset(each) for each in served] == [each.base_offset for each in given], seed
-        assert bool(code) == is_error, (seed, code)
-        if is_error and not offsets:
-            continue  # a scan that does not find the end of the log gives nothing before the error
-        assert [each.base_offset for each in given] == offsets, seed
-        outcomes["an error" if code else f"{len(given) == len(data)}"] += 1
+        served = Served(directory, str(directory))
+        try:
+            outcomes[outcome_of(change, served, chance, mode, follows=follows)] += 1
+        except AssertionError as error:
+            error.add_note(f"seed {seed}")
+            raise
         shutil.rmtree(directory)
     counted(f"changed while served, {change.__name__}", outcomes)
 
@@ -246,7 +282,7 @@ def test_a_change_that_leaves_no_trace_is_found_where_each_batch_is_checked_each
     monkeypatch.setattr("pylog.server.segment_proof.change_mark", lambda _path: (1, 2, 3))
     for each_time, expected in ((True, CORRUPT_MESSAGE), (False, 0)):
         path.write_bytes(joined(data))
-        with _served(tmp_path, ReadMode.FAILFAST, checks_each_time=each_time) as replicas:
+        with _served(str(tmp_path), ReadMode.FAILFAST, checks_each_time=each_time) as replicas:
             assert _read(replicas, 0, 1 << 20) == (joined(data), 0)
             _flip(Change(path, chance))
             assert _read(replicas, 0, 1 << 20)[1] == expected
