@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
-from tests.broker.test_first_aid import tree_hash
+from tests.broker.test_first_aid import PROPERTIES as REPLICATED
+from tests.broker.test_first_aid import produced, read, tree_hash
 from tests.support.kafka_broker import KafkaBroker, free_ports
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
+from tests.support.kafka_cluster import KafkaCluster
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -185,3 +188,51 @@ def consumer_of_own(broker: KafkaBroker) -> KafkaConsumer:
     consumer.assign([TopicPartition("own", 0)])
     consumer.seek(TopicPartition("own", 0), 3)
     return consumer
+
+
+def ensure_all_follow(cluster: KafkaCluster) -> None:
+    """Wait until each replica of the topic is in sync."""
+    deadline = time.monotonic() + 60
+    found: list[int] = []
+    while found != [3] * PARTITIONS:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+        [topic] = cluster.admin().describe_topics(["orders"])
+        found = [len(each["isr_nodes"]) for each in topic["partitions"]]
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_the_disks_of_three_nodes_are_served_by_one_or_by_three(
+    tmp_path: Path, version: str, nodes: int
+) -> None:
+    disks = [tmp_path / f"old-{node}" for node in (1, 2, 3)]
+    with KafkaCluster(tmp_path, version=version, disks=disks, properties=REPLICATED) as old:
+        topics = {
+            "orders": {"num_partitions": PARTITIONS, "replication_factor": 3},
+            "single": {"assignments": {number: [number + 1] for number in range(PARTITIONS)}},
+        }
+        old.admin().create_topics(topics, timeout_ms=30_000, wait_for_metadata=True)
+        ledger = {topic: produced(old, topic, "before") for topic in topics}
+        old.kill()
+    new_disks = [tmp_path / f"new-{node}" for node in range(1, nodes + 1)]
+    new = KafkaCluster(
+        tmp_path / "again",
+        version=version,
+        disks=new_disks,
+        properties=REPLICATED if nodes > 1 else {},
+        is_dynamic=True,
+    )
+    for node in new.nodes:
+        node.format()
+    summary = pylog.adopt(*disks, into=new_disks)
+    assert summary.losses == []
+    with new:
+        for topic, values in ledger.items():
+            assert read(new, topic) == values
+            after = produced(new, topic, "after")
+            assert read(new, topic) == values | after
+        if nodes > 1:
+            ensure_all_follow(new)
+    assert not [each for disk in new_disks for each in disk.glob("*-stray")]

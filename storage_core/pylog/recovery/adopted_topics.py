@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NO_EPOCH = -1
 
 
-class Replica(NamedTuple):
+class OldReplica(NamedTuple):
     """The log of a partition on one old node."""
 
     view: LogView
@@ -63,7 +63,7 @@ class AdoptedTopic(NamedTuple):
 
     name: str
     topic_id: uuid.UUID | None
-    replicas: dict[int, list[Replica]]
+    replicas: dict[int, list[OldReplica]]
     image: TopicImage | None  # what the old metadata say
 
 
@@ -106,7 +106,7 @@ def _adopted_topic(
             "give only the log directories of the one that is meant"
         )
         raise LogDirectoryError(reason, where)
-    replicas: dict[int, list[Replica]] = defaultdict(list)
+    replicas: dict[int, list[OldReplica]] = defaultdict(list)
     for view in views:
         place = places[nodes[view.directory.log_directory]]
         replicas[view.partition].append(_replica(view, place))
@@ -122,7 +122,7 @@ def _adopted_topic(
     )
 
 
-def _replica(view: LogView, place: int) -> Replica:
+def _replica(view: LogView, place: int) -> OldReplica:
     """Read the headers of a log; what is damaged counts for nothing."""
     epoch, highest, producer_id = _NO_EPOCH, _NO_EPOCH, -1
     end_offset = view.local_log_start_offset
@@ -138,7 +138,7 @@ def _replica(view: LogView, place: int) -> Replica:
     except LogStorageError:
         entries = []
     epoch = max([epoch, *(each.epoch for each in entries if each.start_offset <= end_offset)])
-    return Replica(view, place, epoch, max(epoch, highest), end_offset, producer_id)
+    return OldReplica(view, place, epoch, max(epoch, highest), end_offset, producer_id)
 
 
 class OldDisks:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pylog.recovery.adopted_topics import AdoptedTopic, OldDisks, Replica
+    from pylog.recovery.adopted_topics import AdoptedTopic, OldDisks, OldReplica
     from pylog.recovery.adoption_target import AdoptionTarget, TargetDisk
     from pylog.writing.node import Node
 
@@ -51,7 +51,7 @@ _INTERNAL = "__"
 class _Copied(NamedTuple):
     """A replica, and the log directory that its copy is for."""
 
-    replica: Replica | None
+    replica: OldReplica | None
     disk: TargetDisk
 
 
@@ -148,7 +148,7 @@ class AdoptionPlan:
     ) -> Iterator[_Planned]:
         for number, replicas in topic.replicas.items():
             copies: list[_Copied] = []
-            candidates: list[Replica | None] = [*replicas] or [None]
+            candidates: list[OldReplica | None] = [*replicas] or [None]
             for replica in candidates:
                 place = 0 if replica is None else replica.node
                 broker = self._target.brokers[place % len(self._target.brokers)]
