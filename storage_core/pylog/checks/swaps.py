@@ -6,7 +6,8 @@ written is a whole file, forced to disk before it gets its name, and each of its
 those that it replaces. So a file is not to be trusted
 
 * that is empty, cut, or damaged;
-* that has another record at an offset than the segments in its range, or begins behind their end;
+* that has another record at an offset than the segments in its range, or goes on behind their
+  end: but into a gap before the next segment, where it may have what is missing there;
 * that lacks the last of their records, and the topic is not compacted.
 
 Source: LogLoader.load, Cleaner.cleanInto (Kafka 4.4).
@@ -81,9 +82,10 @@ def broken_swap(
     for segment, end in swaps:
         path = segment.file_path()
         # What comes after it is not replaced by it.
-        limit = min([last, *(base for base in bases if base > segment.base_offset)])
+        following = min((base for base in bases if base > segment.base_offset), default=last)
+        limit = min(last, following)
         is_whole = 0 < end.position == segment.size_bytes and path not in damaged
-        offset = _first_foreign(path, paths, last) if end.position else None
+        offset = _first_foreign(path, paths, max(last, following)) if end.position else None
         if offset is not None:
             foreign.append(path)
             reason = f"has other records than those, from offset {offset} on"

@@ -219,3 +219,10 @@ def test_what_only_a_replaced_file_of_another_segment_has_is_lost(logs: Path) ->
     segment_path(logs / "orders-0", 10).write_bytes(joined(BATCHES[:2]))
     [finding] = lost(logs)
     assert (finding.next_offset, finding.end_offset) == (10, 20)
+
+
+def test_a_swap_may_have_what_an_emptied_segment_has_lost(logs: Path) -> None:
+    segment_path(logs / "orders-0", 10).write_bytes(b"")
+    put(logs, 0, joined(BATCHES[:4]))
+    assert lost(logs) == []
+    assert copied_offsets(logs) == list(range(30))
