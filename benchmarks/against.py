@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.peer_process import PeerProcess
-
 from benchmarks.data_sets import Bench
 from benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from benchmarks.machine import load_average, machine_lines, this_machine
 from benchmarks.measuring import Run, ensure_equal
 from benchmarks.shaped_sets import SHAPED_SETS, shaped_set
+from tests.support.peer_process import PeerProcess
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build"

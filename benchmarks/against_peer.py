@@ -169,8 +169,7 @@ def cat(directory: Path) -> Callable[[], int]:
             answers = os.dup(1)
             os.dup2(file.fileno(), 1)
             try:
-                arguments = ["cat", str(directory), "--format", "jsonl", "--values", "base64"]
-                status = run(arguments)  # base64 was the default once
+                status = run(["cat", str(directory), "--format", "jsonl"])
                 sys.stdout.flush()
             finally:
                 os.dup2(answers, 1)

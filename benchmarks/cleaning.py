@@ -22,8 +22,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from tests.differential.kafka_log import KafkaLogs
-from tests.support.kafka_broker_jars import KafkaNotFoundError
 
 import pylog
 from benchmarks.batches import CODECS
@@ -38,6 +36,8 @@ from pylog.config import CleanerConfig, LogConfig
 from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_scan import find_batches
 from pylog.scheduling.scheduler import SystemClock
+from tests.differential.kafka_log import KafkaLogs
+from tests.support.kafka_broker_jars import KafkaNotFoundError
 
 OURS = "pylog's Cleaner"
 KAFKAS = "Kafka's Cleaner"

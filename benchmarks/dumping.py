@@ -12,16 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.data_sets import Bench
+from benchmarks.measuring import Figure, NotHereError, Run, WrongAnswerError, rounds_of
+from benchmarks.start_up import program
 from tests.support.kafka_broker_jars import (
     NEWEST_VERSION,
     KafkaNotFoundError,
     find_java,
     kafka_class_path,
 )
-
-from benchmarks.data_sets import Bench
-from benchmarks.measuring import Figure, NotHereError, Run, WrongAnswerError, rounds_of
-from benchmarks.start_up import program
 
 OURS = "pylog dump --print-data-log"
 OURS_JSON = f"{OURS} --json"

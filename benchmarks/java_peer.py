@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.peer_process import PeerProcess
-
 from benchmarks.data_sets import Bench, DataSet
 from benchmarks.measuring import NotHereError, Run, Tally, ensure_equal
+from tests.support.peer_process import PeerProcess
 
 KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:4.3.1"
 WARM_UP_REPETITIONS = 5  # before the first that counts, and for

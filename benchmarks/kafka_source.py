@@ -17,9 +17,6 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.support.kafka_broker import KafkaBroker
-from tests.support.kafka_broker_jars import FROM_PYSPARK, KAFKA_SOURCE
-from tests.support.large_topic import FIRST_TIMESTAMP_MS, STEP_MS
 
 import pyspark_pylog
 from benchmarks.data_sets import Bench
@@ -28,6 +25,9 @@ from benchmarks.own_program import figures_of_program, write_figures
 from benchmarks.pair_figure import PairFigure
 from benchmarks.pruning import large_topic
 from benchmarks.spark_scan import UNIX_SOCKET, save, spark_session
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker_jars import FROM_PYSPARK, KAFKA_SOURCE
+from tests.support.large_topic import FIRST_TIMESTAMP_MS, STEP_MS
 
 PEER = "Spark's kafka source"
 ONE_OFFSET = "one offset of 1 GB"

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.measuring import NotHereError
 from tests.support.kafka_broker import BrokerFailedError
 from tests.support.kafka_broker_jars import KafkaNotFoundError
-
-from benchmarks.measuring import NotHereError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -8,12 +8,11 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_segment
-
 import pylog
 from benchmarks.data_sets import Bench
 from benchmarks.measuring import ensure_equal
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_segment
 
 PARTITIONS = 1_000
 SEGMENTS = 50

@@ -10,17 +10,17 @@ from time import perf_counter
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+
+import pyspark_pylog
+from benchmarks.data_sets import Bench
+from benchmarks.measuring import ensure_equal
+from benchmarks.spark_scan import spark_session
 from tests.support.large_topic import (
     FIRST_TIMESTAMP_MS,
     STEP_MS,
     LargeTopic,
     write_large_topic,
 )
-
-import pyspark_pylog
-from benchmarks.data_sets import Bench
-from benchmarks.measuring import ensure_equal
-from benchmarks.spark_scan import spark_session
 
 TOPIC_BYTES = 1 << 30
 SEGMENTS = 4

@@ -7,14 +7,13 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.support.large_topic import BATCH_RECORDS, LargeTopic, write_large_topic
-from tests.support.s3_proxy import Proxy
-from tests.support.s3_server import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Bucket, S3Server
-
 import pylog
 from benchmarks.data_sets import Bench
 from benchmarks.measuring import ensure_equal
 from pylog.model import OffsetSpecs
+from tests.support.large_topic import BATCH_RECORDS, LargeTopic, write_large_topic
+from tests.support.s3_proxy import Proxy
+from tests.support.s3_server import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Bucket, S3Server
 
 SEGMENTS = 3
 SEGMENT_BYTES = 64 << 20

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import confluent_kafka
-from tests.support.kafka_broker import KafkaBroker
-from tests.support.kafka_broker_jars import KafkaNotFoundError
-from tests.support.raw_client import RawClient
 
 from benchmarks.data_sets import Bench, DataSet
 from benchmarks.measuring import NotHereError, WrongAnswerError
 from benchmarks.planning import PARTITIONS, planning_directory
 from benchmarks.start_up import program
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker_jars import KafkaNotFoundError
+from tests.support.raw_client import RawClient
 
 OURS, BROKER = "pylog serve", "broker"
 SOCKET, LIBRDKAFKA = "a socket", "librdkafka"

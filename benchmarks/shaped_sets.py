@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.data_sets import QUICK_DIVISOR, Bench
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_segment
-
-from benchmarks.data_sets import QUICK_DIVISOR, Bench
 
 _PARTITIONS = 5_000
 _SEGMENTS = 20_000

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.support.batches import Built, batch_v2, plain_records
-from tests.support.log_files import write_segment
 
 import pylog
 import pyspark_pylog
@@ -17,6 +15,8 @@ from benchmarks.pair_figure import PairFigure
 from benchmarks.prebuilt_source import NAME
 from benchmarks.pruning import large_topic
 from benchmarks.spark_scan import save, spark_session
+from tests.support.batches import Built, batch_v2, plain_records
+from tests.support.log_files import write_segment
 
 DIRECTORIES = 5_000
 DIRECTORY_BYTES = 110_000

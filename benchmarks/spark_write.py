@@ -21,7 +21,6 @@ from time import perf_counter
 import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.support.kafka_broker import KafkaBroker
 
 import pylog
 from benchmarks.data_sets import QUICK_DIVISOR, Bench
@@ -30,6 +29,7 @@ from benchmarks.dropping_sink import DroppingDataSource
 from benchmarks.kafka_source import BROKER_JVM, BROKER_PROPERTIES, kafka_session
 from benchmarks.measuring import ensure_equal
 from benchmarks.own_program import figures_of_program, write_figures
+from tests.support.kafka_broker import KafkaBroker
 
 OURS = 'format("pylog")'
 KAFKA = "Spark's kafka sink"

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from tests.support.batches import Built, Stored, batch_v2
-from tests.support.log_files import OFFSET_ENTRY, TIME_ENTRY, segment_path
-
 import pylog
 from benchmarks.data_sets import Bench
 from benchmarks.measuring import ensure_equal
 from pylog.files.byte_source import LocalFile
+from tests.support.batches import Built, Stored, batch_v2
+from tests.support.log_files import OFFSET_ENTRY, TIME_ENTRY, segment_path
 
 if TYPE_CHECKING:
     from pylog.model import OffsetSpecs

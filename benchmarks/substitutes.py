@@ -9,11 +9,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from tests.support.peer_process import PeerProcess
-
 from benchmarks.data_sets import Bench, DataSet
 from benchmarks.measuring import Figure, Run, ensure_equal, rounds_of
 from benchmarks.substituted import READ, STAND_INS, WRITE
+from tests.support.peer_process import PeerProcess
 
 VALUE_BYTES = 1000
 CODECS = ("snappy", "lz4", "zstd")

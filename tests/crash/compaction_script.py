@@ -11,7 +11,7 @@ import pylog
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_segment import LogContext
 from pylog.testing import ManualClock, ManualScheduler
-from tests.unit.writing.test_compaction_run import NOW_MS, make_topic
+from tests.unit.writing.test_compaction import NOW_MS, make_topic
 
 if TYPE_CHECKING:
     from pathlib import Path

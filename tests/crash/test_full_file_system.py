@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import pylog
+from tests.unit.writing.test_compaction import rows
 from tests.unit.writing.test_compaction_job import contents
-from tests.unit.writing.test_compaction_run import rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -74,7 +74,7 @@ def logs(
 
 @st.composite
 def damages(draw: st.DrawFn, batches: Sequence[Built]) -> list[Damage]:
-    """Make up to three damages, none of which touches an offset: see `test_offset_order`."""
+    """Make up to three damages, none of which touches an offset: see `test_checked_windows`."""
     starts = positions(batches)
     found = []
     for _ in range(draw(st.integers(1, 3))):

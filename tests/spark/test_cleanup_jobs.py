@@ -26,8 +26,8 @@ from tests.support.batches import (
 from tests.support.codecs import compress
 from tests.support.log_files import write_high_watermarks, write_partition
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.writing.test_compaction import NOW_MS, make_topic, rows
 from tests.unit.writing.test_compaction_job import contents, left_over
-from tests.unit.writing.test_compaction_run import NOW_MS, make_topic, rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from tests.support.spark_session import NEEDS_SPARK
-from tests.unit.tables.test_latest_table import expected, written
+from tests.unit.tables.test_latest import expected, written
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.summary import published_files
-
 from tests.structure.cli_page import PAGE as COMMAND_PAGE
 from tests.structure.cli_page import command_page
 from tests.structure.finding_kinds import finding_codes
@@ -29,6 +28,7 @@ from tests.structure.layers import (
     read_layers,
 )
 from tests.structure.man_pages import man_pages
+from tests.structure.mirrored_tests import mirrored_tests
 from tests.structure.names import rebound_names, repeated_classes
 from tests.structure.page import generated_files, stale_files
 from tests.structure.sizes import long_functions
@@ -67,6 +67,7 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
         yield from rule(tree)
     yield from modules_in_no_layer(tree, layers)
     yield from imports_that_point_up(tree, layers)
+    yield from mirrored_tests(root, tree)
     yield from shared_code(read_support(root))
     yield from stale_files(root, generated_files(import_graph(tree, layers)))
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from benchmarks import __main__ as program
 from benchmarks.figures import PUBLISHED, Figures, UnknownFigureError, text_of
 from benchmarks.measuring import Figure, Run
 from benchmarks.summary import PAGE, charts, published_files, raw_page
-
-from benchmarks import __main__ as program
 
 if TYPE_CHECKING:
     from benchmarks.data_sets import Bench

@@ -1,6 +1,6 @@
 """How old the segments of a read-only view are.
 
-That retention decides over them as over owned ones: ``tests/unit/writing/test_retention_run.py``.
+That retention decides over them as over owned ones: ``tests/unit/writing/test_retention.py``.
 """
 
 from __future__ import annotations

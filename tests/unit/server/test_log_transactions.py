@@ -26,7 +26,7 @@ from tests.support.log_files import (
 )
 from tests.support.raw_client import RawClient
 from tests.unit.server.followed import content, fetched, followed
-from tests.unit.server.test_followed_logs import COMMITTED, batches
+from tests.unit.server.test_partition import COMMITTED, batches
 from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE, fetch
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tests.support.batches import joined
 from tests.support.log_files import segment_path, write_partition
 from tests.support.raw_client import RawClient
 from tests.unit.server.followed import CONTEXT, content, fetched, followed
-from tests.unit.server.test_followed_logs import batches
+from tests.unit.server.test_partition import batches
 from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE, fetch
 
 if TYPE_CHECKING:

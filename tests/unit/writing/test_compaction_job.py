@@ -24,7 +24,7 @@ from tests.support.batches import joined
 from tests.support.random_log import START_MS, TOPIC, RandomLog
 from tests.support.recording_io import Fault, FaultyIO, Kind
 from tests.unit.cleaner.compacted_logs import checkpointed
-from tests.unit.writing.test_compaction_run import COMPACT, NOW_MS, digests, make_topic, rows
+from tests.unit.writing.test_compaction import COMPACT, NOW_MS, digests, make_topic, rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from tests.support.batches import (
 )
 from tests.support.codecs import compress
 from tests.support.log_files import write_high_watermarks, write_partition
-from tests.unit.writing.test_compaction_run import NOW_MS, digests, latest, make_topic, rows
+from tests.unit.writing.test_compaction import NOW_MS, digests, latest, make_topic, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

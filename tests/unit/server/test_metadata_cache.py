@@ -12,7 +12,7 @@ from pylog.files.partition_metadata import format_uuid
 from tests.support.log_files import segment_path, write_partition
 from tests.support.raw_client import RawClient
 from tests.unit.server.followed import followed
-from tests.unit.server.test_followed_logs import batches
+from tests.unit.server.test_partition import batches
 from tests.unit.server.test_replica_manager import fetch
 
 if TYPE_CHECKING:
