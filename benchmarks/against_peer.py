@@ -169,7 +169,8 @@ def cat(directory: Path) -> Callable[[], int]:
             answers = os.dup(1)
             os.dup2(file.fileno(), 1)
             try:
-                status = run(["cat", str(directory), "--format", "jsonl"])
+                arguments = ["cat", str(directory), "--format", "jsonl", "--values", "base64"]
+                status = run(arguments)  # base64 was the default once
                 sys.stdout.flush()
             finally:
                 os.dup2(answers, 1)

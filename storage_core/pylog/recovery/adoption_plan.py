@@ -17,6 +17,7 @@ from pylog.errors import LogDirectoryError
 from pylog.files.checkpoint_file import known_offset_checkpoint
 from pylog.files.file_names import file_name_prefix
 from pylog.files.partition_metadata import format_uuid, new_topic_id
+from pylog.internal_topics.metadata_image import NO_LEADER
 from pylog.locations import join, parent_of, printable_location
 from pylog.model import TopicPartition
 from pylog.reading.internal_logs import CLUSTER_METADATA
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _SNAPSHOT_END = 1000
 """Of a snapshot for a node that has never run; above 0, or Kafka 4 does not read it."""
 _PRODUCER_ID_BLOCK = 1000
+_FIRST_LEVEL_OF_KAFKA_4 = 22  # of metadata.version: 4.0-IV0
 _HIGHEST_EPOCH = 2**31 - 2
 _INTERNAL = "__"
 
@@ -205,7 +207,7 @@ class AdoptionPlan:
             "isr": nodes[:1],
             "removingReplicas": [],
             "addingReplicas": [],
-            "leader": nodes[0],
+            "leader": NO_LEADER if self._is_elected(planned) else nodes[0],
             "leaderEpoch": planned.leader_epoch,
             "partitionEpoch": 0,
         }
@@ -217,6 +219,16 @@ class AdoptionPlan:
                 raise LogDirectoryError(reason, planned.copies[0].disk.path)
             fields["directories"] = ids
         return partition_record(level, fields)
+
+    def _is_elected(self, planned: _Planned) -> bool:
+        """Whether the controller has to elect the leader, so that the others follow it.
+
+        A follower of Kafka 3 that learns of its leader before that has registered looks for it once
+        only, until the leader changes. Kafka 4 changes it as it registers, and elects none that it
+        does not remember.
+        """
+        is_of_kafka_3 = self._target.level < _FIRST_LEVEL_OF_KAFKA_4
+        return self._target.is_new and is_of_kafka_3 and len(planned.copies) > 1
 
     def _tell(self, access: Sequence[bytes]) -> None:
         source = self._source

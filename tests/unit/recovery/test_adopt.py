@@ -53,10 +53,10 @@ def properties(directory: Path, node_id: int, cluster: str, directory_id: str) -
     return directory
 
 
-def formatted(directory: Path, node_id: int = 7) -> Path:
-    """Write a log directory as formatting leaves it (Kafka 3.9, static voters)."""
+def formatted(directory: Path, node_id: int = 7, level: int = 25) -> Path:
+    """Write a log directory as formatting leaves it, with static voters and before Kafka 4.4."""
     properties(directory, node_id, NEW_CLUSTER, DIRECTORY_ID)
-    (directory / "bootstrap.checkpoint").write_bytes(data_batch(0, LEVEL).data)
+    (directory / "bootstrap.checkpoint").write_bytes(data_batch(0, [feature_record(level)]).data)
     return directory
 
 
@@ -224,13 +224,16 @@ def test_the_replica_of_the_last_leader_is_taken_though_another_is_longer(tmp_pa
     assert fields_of(target, "PartitionRecord")[0]["leaderEpoch"] == 5
 
 
-def test_replicas_follow_where_the_cluster_has_several_nodes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("level", "leader"), [(25, 8), (21, -1)])
+def test_replicas_follow_where_the_cluster_has_several_nodes(
+    tmp_path: Path, level: int, leader: int
+) -> None:
     first = old(tmp_path / "1", epochs=(3,))
     second = properties(old(tmp_path / "2", epochs=(3, 4)), 2, OLD_CLUSTER, DIRECTORY_ID)
-    one, two = formatted(tmp_path / "7", 7), formatted(tmp_path / "8", 8)
+    one, two = formatted(tmp_path / "7", 7, level), formatted(tmp_path / "8", 8, level)
     summary = pylog.adopt(first, second, into=[one, two])
     [record] = fields_of(one, "PartitionRecord")
-    assert (record["replicas"], record["isr"], record["leader"]) == ([8, 7], [8], 8)
+    assert (record["replicas"], record["isr"], record["leader"]) == ([8, 7], [8], leader)
     assert summary.partitions[0].directories == [str(two / "t-0"), str(one / "t-0")]
     assert pylog.scan(one, topics=["t"]).count() == 10
     assert pylog.scan(two, topics=["t"]).count() == 20
