@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pylog.errors import InvalidRecordError
 from pylog.files.partition_metadata import format_uuid
+from pylog.internal_topics.schema import FIXED_CODES, runs
 from pylog.record.record import decode_unsigned_varint, decode_utf8
 
 if TYPE_CHECKING:
@@ -54,14 +55,7 @@ ENDS_EARLY = "the message ends before its last field"
 _MAX_STRING_BYTES = 0x7FFF
 _VARINT_BYTES = 5
 _CONTINUED = 0x80
-_FIXED = {
-    "int8": struct.Struct(">b"),
-    "int16": struct.Struct(">h"),
-    "int32": struct.Struct(">i"),
-    "int64": struct.Struct(">q"),
-    "uint16": struct.Struct(">H"),
-    "float64": struct.Struct(">d"),
-}
+_FIXED = {kind: struct.Struct(f">{code}") for kind, code in FIXED_CODES.items()}
 _INT8, _INT16, _INT32 = _FIXED["int8"], _FIXED["int16"], _FIXED["int32"]
 _UUID_BYTES = 16
 _KEPT_READERS = 512  # of messages in versions: more than exist, and what damage makes up is dropped
@@ -105,6 +99,15 @@ class Readable:
             raise InvalidRecordError(ENDS_EARLY) from None
         self._position += layout.size
         return value
+
+    def fixed_ones(self, layout: struct.Struct) -> tuple[Any, ...]:
+        """Return all values of ``layout``."""
+        try:
+            values = layout.unpack_from(self._data, self._position)
+        except struct.error:
+            raise InvalidRecordError(ENDS_EARLY) from None
+        self._position += layout.size
+        return values
 
     def int16(self) -> int:
         """Return the int16 that comes next, such as the version before a message."""
@@ -209,17 +212,19 @@ class _StructReader:
         known = [field for field in fields if field.since <= form.kafka_version]
         self._form = form
         self._names = [field.name for field in known]
-        self._untagged = [
-            (field.name, _field_reader(field, form))
-            for field in known
-            if field.tag is None and form.version in field.versions
+        untagged = [
+            field for field in known if field.tag is None and form.version in field.versions
+        ]
+        self._steps = [
+            (tuple(each.name for each in run), layout, _field_reader(run[0], form))
+            for run, layout in runs(untagged)
         ]
         self._tagged = {
             field.tag: (field, _field_reader(field, form))
             for field in known
             if field.tag is not None
         }
-        read = {name for name, _ in self._untagged}
+        read = {field.name for field in untagged}
         self._absent = {
             field.name: field.default
             for field in known
@@ -227,7 +232,12 @@ class _StructReader:
         }
 
     def __call__(self, readable: Readable) -> dict[str, Any]:
-        values = {name: read(readable) for name, read in self._untagged}
+        values: dict[str, Any] = {}
+        for names, layout, read in self._steps:
+            if layout is None:
+                values[names[0]] = read(readable)
+            else:
+                values.update(zip(names, readable.fixed_ones(layout), strict=True))
         values |= self._absent
         if not self._form.is_flexible:
             return values

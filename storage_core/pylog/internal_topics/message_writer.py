@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylog.internal_topics.schema import FIXED_CODES, runs
 from pylog.record.record import encode_unsigned_varint
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def write_message_in_slices(
 
 
 _KEPT_WRITERS = 512
-_FORMATS = {"int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q", "uint16": ">H"}
-_PACK = {kind: struct.Struct(text).pack for kind, text in {**_FORMATS, "float64": ">d"}.items()}
+_PACK = {kind: struct.Struct(f">{code}").pack for kind, code in FIXED_CODES.items()}
 _PACK_INT16, _PACK_INT32 = _PACK["int16"], _PACK["int32"]
 _MAX_STRING_BYTES = 0x7FFF
 _NULL_STRUCT, _STRUCT = b"\xff", b"\x01"
@@ -136,10 +136,13 @@ class _StructWriter:
     def __init__(self, fields: tuple[Field, ...], version: int, *, is_flexible: bool) -> None:
         present = [field for field in fields if version in field.versions]
         self._is_flexible = is_flexible
-        self._untagged = [
-            (field.name, field.default, _field_writer(field, version, is_flexible=is_flexible))
-            for field in present
-            if field.tag is None
+        self._steps = [
+            (
+                [(each.name, each.default) for each in run],
+                layout,
+                _field_writer(run[0], version, is_flexible=is_flexible),
+            )
+            for run, layout in runs([field for field in present if field.tag is None])
         ]
         self._tagged = sorted(
             (field.tag, field.name, field.default, _field_writer(field, version, is_flexible=True))
@@ -148,13 +151,15 @@ class _StructWriter:
         )
 
     def __call__(self, writable: Writable, value: Mapping[str, Any]) -> None:
-        for name, default, write_field in self._untagged:
-            write_field(writable, value.get(name, default))
-        if self._is_flexible:
-            _write_tagged(writable, value, self._tagged)
+        for _ in self.slices(writable, value):
+            pass
 
     def slices(self, writable: Writable, value: Mapping[str, Any]) -> Iterator[None]:
-        for name, default, write_field in self._untagged:
+        for fields, layout, write_field in self._steps:
+            if layout is not None:
+                writable.buffer += layout.pack(*[value.get(*each) for each in fields])
+                continue
+            ((name, default),) = fields
             if isinstance(write_field, _StructWriter | _ArrayWriter):
                 yield from write_field.slices(writable, value.get(name, default))
             else:

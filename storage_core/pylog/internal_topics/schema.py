@@ -29,14 +29,27 @@ Source: the JSON files of message schemas (Kafka 3.9, 4.0, 4.1, 4.2 and 4.3); KI
 
 from __future__ import annotations
 
+import struct
 import uuid
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.internal_topics.versions import FIRST_KAFKA_VERSION, KafkaVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+FIXED_CODES = {
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "uint16": "H",
+    "float64": "d",
+    "bool": "?",
+}
+"""Types whose values have one size, as the module ``struct`` calls them."""
 
 _ALL = range(0x7FFF + 1)
 _ZEROS: Mapping[str, object] = {
@@ -210,3 +223,22 @@ def _literal(text: str, kind: str) -> object:
             return float(text)
         case _:
             return int(text, base=0)
+
+
+def _is_of_one_size(each: Field) -> bool:
+    return not each.is_array and each.type in FIXED_CODES
+
+
+def runs(fields: Iterable[Field]) -> list[tuple[list[Field], struct.Struct | None]]:
+    """Return the fields in their order: those of one size together, with how they lie; else one."""
+    found: list[tuple[list[Field], struct.Struct | None]] = []
+    for is_fixed, run in groupby(
+        fields, lambda each: not each.is_array and each.type in FIXED_CODES
+    ):
+        if is_fixed:
+            together = list(run)
+            codes = "".join(FIXED_CODES[each.type] for each in together)
+            found.append((together, struct.Struct(f">{codes}")))
+        else:
+            found += [([each], None) for each in run]
+    return found

@@ -58,6 +58,8 @@ class PlainChannel:
         self._is_registered = False
         self._waiter: asyncio.Future[None] | None = None
         self._wanted = 0
+        self._silent_until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     async def read_exactly(self, count: int, seconds: float) -> bytes:
         """Return so many bytes; ``TimeoutError`` if they do not come in time."""
@@ -74,12 +76,28 @@ class PlainChannel:
         if not self._is_registered:
             self._loop.add_reader(self._descriptor, self._on_readable)
             self._is_registered = True
-        timer = self._loop.call_later(seconds, _expire, waiter)
+        self._silent_until = until = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > until:
+            self._look_at(until)
         try:
             await waiter
         finally:
-            timer.cancel()
             self._waiter = None
+
+    def _look_at(self, when: float) -> None:
+        """Look then whether the client has been silent for too long: one timer for all requests."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._end_silence)
+
+    def _end_silence(self) -> None:
+        self._timer = None
+        if self._waiter is None:
+            return
+        if self._loop.time() >= self._silent_until:
+            _expire(self._waiter)
+        else:
+            self._look_at(self._silent_until)
 
     def _on_readable(self) -> None:
         waiter = self._waiter
@@ -172,6 +190,8 @@ class PlainChannel:
 
     def close(self) -> None:
         """Close the connection."""
+        if self._timer is not None:
+            self._timer.cancel()
         self._stop_reading()
         self._socket.close()
 

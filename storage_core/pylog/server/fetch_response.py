@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylog.errors import SegmentVanishedError
 from pylog.files.byte_source import LocalFile
 from pylog.internal_topics.message_writer import FileRange
 from pylog.record.batch_header import OFFSET_LENGTH
@@ -124,9 +123,6 @@ class FetchResponse:
         if log.source is None or not log.size_bytes:
             return b""
         if log.base_offset is None and isinstance(log.source, LocalFile):
-            if log.source.size() < log.position + log.size_bytes:
-                reason = "file has become shorter since the directory was looked at"
-                raise SegmentVanishedError(reason, log.source.path)
             if log.size_bytes < _SMALL_RANGE_BYTES and self._copied_bytes < _COPIED_BYTES:
                 self._copied_bytes += log.size_bytes
                 return log.source.read_at(log.position, log.size_bytes)

@@ -154,15 +154,13 @@ class Turns:
     def __init__(self, in_a_round: int) -> None:
         self._in_a_round = self._left = in_a_round
         self._line = _Line()
-        self._is_round_begun = False
 
     async def take(self, *, is_known: bool = True) -> None:
         """Return when it is the caller's turn."""
-        if not self._is_round_begun:
-            self._is_round_begun = True
-            asyncio.get_running_loop().call_soon(self._end_round)
-        if self._left and not self._line:
+        if self._left:
             self._left -= 1
+            if not self._left:  # only now is it looked at when the round ends: that is a round more
+                asyncio.get_running_loop().call_soon(self._end_round)
             return
         await self._line.join(is_known=is_known)
 
@@ -170,8 +168,7 @@ class Turns:
         self._left = self._in_a_round
         while self._left and self._line.call_next():
             self._left -= 1
-        self._is_round_begun = self._left < self._in_a_round
-        if self._is_round_begun:
+        if not self._left:
             asyncio.get_running_loop().call_soon(self._end_round)
 
 
