@@ -21,7 +21,11 @@ _COMPILER = ("janino", "commons-compiler")
 
 
 def java_command(
-    source: Path, java_options: Sequence[str] = (), *, version: str = NEWEST_VERSION
+    source: Path,
+    java_options: Sequence[str] = (),
+    *,
+    version: str = NEWEST_VERSION,
+    more_jars: Sequence[Path] = (),
 ) -> list[str]:
     """Return the command that runs the ``main`` of a class, given its source, beside Kafka's jars.
 
@@ -34,6 +38,6 @@ def java_command(
     compiler = [str(jar) for name in _COMPILER for jar in spark_jars.glob(f"{name}-[0-9]*.jar")]
     return [
         *(str(find_java()), *java_options),
-        *("-cp", os.pathsep.join([*compiler, kafka_class_path(version)])),
+        *("-cp", os.pathsep.join([*compiler, kafka_class_path(version), *map(str, more_jars)])),
         *("org.codehaus.janino.SimpleCompiler", str(source), source.stem),
     ]
