@@ -41,7 +41,7 @@ else:
 SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 COMPRESSIONS = ("zstd", "lz4", "none")
 _ROW_GROUP_BYTES = 1 << 25
-_IS_THERE = "the file is there already; only overwrite=True (--overwrite) replaces it"
+_IS_THERE = "the file exists; use overwrite=True (--overwrite) to replace it"
 
 TOPIC_FIELD = "{topic}"
 """What stands in a file's name for the name of the topic."""

@@ -153,7 +153,7 @@ def test_what_is_lost_is_what_was_announced(
         produced(cluster, "elsewhere", "before")
         early = produced(cluster, "behind", "early")
         cluster.close_clients()
-        cluster.nodes[0].stop()  # whose metadata say that it left in order, and all ISRs
+        cluster.nodes[0].stop()  # whose metadata says that it left in order, and all ISRs
         time.sleep(4)  # until no client is told of it
         late = produced(cluster.nodes[2], "behind", "late")
         time.sleep(2)

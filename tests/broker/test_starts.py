@@ -339,7 +339,7 @@ def test_harms_of_a_log_directory(node: Node, harm: DirectoryHarm, *, is_clean: 
         started = node.start(logs)
     if name in NOT_ON_THE_DISK:
         is_error = report.worst is pylog.results.Severity.ERROR
-        assert is_error or "metadata are not here" in report.verdict.reasons[-1]
+        assert is_error or "metadata is not here" in report.verdict.reasons[-1]
         return
     assert started.is_up == (not report.refusals), (report.refusals, started.log[-3000:])
     if not started.is_up:

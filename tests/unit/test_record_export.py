@@ -124,7 +124,7 @@ def test_each_topic_may_have_a_file_of_its_own(logs: Path, tmp_path: Path) -> No
 def test_a_file_that_is_there_stays_unless_it_may_be_replaced(logs: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match="the file is there already"):
+    with pytest.raises(FileExistsError, match="the file exists"):
         pylog.export(scan(logs), path)
     assert path.read_text() == "mine"
     pylog.export(scan(logs), path, values="base64", overwrite=True)

@@ -233,7 +233,7 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         "read_committed" counts lag to the last stable offset, as of now, and not to the end.
     server_properties
         Of a broker: how many partitions ``__consumer_offsets`` and ``__share_group_state`` have,
-        where the cluster's metadata are not here. That number says which partition answers for a
+        where the cluster's metadata is not here. That number says which partition answers for a
         group (`pylog.reading.coordinators`). And how long committed offsets are kept.
     now_ms
         The time that the age of committed offsets is counted to; None for now.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DescribedPartition:
-    """A partition of a topic. What only the cluster's metadata say is None without them.
+    """A partition of a topic. What only the cluster's metadata says is None without them.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ def topics(
     UnknownTopicOrPartitionError
         There is no topic of a name that was given, or none that the pattern matches.
     CorruptRecordError
-        The cluster's metadata are damaged. A record that is not understood is no error of this
+        The cluster's metadata is damaged. A record that is not understood is no error of this
         function: it is left out, and among `TopicDescription.errors`.
     LogStorageError
         A path cannot be read, or holds no log, or the paths are of two clusters.

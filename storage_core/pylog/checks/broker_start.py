@@ -178,7 +178,7 @@ class BrokerStart(NamedTuple):
             them = "it" if self.scanned_segments == 1 else "them"
             return f"a broker scans {scanned} and finds {them} intact"
         where = f"cuts {name_of(self.cut_path)} off at byte {self.cut_position}"
-        text = f"a broker {where}: {counted(self.lost_bytes, 'byte goes', 'bytes go')}"
+        text = f"a broker {where}: {counted(self.lost_bytes, 'byte is', 'bytes are')} lost"
         if self.deleted_segments:
             text += f", {counted(self.deleted_segments, 'segment')} after it among them"
         if self._ends_earlier:

@@ -53,7 +53,7 @@ class Reset(NamedTuple):
 
 
 class Placement:
-    """What the cluster's metadata say about partitions that are not in some log directories.
+    """What the cluster's metadata says about partitions that are not in some log directories.
 
     ``nodes`` are those of the log directories, `nodes_of` if they are not known yet.
     """
@@ -263,7 +263,7 @@ def group_outlook(
     stored
         The groups in them that are asked for.
     placement
-        Where the cluster's metadata have partitions that are not here.
+        Where the cluster's metadata has partitions that are not here.
     range_of
         Where the log of a partition starts and ends then, `UNKNOWN_RANGE` where that is not known;
         None where it has no directory.

@@ -82,7 +82,7 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         log directory. What he may not do is a finding, whatever this process may do.
     server_properties
         Of the broker: how long it keeps committed offsets, and how many partitions the topics of
-        coordinators have, where the cluster's metadata are not here.
+        coordinators have, where the cluster's metadata is not here.
 
     Returns
     -------

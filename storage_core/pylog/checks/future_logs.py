@@ -93,7 +93,7 @@ def _beside_live(view: LogView, node: Node, *, is_here: bool) -> Finding:
     if is_here or node.assignment(view.topic_partition) is None:
         return found
     reason = (
-        f"{reason}; the cluster's metadata do not assign it to this log directory yet. A "
+        f"{reason}; the cluster's metadata does not assign it to this log directory yet. A "
         "broker that starts tells them so, and its next start ends"
     )
     action = "it starts, and leaves this copy where it is; its next start ends"

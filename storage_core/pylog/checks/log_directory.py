@@ -295,7 +295,7 @@ def node_findings(
     """Yield what a node does with partitions at its start, apart from loading their logs.
 
     Strays are looked at again: a live broker makes a partition's directory before the file in it,
-    and topics while the metadata are read.
+    and topics while the metadata is read.
     """
     found = list(_node_findings(views, nodes))
     if any(each.kind == kinds.STRAY_PARTITION for _, each in found):
@@ -362,7 +362,7 @@ def _twice(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
 
 
 def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
-    """Yield log directories that the metadata have as those of another node.
+    """Yield log directories that the metadata has as those of another node.
 
     Source: MetaPropertiesEnsemble.verify, ClusterControlManager.registerBroker (Kafka 4.3).
     """
@@ -394,7 +394,7 @@ _Owner = tuple[str | None, int | None]
 def _has_moved(
     owner: _Owner, nodes: Mapping[str, Node], owners: Mapping[uuid.UUID | None, _Owner]
 ) -> bool:
-    """Whether a node was given, and the metadata have none of its log directories as another's."""
+    """Whether a node was given, and the metadata has none of its log directories as another's."""
     of_owner = [each for each in nodes.values() if (each.cluster_id, each.node_id) == owner]
     ids = {
         meta.directory_id

@@ -11,7 +11,7 @@ The first differs from the last by what compaction leaves elsewhere: a line in t
 checkpoint, on any disk of the node, which says up to where it has come, or batches with such holes,
 without any record, or with a delete horizon, or empty segments below what is flushed (KAFKA-12889),
 or files of a compaction that has not finished. A topic that Kafka itself compacts, or that the
-cluster's metadata say is compacted, needs no such sign.
+cluster's metadata says is compacted, needs no such sign.
 
 Where a compressed message of v0 or v1 begins, its header does not say; who decompresses it does.
 """

@@ -116,7 +116,7 @@ def _behind(each: Replica, longest: Replica, nodes: Mapping[str, Node]) -> Findi
     )
     leads = node is not None and node.may_lead(view.topic_partition)
     if leads and has_clean_shutdown(place.log_directory):
-        message = f"{found.message}, and the metadata have this one as leader, or in sync"
+        message = f"{found.message}, and the metadata has this one as leader, or in sync"
         found = found._replace(severity=Severity.WARNING, message=message, own_effect=Effect.LOSES)
     return found._replace(message=f"{found.message}. {_commands(view, longest, end)}")
 

@@ -85,7 +85,7 @@ def verdict_on(
     }
     if directories and all(each.lacks_metadata for each in directories):
         reason = (
-            "the cluster's metadata are not here; a broker sets partitions that they do not have "
+            "the cluster's metadata is not here; a broker sets partitions that it does not have "
             "aside as -stray"
         )
         place = AffectedOffsets(None, None, None, None, None, None, directories[0].path, reason)

@@ -364,7 +364,8 @@ own_timestamps = together(
     ),
     instant(
         "--max-timestamp",
-        help="Only records whose own timestamp is TIME or earlier; those without one are none.",
+        help="Only records whose own timestamp is TIME or earlier; records without one never "
+        "match.",
     ),
 )
 

@@ -104,7 +104,7 @@ line_format = click.option(
     "timestamp (ms), %k key, %s value, %K and %S their lengths (-1 for null), %R the value's "
     "length as four bytes, %h headers, %% a percent sign; \\n, \\t, \\r, \\xNN. Keys and "
     "values are printed as their bytes are (in a terminal, control characters are escaped), and "
-    "null as nothing; a line's end has to be part of FORMAT.",
+    "null as nothing; FORMAT must include the newline (\\n).",
 )
 """Gives a command's function the argument ``format_text``."""
 

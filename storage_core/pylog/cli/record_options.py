@@ -232,8 +232,8 @@ chosen_records = _packed(
             "that is a partition directory is read whatever its topic)."
         ),
         options.pattern(
-            "; ^ and $ stand for the name's start and end. Kafka's internal topics are left out, "
-            "but for __remote_log_metadata, which is none to a broker."
+            "; ^ and $ stand for the name's start and end. Internal topics are left out, except "
+            "__remote_log_metadata, which brokers treat as an ordinary topic."
         ),
         options.partitions(),
         options.isolation(

@@ -337,7 +337,7 @@ class CleanerCheckpoint:
 # * Is the directory the log's only replica: at the log's end, since a leader without other replicas
 #   raises it as soon as it leads (Partition.maybeIncrementLeaderHW).
 #
-# A log has no other replica where the cluster's metadata say so, where the user does, and in a
+# A log has no other replica where the cluster's metadata says so, where the user does, and in a
 # directory of pylog's own. That is one in which pylog made the first log: it has a file
 # ``.pylog-only-replica``, which counts as long as no broker has taken the directory over. Every
 # broker since 0.8.2 writes ``meta.properties`` before it makes or opens a log.

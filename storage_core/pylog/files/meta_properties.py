@@ -12,7 +12,7 @@ line first::
 
 ``version`` (0 if missing)
     0: ZooKeeper brokers, ``broker.id`` and ``cluster.id`` may be there. 1: KRaft, ``node.id`` and
-    ``cluster.id`` must be. 2: KRaft, and the cluster's metadata have its id (KIP-1262).
+    ``cluster.id`` must be. 2: KRaft, and the cluster's metadata has its id (KIP-1262).
 ``directory.id``
     A UUID in base64url, since 3.7; optional in both versions.
 

@@ -81,7 +81,7 @@ class Effect(StrEnum):
         A broker starts, and its next start ends.
     OFFLINE
         A broker takes the log directory offline, and serves none of its partitions; it does not
-        start if it has no other one, or the cluster's metadata are in it.
+        start if it has no other one, or the cluster's metadata is in it.
     OFFLINE_WHEN_READ
         A broker starts, and takes the log directory offline once somebody reads there.
     ENDS_WHEN_READ

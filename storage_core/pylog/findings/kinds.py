@@ -16,7 +16,7 @@ from pylog.findings.finding import Effect, FindingKind, Severity
 _NOTHING = "nothing"
 _NO_NEED = "nothing needs to be done"
 _CUTS = (
-    "after a clean shutdown nothing, and readers fail when they get here; otherwise, from the "
+    "after a clean shutdown it starts, and consumers fail when they get here; otherwise, from the "
     "recovery point on, it cuts the segment off here and deletes all later segments"
 )
 _REBUILDS = (
@@ -32,7 +32,7 @@ _DELETE_INDEX = (
     "delete the segment's .index file while the broker is stopped; the broker then rebuilds all of "
     "its indexes"
 )
-_REPAIRED = "a copy written with --repair-to has it right; so has a broker that rebuilds it"
+_REPAIRED = "either --repair-to or the broker's own rebuild fixes it"
 
 
 # Batches.
@@ -586,7 +586,7 @@ FUTURE_REPLACES_LIVE = FindingKind(
 )
 FUTURE_IS_CUT = FindingKind(
     "future_is_cut",
-    "A -future directory has records that no live directory has, and the cluster's metadata do "
+    "A -future directory has records that no live directory has, and the cluster's metadata does "
     "not assign the partition to its log directory.",
     "it continues the move: it cuts the -future directory to where the live one ends, to "
     "nothing if it has to make an empty one, and puts it in the place of that",
@@ -704,7 +704,7 @@ REPLICAS_DIFFER = FindingKind(
 REPLICA_BEHIND = FindingKind(
     "replica_behind",
     "Another node's replica of the partition is longer. It is a warning if the cluster's "
-    "metadata have the shorter one as leader, or in sync, and its node was stopped in order; "
+    "metadata has the shorter one as leader, or in sync, and its node was stopped in order; "
     "otherwise a follower lags.",
     "it fetches the missing records from the leader; if it is the leader, the other replica "
     "cuts off its additional records",

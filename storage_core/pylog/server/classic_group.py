@@ -177,7 +177,7 @@ class ClassicGroup:
         }
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """Return what members read; None for whatever it may be, if their metadata do not say."""
+        """Return what members read; None for whatever it may be, if their metadata does not say."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return frozenset()
         if self._subscriptions is None:

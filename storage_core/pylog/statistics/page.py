@@ -179,8 +179,7 @@ def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
     return card(
         title,
         column_chart(columns, shown(highest), labels),
-        note=f"Mean: {shown(mean)} a batch. A column begins at the number below it and reaches "
-        "to twice that.",
+        note=f"Mean: {shown(mean)} a batch. Each column covers its label up to twice that value.",
     )
 
 
@@ -399,9 +398,7 @@ def _tiles(document: Document, topics: Sequence[Row]) -> str:
     ]
     if counted:
         mean = size(summary["bytes"] / summary["batches"])
-        figures.append(
-            (number(summary["records"] / counted), f"records per batch, which has {mean}")
-        )
+        figures.append((number(summary["records"] / counted), f"records ({mean}) per batch"))
     saved = _saved_bytes(document)
     if saved > 0:
         figures.append(
@@ -479,7 +476,7 @@ def _topics_table(topics: Sequence[Row]) -> str:
         for each in topics[:_MOST_ROWS]
     ]
     more = len(topics) - len(rows)
-    note = "Skew: the largest partition by the mean one."
+    note = "Skew: largest partition ÷ average partition."
     if more > 0:
         note += f" {number(more)} smaller topics are left out."
     return card("All topics", table(headings, rows), note=note, wide=True)

@@ -97,8 +97,8 @@ configuration is not known, the four columns are null unless keys are asked for
 
 A batch's bytes are shared by its records, by their length before compression. What a topic is
 configured to is known where it is stored beside the logs (`stored_topic_configs`), where the
-cluster's metadata are in the log directory, and where the broker's ``server_properties`` are given,
-which also say where else the metadata are. Metadata alone leave the three columns about deletion
+cluster's metadata is in the log directory, and where the broker's ``server_properties`` are given,
+which also say where else the metadata is. Metadata alone leaves the three columns about deletion
 null if the topic has no ``retention.ms`` of its own: the broker's file may say another one than
 Kafka's default. Of a directory in a store the columns from first_dirty_offset to freed_bytes are
 null: nothing cleans it there.
@@ -309,7 +309,7 @@ def _cluster_configs(
     server_properties: ServerProperties | None,
     _marks: tuple[object, ...],
 ) -> ClusterConfigs | None:
-    """Return what the cluster's metadata say; read once for all partitions while they stay."""
+    """Return what the cluster's metadata says; read once for all partitions while it stays."""
     return find_cluster_configs(log_directory, server_properties)
 
 

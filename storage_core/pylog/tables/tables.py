@@ -199,7 +199,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         is live; up to 128 MiB for each partition that is being read.
     server_properties
         A broker's file, for table "cleaning": what topics are configured to that have nothing of
-        their own, and where the cluster's metadata are. Metadata in the log directory count without
+        their own, and where the cluster's metadata is. Metadata in the log directory counts without
         it, too.
     end
         Of which offset or time table "latest" shows the state: as of `scan`.

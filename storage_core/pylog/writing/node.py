@@ -6,7 +6,7 @@ found                          what a broker does
 ``partition.metadata`` that    does not start, or takes the log directory offline
 cannot be read
 no ``partition.metadata``; or  renames the partition to ``-stray``, which is neither served nor
-the metadata have no such id,  deleted, and makes an empty one where it is assigned the partition
+the metadata has no such id,  deleted, and makes an empty one where it is assigned the partition
 partition, or replica here
 partition that is assigned to  starts, and tells the controller where the partition is; that makes
 the id of a log directory      it leader at the next start only
@@ -111,7 +111,7 @@ class Node:
 
     @property
     def lacks_metadata(self) -> bool:
-        """Whether it is a KRaft node of which nothing shows what the cluster's metadata say."""
+        """Whether it is a KRaft node of which nothing shows what the cluster's metadata says."""
         is_shown = self.has_metadata_log or self.disks.has_lost_metadata or self._metadata
         return self.is_kraft and not is_shown
 
@@ -122,7 +122,7 @@ class Node:
 
     @property
     def _metadata(self) -> CommittedMetadata | None:
-        """What the metadata say, as far as a broker reads them; None where that is not known."""
+        """What the metadata says, as far as a broker reads them; None where that is not known."""
         found = self._metadata_or_error
         return None if isinstance(found, LogStorageError) else found
 
@@ -191,7 +191,7 @@ class Node:
         return {each.name: each for each in self._topics.values()}
 
     def topic_id(self, topic: str) -> uuid.UUID | None:
-        """Return the id that the metadata have for a topic, None if they have none."""
+        """Return the id that the metadata has for a topic, None if it has none."""
         image = self._topics_by_name.get(topic)
         return None if image is None else image.topic_id
 
@@ -230,7 +230,7 @@ class Node:
         return Assignment(place, path, directory_id, others, is_certain, is_new)
 
     def may_lead(self, topic_partition: TopicPartition) -> bool:
-        """Whether the newest metadata have the node as leader of a partition, or in sync."""
+        """Whether the newest metadata has the node as leader of a partition, or in sync."""
         newest = max((self, *self.cluster), key=lambda each: each._position)
         registration = newest._registration(topic_partition)
         return registration is not None and self.node_id in {registration.leader, *registration.isr}
@@ -264,7 +264,7 @@ class Node:
                     yield topic_partition, assignment
 
     def refreshed(self) -> Node:
-        """Return the node as its metadata are now."""
+        """Return the node as its metadata is now."""
         now = Node(self.disks.metas, self.kafka_version, is_beside_kraft=self._is_beside_kraft)
         now.cluster = [now if each is self else each for each in self.cluster]
         return now
@@ -298,7 +298,7 @@ class Node:
             return _DEFAULTS
 
     def is_compacted(self, topic: str) -> bool | None:
-        """Whether the metadata say that a topic is compacted, of itself or as all of a broker.
+        """Whether the metadata says that a topic is compacted, of itself or as all of a broker.
 
         None where they are not known, or have no such topic.
         """
@@ -386,11 +386,11 @@ class Node:
             ids = [each.topic_id for each in self._topics.values() if each.name == topic]
             there = f"has the id {format_uuid(ids[0])}" if ids else "does not exist"
             reason = (
-                f"its topic id is {format_uuid(topic_id)}, which the cluster's metadata do not "
+                f"its topic id is {format_uuid(topic_id)}, which the cluster's metadata does not "
                 f"have: topic {topic} {there} there"
             )
         elif registration is None:
-            reason = f"the cluster's metadata have no partition {number} of topic {topic}"
+            reason = f"the cluster's metadata has no partition {number} of topic {topic}"
         elif self.node_id is not None and self.node_id not in registration.replicas:
             nodes = ", ".join(map(str, registration.replicas))
             reason = f"the cluster's metadata assign it to nodes {nodes}, not to {self.node_id}"

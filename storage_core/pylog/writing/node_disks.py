@@ -81,7 +81,7 @@ class Place(Enum):
 
 
 class Assignment(NamedTuple):
-    """What the metadata say of a partition and a node, to which they assign it."""
+    """What the metadata says of a partition and a node, to which it assigns it."""
 
     place: Place
     path: str | None  # of the log directory, where it is given

@@ -204,7 +204,7 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     Raises
     ------
     UnknownTopicConfigError
-        Of some topics nobody has said what they are configured to, or the cluster's metadata are
+        Of some topics nobody has said what they are configured to, or the cluster's metadata is
         there and cannot be relied upon; nothing has been changed.
     UnknownTopicOrPartitionError
         The directory has no such topic; nothing has been changed.

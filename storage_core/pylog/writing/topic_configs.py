@@ -1,6 +1,6 @@
 """What a topic's configuration is, and where it was found.
 
-The cluster's metadata are those of the broker whose directory it is: ``__cluster_metadata-0`` in
+The cluster's metadata is that of the broker whose directory it is: ``__cluster_metadata-0`` in
 the directory itself; or, where the broker's ``server.properties`` names the directory, in the one
 of its directories that it keeps them in.
 """
@@ -60,7 +60,7 @@ _ALL_BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
 
 
 class ClusterTopicConfig(NamedTuple):
-    """What the metadata say of a topic."""
+    """What the metadata says of a topic."""
 
     properties: dict[str, str] | None
     doubt: str | None = None
@@ -372,7 +372,7 @@ class TopicConfigSources:
             return ConfigGap(of_cluster.doubt, is_closed_by_some=False)
         missing = [] if self._has_file or stored is not None else self._missing(layers)
         if missing:
-            return ConfigGap(f"the cluster's metadata do not say its {', '.join(missing)}")
+            return ConfigGap(f"the cluster's metadata does not say its {', '.join(missing)}")
         return None
 
     def _missing(self, layers: Layers) -> list[str]:
@@ -417,12 +417,12 @@ def _source(layers: Layers, name: str) -> ConfigSource:
 # 1. what is given for this run
 # 2. the topic's own properties: those that pylog stored beside the logs, then those in the
 #    cluster's metadata; a warning says where they differ
-# 3. what the metadata say of this broker
-# 4. what the metadata say of all brokers
+# 3. what the metadata says of this broker
+# 4. what the metadata says of all brokers
 # 5. the broker's ``server.properties``
 # 6. Kafka's default, if the file was given: then it is known that the file does not say it
 #
-# The metadata are ``__cluster_metadata-0`` of the broker whose directory it is (KRaft).
+# The metadata is ``__cluster_metadata-0`` of the broker whose directory it is (KRaft).
 
 
 _SHOWN_REASONS = 3

@@ -233,11 +233,11 @@ def _warn_unless_of_cluster(
     node = node_rules.nodes_of([log_directory])[log_directory]
     if not (node.is_kraft or node.has_metadata_log) or node.topic_id(topic) == topic_id:
         return
-    has_it = "do not have" if node.has_metadata_log else "are not here, and have to have"
+    has_it = "does not have" if node.has_metadata_log else "is not here, and has to have"
     _LOGGER.log(
         level,
         "%s belongs to a KRaft cluster, whose metadata %s topic %s with the id %s: a broker sets a "
-        "topic that they lack aside as -stray when it starts, and does not serve it; create it in "
+        "topic that it lacks aside as -stray when it starts, and does not serve it; create it in "
         "the cluster first, and here under the id that it has there (--topic-id)",
         *(printable_location(log_directory), has_it, topic, format_uuid(topic_id)),
     )

@@ -1,4 +1,4 @@
-"""Whoever writes keeps to what the cluster's metadata say of the topic; options win."""
+"""Whoever writes keeps to what the cluster's metadata says of the topic; options win."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_a_partition_that_the_topic_does_not_have(logs: Path) -> None:
 def test_without_the_metadata_nobody_knows_whose_a_partition_is(logs: Path) -> None:
     shutil.rmtree(logs / METADATA)
     assert found(logs) == []
-    assert "the cluster's metadata are not here" in pylog.doctor(logs).verdict.reasons[-1]
+    assert "the cluster's metadata is not here" in pylog.doctor(logs).verdict.reasons[-1]
     (logs / METADATA).mkdir()
     strays = [("stray_partition", f"logs/orders-{number}") for number in range(2)]
     assert found(logs) == [("missing_metadata_log", f"logs/{METADATA}"), *strays]
@@ -192,7 +192,7 @@ def second_disk(logs: Path) -> Path:
 
 
 class TestMetaPropertiesOfASecondDisk:
-    """The metadata are in the first log directory, beside which the second one is given."""
+    """The metadata is in the first log directory, beside which the second one is given."""
 
     MISSING = ("missing_meta_properties", "disk-2/meta.properties")
 

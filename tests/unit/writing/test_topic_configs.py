@@ -1,4 +1,4 @@
-"""What a KRaft broker's metadata say of topics, and what wins over what."""
+"""What a KRaft broker's metadata says of topics, and what wins over what."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_what_nobody_says_is_not_guessed(directory: Path, cleanup: str) -> None:
     with pytest.raises(UnknownTopicConfigError) as refused:
         known(directory, cleanup=cleanup)
     assert refused.value.topics == ("orders",)
-    assert f"of orders, the cluster's metadata do not say its {missing}." in str(refused.value)
+    assert f"of orders, the cluster's metadata does not say its {missing}." in str(refused.value)
 
 
 def test_given_properties_are_the_only_limits_of_what_nobody_says(directory: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_broker_may_keep_its_metadata_in_another_of_its_directories(directory:
     for text in (f"metadata.log.dir={elsewhere}\n", f"log.dirs={elsewhere},{directory}\n"):
         found = known(directory, server_properties=broker_file(directory, text))
         assert said(found, "retention.ms") == ("1", ConfigSource.DYNAMIC_TOPIC_CONFIG)
-    # Of a directory that the file does not name, it says nothing of where its metadata are.
+    # Of a directory that the file does not name, it says nothing of where its metadata is.
     copied = directory.parent / "copied"
     shutil.copytree(directory, copied)
     found = known(copied, server_properties=broker_file(directory, text))
@@ -279,7 +279,7 @@ def test_topics_of_a_real_broker_have_what_its_dump_says(golden_root: GoldenRoot
         assert found.configs[topic].segment_bytes == 1_048_576
     with pytest.raises(UnknownTopicConfigError) as refused:
         known(case)
-    assert "of invoices-eu, the cluster's metadata do not say its cleanup.policy" in str(
+    assert "of invoices-eu, the cluster's metadata does not say its cleanup.policy" in str(
         refused.value
     )
 

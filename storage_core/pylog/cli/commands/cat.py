@@ -123,8 +123,8 @@ def cat(
     UTF-8, control characters and those that change the direction of text are escaped (\t \n \r
     \x1b \u202e), and a backslash is doubled.
 
-    pretty is a line such as: orders-0@57 12:30:05.123 user-42 {"a":1} [trace=7], for people and not
-    for programs. Times are of UTC; the date has a line of its own where a terminal is narrow.
+    pretty is one coloured line per record, meant for reading, not parsing: orders-0@57 12:30:05.123
+    user-42 {"a":1} [trace=7]. Times are UTC; in a narrow terminal the date has a line of its own.
     Escapes are those of text, a backslash is not doubled, null is ∅, and empty is "".
 
     Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that cannot

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--severity",
     type=click.Choice([str(each) for each in Severity]),
     default="info",
-    help="Show findings that are at least so severe.",
+    help="Show findings of at least this severity.",
 )
 @options.flag(
     "-v",
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--kafka-version",
     metavar="VERSION",
-    help="Of the broker that is to start on the directories: 3.9 to 4.4. Default: the newest.",
+    help="Version of the broker that will use the directories, 3.9 to 4.4. Default: the newest.",
 )
 @options.server_properties_for(
     "for the order of its log.dirs, by default that of the PATHs; and for "
@@ -105,10 +105,10 @@ def doctor(
 ) -> int:
     """Find everything that is wrong in log directories, and say what to do.
 
-    All is read: every checksum is verified and every record decoded; indexes, producer snapshots,
-    leader epochs, checkpoints and the names of files are compared with the batches. For offsets
-    that are missing it says why: removed by compaction, damaged, or lost. Nothing is changed or
-    locked; a broker may be running on the directory.
+    It reads everything: verifies every checksum, decodes every record, and compares indexes,
+    producer snapshots, leader epochs, checkpoints and file names with the batches. It says why
+    offsets are missing: removed by compaction, damaged, or lost. It changes and locks nothing; a
+    broker may be running on the directory.
 
     Each kind of finding has a code, what a broker does about it at its start, and what can be done.
     An error means that records are lost or cannot be read, or that a broker does not start; a

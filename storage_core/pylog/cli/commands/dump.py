@@ -68,15 +68,13 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     "--skip-record-metadata",
     help="Of a record's line, print keys and values alone; that of a control record is empty.",
 )
-@options.number(
-    "--max-bytes", metavar="BYTES", help="Look at so many bytes of each .log file only."
-)
+@options.number("--max-bytes", metavar="BYTES", help="Read only the first BYTES of each .log file.")
 @options.number(
     "--max-message-size",
     at_least=1,
     metavar="BYTES",
     default=5 << 20,
-    help="How many bytes from an index entry's position on are looked at to verify it.",
+    help="How many bytes after an entry's position are read to verify it.",
 )
 @options.flag(
     "--verify-index-only",
@@ -89,7 +87,7 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.option(
     "--key-decoder-class",
     metavar="CLASS",
-    help=f"Of kafka-dump-log; what there is here is its default, {_STRING_DECODER}: UTF-8.",
+    help=f"Accepted for compatibility; only {_STRING_DECODER} (UTF-8) is available.",
 )
 @click.option("--value-decoder-class", metavar="CLASS", help="The same for values.")
 @_decoder_options
@@ -134,16 +132,16 @@ def dump(
     r"""Print what kafka-dump-log prints: batches, records, index entries, producers.
 
     The text is that of Kafka's tool, line for line, and so are the options that it has. Besides,
-    directories can be given, and ranges of offsets and timestamps. Of a directory all files that
-    can be dumped are, sorted by name. With a range, these are its .log files.
+    directories can be given, and ranges of offsets and timestamps. For a directory, every supported
+    file is dumped, in name order; with a range, its .log files.
 
-    Into a terminal, control characters in names, keys and values are escaped (\x1b), as the tool
-    does not do it. Into a file or a pipe they go as they are.
+    In a terminal, control characters in names, keys and values are escaped (\x1b), which Kafka's
+    tool does not do. A file or a pipe gets them as they are.
 
-    A file that is damaged ends where the tool would end, and the next one follows. What is wrong
-    is told on stderr in the end: damage, indexes that do not agree with their log and, as Kafka's
-    tool has it, records whose offsets do not follow each other, which is normal for compacted
-    topics and transactions.
+    A damaged file ends where the tool would end, and the next one follows. Problems are listed on
+    stderr at the end: damage, indexes that do not agree with their log and, as Kafka's tool has it,
+    records whose offsets do not follow each other, which is normal for compacted topics and
+    transactions.
 
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. Records are

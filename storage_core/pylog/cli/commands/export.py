@@ -80,7 +80,7 @@ def export(
 
     Records come partition by partition, in offset order, with the columns of Spark's kafka source.
     A file is written beside its place and renamed when it is complete, so that there is never a
-    part of one; one that is there is an error unless --overwrite is given.
+    part of one; an existing file is an error unless --overwrite is given.
 
     .csv has headers as a JSON array and an empty field for null, where an empty value is "".
     .jsonl has the lines that pylog cat prints, which pylog append reads.

@@ -64,11 +64,11 @@ def retention(
     __cluster_metadata-0 is looked for in the log directory and, if --server-properties names it
     among its log.dirs, where that broker keeps it.
 
-    By Kafka's default all records would be removed that are older than 7 days. A topic for which no
-    source has cleanup.policy and retention.ms is therefore an error, and nothing is changed; so are
-    metadata that are damaged, or that the controllers may still take back, and a topic that
-    the cluster has deleted. Without --topic, --config does not hold for Kafka's internal topics. Of
-    a topic of which nothing else is known, --config is all that limits it.
+    Kafka's default would remove everything older than 7 days. A topic for which no source has
+    cleanup.policy and retention.ms is therefore an error, and nothing is changed; so are metadata
+    that are damaged, or that the controllers may still take back, and a topic that the cluster has
+    deleted. Without --topic, --config does not hold for Kafka's internal topics. Of a topic of
+    which nothing else is known, --config is all that limits it.
 
     With --dry-run nothing is changed or locked. It prints the configuration of topics,
     each value with its source. It also counts the records that would be removed, and a TIME in the

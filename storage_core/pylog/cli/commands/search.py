@@ -269,7 +269,7 @@ def summary_lines(summary: SearchSummary) -> Iterator[str]:
     yield (
         f"{counted(summary.matches, 'match', 'matches')} in "
         f"{counted(summary.scanned_records, 'record')}{wrapped} of {where}, "
-        f"{format_bytes(summary.scanned_bytes)}{of_all} looked through"
+        f"{format_bytes(summary.scanned_bytes)}{of_all} searched"
         f"{'' if summary.is_complete else '; stopped at the limit'}"
     )
     for topic, partitions, count in summary.key_partitions:

@@ -106,7 +106,7 @@ _ERASED = "\r\x1b[K"
     help="How many milliseconds the first member of a group waits for others.",
 )
 @options.number(
-    "--max-connections", at_least=1, default=2000, help="Refuse connections beyond so many."
+    "--max-connections", at_least=1, default=2000, help="Maximum number of connections."
 )
 @click.option(
     "--metrics-port",

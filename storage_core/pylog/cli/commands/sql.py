@@ -69,7 +69,7 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
 )
 @options.flag(
     "--check-crc",
-    help="View batches computes checksums, for its column is_valid_crc, which is null else.",
+    help="View batches computes checksums, for its column is_valid_crc, otherwise null.",
 )
 @options.flag(
     "--check-keys",
@@ -99,9 +99,9 @@ def sql(
     DuckDB runs the query (pip install '.[duckdb]' in a clone). There are views with the names
     records, partitions, segments, batches, index_entries, transactions, producers, leader_epochs,
     cleaning, findings and latest. records has topic, partition, "offset", timestamp, timestampType,
-    key, value and headers, and so has latest, for the last record of each key; docs/sql.md tells
-    of the others. Options choose what is in them; offsets, times and --isolation are about records
-    alone, but for --end-offset and --end-timestamp, which also say of when latest shows the state.
+    key, value and headers, and so has latest, for the last record of each key; docs/sql.md tells of
+    the others. Options choose what is in them; offsets, times and --isolation apply to records
+    only; --end-offset and --end-timestamp also set the moment that latest shows.
 
     Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps
     and keys those that WHERE compares with constants; and nothing after LIMIT. count(*) reads batch

@@ -96,17 +96,16 @@ def stats(
 ) -> int:
     """Show what logs are made of: sizes, batches, codecs, keys, times.
 
-    Without --sample and --full every batch header is read, and no record. That tells size and
-    records by topic, partition and segment; how full batches are; which codecs they have; when
-    records came, by the largest timestamp of their batch; how even partitions are; and
-    timestamps that are out of order or in the future.
+    By default only batch headers are read. They tell size and records by topic, partition and
+    segment; how full batches are; which codecs they have; when records came, by the largest
+    timestamp of their batch; how even partitions are; and timestamps that are out of order or in
+    the future.
 
     --sample reads some records, at random places. What it says about all records has bounds: the
-    true value lies within them in 95 % of samples. --full reads all: then the bounds are certain,
-    and there are none where all keys of a topic fit into 8 MiB.
+    true value lies within them in 95 % of samples. --full gives exact counts if a topic's keys fit
+    into 8 MiB, otherwise certain bounds.
 
-    What a topic would take with another codec or batch size is measured: the sample is compressed
-    again. A batch size is before compression.
+    Savings are measured by recompressing the sample. A batch size is before compression.
 
     The last lines say what all files of each log directory take on the disk, by kind.
 
@@ -242,8 +241,8 @@ class StatisticsText:
     def _batch_sizes(self, topic: Row) -> Iterator[str]:
         rows = self._rows("batchSizes", topic)
         for measure, title, name in (
-            ("bytes", "bytes by the size of their batch", format_bytes),
-            ("records", "records by how many their batch holds", str),
+            ("bytes", "bytes by batch size", format_bytes),
+            ("records", "records per batch", str),
         ):
             some = [each for each in rows if each["measure"] == measure]
             if not some:

@@ -37,16 +37,15 @@ def topics(
     metadata of the whole cluster: its newest snapshot and log tell all topics and their partitions,
     on whatever broker these lie. The lines are those of kafka-topics --describe; a terminal, which
     these are too wide for, gets a table for each topic. Configs shows the topic's own settings, not
-    the brokers' defaults. Records that the controllers had not yet agreed on look like any others,
-    and count.
+    the brokers' defaults. Uncommitted records are included; they cannot be told apart.
 
     Without that directory, the command lists the topics and partitions under the PATHs. It shows
     "-" for what only the cluster knows; Configs shows the settings that pylog has stored.
 
     Deleted topics come last, as long as the metadata's log or a -delete directory still has them. A
-    topic that lies here and that the metadata do not have is "not in the cluster's metadata".
+    topic that lies here and that the metadata does not have is "not in the cluster's metadata".
 
-    Exit status: 0 nothing wrong was seen, 1 the metadata are damaged, or a side file is, 2 wrong
+    Exit status: 0 nothing wrong was seen, 1 the metadata is damaged, or a side file is, 2 wrong
     usage or a path that cannot be read.
     """
     names = options.names_in(topics, pattern)

@@ -61,10 +61,10 @@ def transactions(
     state that its COORDINATOR has written. An overdue transaction that its coordinator does not
     have under way is "hanging": nobody will end it (kafka-transactions abort does). Of one whose
     end is decided (PrepareCommit, PrepareAbort) and whose marker is not here, NOTE says since when,
-    and what of the partition waits behind it, counted by offsets.
+    and how many offsets are blocked behind it.
 
-    Of a partition that is damaged, what is before the damage is listed. A terminal that is too
-    narrow does without COORDINATOR, LAST, MARKER and other columns, as far as it must.
+    In a damaged partition, transactions before the damage are listed. In a narrow terminal,
+    COORDINATOR, LAST, MARKER and further columns are dropped.
 
     Two transactional ids with one producer id are a warning that names both.
 

@@ -234,7 +234,7 @@ def test_a_topic_that_a_kraft_cluster_does_not_have_is_a_warning(
     assert done.status == 0
     assert done.lines == [f"created topic new with 1 partition, id {TOPIC_ID}"]
     (line,) = (each for each in done.error.splitlines() if "a KRaft cluster" in each)
-    assert f"do not have topic new with the id {TOPIC_ID}: a broker sets a topic that" in line
+    assert f"does not have topic new with the id {TOPIC_ID}: a broker sets a topic that" in line
     assert "aside as -stray" in line
 
 
@@ -245,7 +245,7 @@ def test_where_the_metadata_lie_elsewhere_the_warning_says_so(
     (tmp_path / "meta.properties").write_bytes(meta.read_bytes())
     done = pylog_run("create-topic", tmp_path, "--topic", "new")
     assert done.status == 0
-    assert "whose metadata are not here, and have to have topic new" in done.error
+    assert "whose metadata is not here, and has to have topic new" in done.error
 
 
 def test_a_topic_that_the_cluster_has_under_its_id_is_none(

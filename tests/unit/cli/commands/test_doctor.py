@@ -75,7 +75,7 @@ def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None
     ]
     assert lines[8] == (
         f"    start   a broker cuts 00000000000000000000.log off at byte {SIZE}: {TOTAL - SIZE} "
-        "bytes go; the log ends at offset 5 then, not 15"
+        "bytes are lost; the log ends at offset 5 then, not 15"
     )
 
 

@@ -83,7 +83,7 @@ def test_a_file_that_is_there_is_an_error_of_one_line(
     path.write_text("mine")
     done = pylog_run("export", logs, "--to", path)
     assert done.status == 2
-    assert done.error.startswith(f"pylog: error: {path}: the file is there already")
+    assert done.error.startswith(f"pylog: error: {path}: the file exists")
     assert pylog_run("export", logs, "--to", path, "--overwrite").status == 0
 
 

@@ -44,7 +44,7 @@ def test_matches_are_lines_and_the_summary_is_on_stderr(
         "web-0\t0\t-\t\\N\ttimeout",
     ]
     assert done.error.startswith("pylog: 3 matches in 5 records of 2 partitions, ")
-    assert done.error.endswith(" looked through\n")
+    assert done.error.endswith(" searched\n")
 
 
 @pytest.mark.parametrize(
