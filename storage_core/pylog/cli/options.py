@@ -307,6 +307,20 @@ paths = stored_paths(
     "directories.",
 )
 
+
+def node_ids(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> list[int] | None:
+    """Return the ids of nodes in the value of an option; the callback of such options."""
+    if text is None:
+        return None
+    parts = [each.strip() for each in text.split(",")]
+    if not all(each.isascii() and each.isdecimal() for each in parts):
+        msg = f"{text!r} is no list of node ids, such as 1 or 1,2"
+        raise click.BadParameter(msg, context, parameter)
+    return [int(each) for each in parts]
+
+
 writable_directory = argument(
     "directory",
     metavar="DIR",

@@ -33,6 +33,7 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     into: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     topics: Iterable[str] | None = None,
     rename: Mapping[str, str] | None = None,
+    brokers: Iterable[int] | None = None,
     with_access: bool = True,
     threads: int | None = None,
     dry_run: bool = False,
@@ -52,6 +53,9 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
         that it has are left out then.
     rename
         New names, by the old one; such a topic gets a new id.
+    brokers
+        Ids of the nodes that get partitions; None for those that have registered as brokers, or all
+        where none has. For nodes that have never run, and of which some are controllers alone.
     with_access
         Whether ACLs, SCRAM users, quotas and the defaults of all brokers come along, where the old
         metadata are on the disks. What the cluster has already stays.
@@ -88,7 +92,7 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     if not paths:
         msg = "give at least one log directory"
         raise ValueError(msg)
-    target = AdoptionTarget([into] if isinstance(into, str | os.PathLike) else list(into))
+    target = AdoptionTarget([into] if isinstance(into, str | os.PathLike) else list(into), brokers)
     for path in paths:
         for each in target.log_directories:
             ensure_apart(each, os.fspath(path))

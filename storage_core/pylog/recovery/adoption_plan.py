@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from pylog.recovery.adoption_target import AdoptionTarget, TargetDisk
     from pylog.writing.node import Node
 
-_SNAPSHOT_END = 1000
-"""Of a snapshot for a node that has never run; above 0, or Kafka 4 does not read it."""
+_SNAPSHOT_STEP = 1000
+"""How far after the last snapshot the one for a node that has never run ends; one of formatting
+ends at 0, and from another one at 0 Kafka 4 takes nothing."""
 _PRODUCER_ID_BLOCK = 1000
 _FIRST_LEVEL_OF_KAFKA_4 = 22  # of metadata.version: 4.0-IV0
 _HIGHEST_EPOCH = 2**31 - 2
@@ -164,7 +165,7 @@ class AdoptionPlan:
             yield _Planned(topic, name, topic_id, number, copies, epoch)
 
     def _emptiest(self, broker: int, loads: Counter[str]) -> TargetDisk:
-        disks = [each for each in self._target.disks if each.node_id == broker]
+        disks = [each for each in self._target.partition_disks if each.node_id == broker]
         return min(disks, key=lambda each: loads[each.path])
 
     # The records.
@@ -319,11 +320,12 @@ class AdoptionPlan:
         now_ms = SystemClock().milliseconds()
         if target.is_new:
             data = snapshot_of([*target.values, *self.values], 1, now_ms, target.voters)
-            name = f"{file_name_prefix(_SNAPSHOT_END)}-{1:010d}.checkpoint"
-            old = f"{file_name_prefix(0)}-{0:010d}.checkpoint"
+            end = max((each.end_offset for each in target.snapshots), default=0) + _SNAPSHOT_STEP
+            name = f"{file_name_prefix(end)}-{1:010d}.checkpoint"
             for node in target.nodes:
                 directory = join(_metadata_directory(node), str(CLUSTER_METADATA))
-                yield MetadataFile(join(directory, name), 0, data, (join(directory, old),))
+                old = [each.path for each in target.snapshots if parent_of(each.path) == directory]
+                yield MetadataFile(join(directory, name), 0, data, tuple(old))
             return
         data = b"".join(each.data for each in self._appender(now_ms).appended)
         for copy in target.written:

@@ -150,10 +150,7 @@ class Adoption:
         plan = self._plan()
         for fields in [] if plan is None else plan["metadata"]:
             _ensure_not_gone_on(fields)
-            if os.path.exists(fields["path"]):  # noqa: PTH110 - kept as text
-                with self._io.open(fields["path"]) as file:
-                    file.truncate(fields["position"])
-                    file.sync()
+            self._take_back(fields["path"], fields["position"], fields["replaces"])
         for each in _partitions(plan):
             if os.path.isdir(each.target) and not os.path.lexists(each.copy):  # noqa: PTH112
                 self._io.replace(each.target, each.copy)
@@ -174,6 +171,21 @@ class Adoption:
         self._is_planned = True
         self._finish(plan)
         return True
+
+    def _take_back(self, path: str, position: int, replaced: Iterable[str]) -> None:
+        directory = parent_of(path)
+        if position:
+            with self._io.open(path) as file:
+                file.truncate(position)
+                file.sync()
+            return
+        for each in replaced:
+            if os.path.exists(_kept(each)):  # noqa: PTH110 - kept as text
+                self._io.replace(_kept(each), each)
+        with suppress(FileNotFoundError):
+            self._io.remove(path, missing_ok=True)
+            if not os.listdir(directory):  # noqa: PTH208 - kept as text
+                self._io.remove_directory(directory)
 
     def _plan(self) -> dict[str, Any] | None:
         try:
@@ -231,9 +243,15 @@ class Adoption:
             file.write_at(what.position, what.data)
             file.sync()
         for path in what.replaces:
-            self._io.remove(path, missing_ok=True)
+            if os.path.exists(path):  # noqa: PTH110 - kept as text
+                self._io.replace(path, _kept(path))
         _give_to_owner(directory, parent_of(directory))
         self._io.sync_directory(directory)
+
+
+def _kept(path: str) -> str:
+    """Return where a file of the metadata is kept that another one replaces."""
+    return join(join(parent_of(parent_of(path)), ADOPTION), name_of(path))
 
 
 def _partition_of(moved: MovedPartition) -> TopicPartition:

@@ -19,7 +19,7 @@ from pylog.files.file_names import META_PROPERTIES
 from pylog.files.owned_directories import writable_log_directory
 from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import join, printable_location
-from pylog.reading.internal_logs import bootstrap_values, metadata_values
+from pylog.reading.internal_logs import bootstrap_values, metadata_snapshots, metadata_values
 from pylog.recovery.access_records import effective_records
 from pylog.recovery.adoption_steps import ADOPTION
 from pylog.recovery.cluster_info import ensure_one_cluster
@@ -52,6 +52,8 @@ class AdoptionTarget:
     ----------
     is_new
         Whether none of them has run since it was formatted.
+    snapshots
+        Those of its copies of the metadata.
     values
         The records of the metadata.
     voters
@@ -62,9 +64,13 @@ class AdoptionTarget:
         The last one of these copies.
     brokers
         The ids of the nodes that can have partitions.
+    partition_disks
+        The log directories in which they have them.
     """
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], brokers: Iterable[int] | None
+    ) -> None:
         if not paths:
             msg = "give the log directories of the node that is to serve the topics"
             raise ValueError(msg)
@@ -87,9 +93,11 @@ class AdoptionTarget:
         copies, errors = find_copies(self.nodes)
         if errors:
             raise errors[0]
-        self.copies = [each for each in copies if each.end_offset]
+        self.copies = [each for each in copies if each.view.log_end_offset]
         self.is_new = not self.copies
+        self.snapshots = [each for copy in copies for each in metadata_snapshots(copy.view)]
         self._read(copies)
+        self._choose_brokers(None if brokers is None else set(brokers))
 
     def _disk(self, path: str, node: Node) -> TargetDisk:
         meta = node.disks.metas.get(path)
@@ -125,14 +133,22 @@ class AdoptionTarget:
                 "nothing tells its metadata.version: format the node with kafka-storage.sh, or "
                 "give the log directory with the log of the metadata, too"
             )
-        known = self.image.brokers
-        self.brokers = [
-            each
-            for each in dict.fromkeys(disk.node_id for disk in self.disks)
-            if not known or each in known
-        ]
+
+    def _choose_brokers(self, chosen: set[int] | None) -> None:
+        ids = list(dict.fromkeys(each.node_id for each in self.disks))
+        if chosen is not None and not chosen <= set(ids):
+            msg = f"no log directory of broker {min(chosen - set(ids))} was given"
+            raise ValueError(msg)
+        known = set(self.image.brokers) or set(ids)
+        self.brokers = [each for each in ids if each in (known if chosen is None else chosen)]
         if not self.brokers:
             raise self._refusal("none of these nodes has registered as a broker")
+        self.partition_disks = [
+            each
+            for node in self.nodes
+            for each in self.disks
+            if each.path in (node.disks.for_partitions or node.disks.metas)
+        ]
 
     def _ensure_most_voters(self, seed: MetadataCopy, voters: Collection[int]) -> None:
         """Refuse what the other controllers would take back."""

@@ -106,7 +106,7 @@ class NodeDisks:
         """Those with a log of the cluster's metadata."""
 
     @cached_property
-    def _for_partitions(self) -> list[str]:
+    def for_partitions(self) -> list[str]:
         """All, but for one that has the metadata alone, as ``metadata.log.dir`` may say."""
         return [
             path
@@ -152,7 +152,7 @@ class NodeDisks:
         for path, meta in self.metas.items():
             if meta is not None and meta.directory_id == directory_id:
                 return Place.GIVEN, path
-        is_whole = len(self._for_partitions) >= (len(registered) or 2)
+        is_whole = len(self.for_partitions) >= (len(registered) or 2)
         # One whose id cannot be read may be this.
         is_known = is_whole and None not in self.metas.values()
         return Place.GONE if is_known else Place.NOT_KNOWN, None
@@ -161,7 +161,7 @@ class NodeDisks:
         """Yield why a KRaft node does not start on these log directories together."""
         if len(self.metadata_logs) == 1 and self.first not in self.metadata_logs:
             [path] = self.metadata_logs
-            if path in self._for_partitions:
+            if path in self.for_partitions:
                 reason = (
                     f"the log of the cluster's metadata is here, and {self.first} was given "
                     "first: a node looks for it in the first one of log.dirs, or in "

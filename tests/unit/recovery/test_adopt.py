@@ -406,3 +406,60 @@ def test_a_snapshot_of_formatting_is_replaced(tmp_path: Path) -> None:
     ]
     assert summary.snapshot == str(target / METADATA / f"{1000:020d}-{1:010d}.checkpoint")
     assert fields_of(target, "FeatureLevelRecord")[0]["featureLevel"] == 25
+
+
+def test_nodes_that_are_controllers_alone_get_no_partitions(tmp_path: Path) -> None:
+    source = old(tmp_path / "old", partitions=(0, 1))
+    controller, broker = formatted(tmp_path / "1", 1), formatted(tmp_path / "4", 4)
+    summary = pylog.adopt(source, into=[controller, broker], brokers=[4])
+    assert {tuple(each.replicas) for each in summary.partitions} == {(4,)}
+    assert not list(controller.glob("t-*"))
+    assert fields_of(controller, "TopicRecord") == fields_of(broker, "TopicRecord") != []
+    with pytest.raises(ValueError, match="no log directory of broker 9"):
+        pylog.adopt(source, into=[controller, broker], brokers=[9], dry_run=True)
+
+
+def test_a_directory_of_the_metadata_alone_gets_no_partitions(tmp_path: Path) -> None:
+    source, metadata = old(tmp_path / "old"), run(tmp_path / "metadata")
+    (metadata / ".kafka_cleanshutdown").unlink()
+    logs = properties(tmp_path / "logs", 7, NEW_CLUSTER, "Igo74ZAZCxWJ1lxdTzs-vg")
+    summary = pylog.adopt(source, into=[metadata, logs])
+    assert summary.partitions[0].directories == [str(logs / "t-0")]
+    assert not (metadata / "t-0").exists()
+
+
+def test_a_node_that_has_not_run_meanwhile_gets_more_topics(tmp_path: Path) -> None:
+    first, second = old(tmp_path / "old"), old(tmp_path / "more", partitions=(0, 1))
+    target = formatted(tmp_path / "new")
+    pylog.adopt(first, into=target)
+    summary = pylog.adopt(second, into=target, rename={"t": "u"})
+    assert [each["name"] for each in fields_of(target, "TopicRecord")] == ["t", "u"]
+    assert len(fields_of(target, "ProducerIdsRecord")) == 1
+    names = [each.name for each in (target / METADATA).glob("*.checkpoint")]
+    assert names == [f"{2000:020d}-{1:010d}.checkpoint"]
+    assert summary.snapshot == str(target / METADATA / names[0])
+
+
+@pytest.mark.parametrize("makes_snapshot", [False, True])
+def test_what_was_all_but_done_can_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, makes_snapshot: bool
+) -> None:
+    source, target = old(tmp_path / "old"), formatted(tmp_path / "new")
+    if makes_snapshot:
+        (target / METADATA).mkdir()
+        write_snapshot(target / METADATA, 0, LEVEL)
+    before = [*tree(target).items(), *sorted(target.rglob("*"))]
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    monkeypatch.setattr("pylog.recovery.adoption_steps.Adoption._remove_marks", stop)
+    with pytest.raises(StoppedError):
+        pylog.adopt(source, into=target)
+    monkeypatch.undo()
+    assert fields_of(target, "TopicRecord") != []
+    pylog.jobs.end_adoption([target], undo=True)
+    assert [*tree(target).items(), *sorted(target.rglob("*"))] == before

@@ -60,6 +60,13 @@ def _renames(
     callback=_renames,
     help="Give a topic a new name, and with it a new id.",
 )
+@click.option(
+    "--brokers",
+    metavar="IDS",
+    callback=options.node_ids,
+    help="Ids of the nodes that get partitions, such as 4 or 4,5, where some of --into are "
+    "controllers alone and have never run. Default: those that have registered as brokers.",
+)
 @options.flag(
     "--no-access", help="Leave the old cluster's ACLs, SCRAM users, quotas and defaults behind."
 )

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from pylog.results import FirstAid
 
 
-def _ids(context: click.Context, parameter: click.Parameter, text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    parts = [each.strip() for each in text.split(",")]
-    if not all(each.isascii() and each.isdecimal() for each in parts):
-        msg = f"{text!r} is no list of node ids, such as 1 or 1,2"
-        raise click.BadParameter(msg, context, parameter)
-    return [int(each) for each in parts]
-
-
 def _endpoints(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> dict[int, str]:
@@ -59,7 +49,7 @@ def _endpoints(
 @click.option(
     "--voters",
     metavar="IDS",
-    callback=_ids,
+    callback=options.node_ids,
     help="Ids of the controllers that vote from now on, such as 1 or 1,2. Default: as before.",
 )
 @click.option(
@@ -77,7 +67,7 @@ def _endpoints(
 @click.option(
     "--lost",
     metavar="IDS",
-    callback=_ids,
+    callback=options.node_ids,
     help="Ids of brokers that do not come back. Default: the voters that --voters leaves out.",
 )
 @click.option(
