@@ -24,6 +24,7 @@ USER_PAGES = [
         for page in (
             *("browse", "clusters", "compatibility", "cookbook", "guarantees", "how-a-log-works"),
             "index",
+            "dead-cluster",
             *("jobs", "operators", "python", "recover", "serving", "spark", "sql"),
             "troubleshooting",
             "writing",
