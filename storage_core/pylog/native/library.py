@@ -17,15 +17,23 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from importlib.util import find_spec, source_hash
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pylog.errors import KernelsNotLoadedError
-from pylog.installation import install_command
+from pylog.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    import subprocess
+    import tempfile
+
+    from pylog import installation
+else:  # for errors, clones and zip files
+    subprocess, tempfile = LazyModule("subprocess"), LazyModule("tempfile")
+    installation = LazyModule("pylog.installation")
 
 LEVELS = {
     "x86_64": {
@@ -121,7 +129,7 @@ class KernelLibrary:
             msg = (
                 f"the kernels cannot be loaded: {error}. A file system that is mounted noexec does "
                 "not allow it: install pylog elsewhere. Otherwise reinstall it for this machine: "
-                f"{install_command(None, '--force-reinstall')}"
+                f"{installation.install_command(None, '--force-reinstall')}"
             )
             raise KernelsNotLoadedError(msg, path) from error
 

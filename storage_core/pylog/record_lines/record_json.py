@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from pylog.record_lines.arrow_functions import cast, equal, if_else, replace_substring, take
 from pylog.record_lines.text_column import (
     base64_column,
     ends_of,
@@ -104,7 +104,7 @@ def _lines(
         *places_of(batch),
         batch.column("offset"),
         ',"timestamp":',
-        batch.column("timestamp").cast(pa.int64()),
+        cast(batch.column("timestamp"), pa.int64()),
         ',"timestampType":',
         batch.column("timestampType"),
         ',"leaderEpoch":',
@@ -138,12 +138,12 @@ def _base64(column: pa.Array) -> pa.Array:
 
 def _text(column: pa.Array) -> pa.Array:
     """Return the values of a binary or string column as JSON strings of their text."""
-    return escaped_column(column.cast(pa.binary()), _text_of_printable, _text_of_value)
+    return escaped_column(cast(column, pa.binary()), _text_of_printable, _text_of_value)
 
 
 def _text_of_printable(column: pa.Array) -> pa.Array:
     for character in ("\\", '"'):
-        column = pc.replace_substring(column, character, f"\\{character}")
+        column = replace_substring(column, character, f"\\{character}")
     return joined('"', column, '"')
 
 
@@ -175,7 +175,7 @@ def _ascii(names: pa.Array) -> pa.Array:
     """Return the names as JSON strings in ASCII; most are the same in many records."""
     names = names.dictionary_encode()
     strings = map(encode_basestring_ascii, names.dictionary.to_pylist())
-    return text_column([string.encode() for string in strings]).take(names.indices)
+    return take(text_column([string.encode() for string in strings]), names.indices)
 
 
 # Records as text: key, tab, value, one record a line.
@@ -205,12 +205,15 @@ def text_lines(batch: pa.RecordBatch) -> memoryview:
 def located_lines(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record: partition, offset, time in UTC or ``-``, key, value."""
     stamps = batch.column("timestamp")
-    text = stamps.cast(pa.large_string())
-    is_missing = pc.equal(stamps.cast(pa.int64()).cast(pa.large_string()), text_column([b"-1"])[0])
+    text = cast(stamps, pa.large_string())
+    is_missing = equal(
+        cast(cast(stamps, pa.int64()), pa.large_string()),
+        text_column([b"-1"])[0],
+    )
     topics = printable_column(batch.column("topic"))
     place = joined(topics, "-", batch.column("partition"), "\t", batch.column("offset"))
     keys, values = _tab_text(batch.column("key")), _tab_text(batch.column("value"))
-    times = pc.if_else(is_missing, text_column([b"-"])[0], text)
+    times = if_else(is_missing, text_column([b"-"])[0], text)
     return whole_text(joined(place, "\t", times, "\t", keys, "\t", values, "\n", null=_NULL))
 
 
@@ -219,7 +222,7 @@ def _tab_text(column: pa.Array) -> pa.Array:
 
 
 def _tab_text_of_printable(column: pa.Array) -> pa.Array:
-    return pc.replace_substring(column, "\\", r"\\")
+    return replace_substring(column, "\\", r"\\")
 
 
 def _tab_text_of_value(value: bytes) -> bytes:

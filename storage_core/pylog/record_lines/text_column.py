@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from pylog.record_lines.arrow_functions import (
+    binary_join,
+    binary_join_element_wise,
+    cast,
+    filter_rows,
+    if_else,
+    match_substring_regex,
+    replace_with_mask,
+    take,
+)
 from pylog.text.words import UNPRINTABLE, printable
 
 if TYPE_CHECKING:
@@ -35,26 +44,22 @@ def joined(*parts: pa.Array | str, null: str | None = None) -> pa.Array:
     *scalars, separator = text_column([*strings, b""])
     unused = iter(scalars)
     columns = [
-        next(unused) if isinstance(part, str) else part.cast(pa.large_string()) for part in parts
+        next(unused) if isinstance(part, str) else cast(part, pa.large_string()) for part in parts
     ]
     if null is None:
-        return pc.binary_join_element_wise(*columns, separator)
-    return pc.binary_join_element_wise(
-        *columns, separator, null_handling="replace", null_replacement=null
-    )
+        return binary_join_element_wise(*columns, separator)
+    return binary_join_element_wise(*columns, separator, null_replacement=null)
 
 
 def joined_bytes(*parts: pa.Array | bytes, null: bytes = b"") -> pa.Array:
     """Return a column of bytes whose rows are those of ``parts``, put together."""
     literals = [part for part in parts if isinstance(part, bytes)]
-    *scalars, separator = text_column([*literals, b""]).cast(pa.large_binary())
+    *scalars, separator = cast(text_column([*literals, b""]), pa.large_binary())
     unused = iter(scalars)
     columns = [
-        next(unused) if isinstance(part, bytes) else part.cast(pa.large_binary()) for part in parts
+        next(unused) if isinstance(part, bytes) else cast(part, pa.large_binary()) for part in parts
     ]
-    return pc.binary_join_element_wise(
-        *columns, separator, null_handling="replace", null_replacement=null
-    )
+    return binary_join_element_wise(*columns, separator, null_replacement=null)
 
 
 def joined_lists(ends: npt.NDArray[np.int32], entries: pa.Array) -> pa.Array:
@@ -66,7 +71,7 @@ def joined_lists(ends: npt.NDArray[np.int32], entries: pa.Array) -> pa.Array:
         null_count=0,
         children=[entries],
     )
-    return pc.binary_join(lists, text_column([b","]).cast(entries.type)[0])
+    return binary_join(lists, cast(text_column([b","]), entries.type)[0])
 
 
 def ends_of(column: pa.Array) -> npt.NDArray[np.int32]:
@@ -99,11 +104,11 @@ _FILLINGS = pa.Array.from_buffers(
 
 def base64_column(column: pa.Array) -> pa.Array:
     """Return the values of a binary column in base64 (padded); nulls stay null."""
-    column = column.cast(pa.large_binary())
+    column = cast(column, pa.large_binary())
     ends = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: len(column) + 1]
     over = np.diff(ends) % 3
     rows = pa.Array.from_buffers(pa.int64(), over.size, [None, pa.py_buffer(over)])
-    filled = pc.binary_join_element_wise(column, _FILLINGS.take(rows), _FILLINGS[0])
+    filled = binary_join_element_wise(column, take(_FILLINGS, rows), _FILLINGS[0])
     validity, filled_ends, filled_data = filled.buffers()
     encoded = bytearray(b2a_base64(filled_data or b"", newline=False))
     encoded_ends = np.frombuffer(filled_ends, np.int64)[: len(column) + 1] // 3 * 4
@@ -131,22 +136,22 @@ def escaped_column(
 ) -> pa.Array:
     """Return the text of each value; nulls stay null."""
     try:
-        text = column.cast(pa.large_string())
+        text = cast(column, pa.large_string())
     except pa.ArrowInvalid:  # a value is not UTF-8, and which one is not said
-        is_other = pc.match_substring_regex(column, _NOT_PRINTABLE_ASCII)
+        is_other = match_substring_regex(column, _NOT_PRINTABLE_ASCII)
         null = pa.nulls(1, column.type)[0]
-        text = pc.if_else(is_other, null, column).cast(pa.large_string())
+        text = cast(if_else(is_other, null, column), pa.large_string())
     else:
         if _is_printable_ascii(column):
             return of_printable(text)
-        is_other = pc.match_substring_regex(text, UNPRINTABLE)
-    others = text_column([of_value(value) for value in column.filter(is_other).to_pylist()])
-    return pc.replace_with_mask(of_printable(text), is_other, others)
+        is_other = match_substring_regex(text, UNPRINTABLE)
+    others = text_column([of_value(value) for value in filter_rows(column, is_other).to_pylist()])
+    return replace_with_mask(of_printable(text), is_other, others)
 
 
 def printable_column(column: pa.Array) -> pa.Array:
     """Return text that may go to a terminal, of names or bytes; printable text stays as it is."""
-    return escaped_column(column.cast(pa.binary()), _unchanged, _printable)
+    return escaped_column(cast(column, pa.binary()), _unchanged, _printable)
 
 
 def _unchanged(column: pa.Array) -> pa.Array:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -599,3 +601,23 @@ def test_a_range_in_a_missing_segment_is_not_called_empty(
     for start, end in ((8, 18), (12, 21), (5, 5), (20, 25)):
         other = pylog_run(command, *chosen, "--start-offset", start, "--end-offset", end)
         assert "no segment" not in other.error
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "text"), ("--values", "base64")])
+def test_the_first_lines_wait_for_no_module_that_they_do_without(
+    log_directory: Path, options: tuple[str, ...]
+) -> None:
+    # These took half as long to import as Arrow and NumPy.
+    script = (
+        "import sys; from pylog.cli.main import run; status = run(sys.argv[1:])\n"
+        "heavy = {'pyarrow.compute', 'importlib.metadata', 'tempfile', 'pandas', 'numba'}\n"
+        "sys.exit(status or ', '.join(heavy & sys.modules.keys()) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "cat", str(log_directory), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
