@@ -62,7 +62,7 @@ _FLAGS_OF_MACS = {*LEVELS["aarch64"]["aarch64-crc"].split(), *LEVELS["x86_64"]["
 _AT_HWCAP = 16
 _ARM_CAPABILITIES = {"aes": 3, "pmull": 4, "crc32": 7}  # Linux: arch/arm64/include/uapi/asm/hwcap.h
 _OTHER_NAMES = {"arm64": "aarch64", "amd64": "x86_64"}
-_COMPILER = "pylog.kernel_compilation"
+_COMPILER = f"{__name__.partition('.')[0]}.kernel_compilation"  # a program, not imported
 _COMPILER_SOURCES = (
     "kernel_compilation.py",
     *(f"native/{name}.py" for name in ("intrinsics", "numba_compiler", "signature")),
@@ -226,7 +226,15 @@ def library_of_tree(level: str) -> Path:
         raise KernelsNotLoadedError(msg, path)
     if sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write("pylog: compiling the kernels of this clone (once)…\n")
-    command = [sys.executable, "-m", _COMPILER, "--levels", level, "--directory", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        _COMPILER,
+        "--levels",
+        level,
+        "--directory",
+        str(folder),
+    ]
     # In a process of its own: Numba is slow to import, and is told about processors as it starts.
     done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KEYS = [
     *("topic", "partition", "offset", "timestamp", "timestampType", "leaderEpoch"),
-    *("key", "value", "headers"),
+    *("values", "key", "value", "headers"),
 ]
 
 
@@ -71,7 +71,7 @@ def test_a_line_has_the_keys_of_the_design_in_its_order(tmp_path: Path) -> None:
     (line,) = lines_of(tmp_path, [batch_v2([record], leader_epoch=7)])
     assert line == (
         b'{"topic":"orders","partition":0,"offset":0,"timestamp":1700000000000,'
-        b'"timestampType":0,"leaderEpoch":7,"key":"aw==","value":"dg==",'
+        b'"timestampType":0,"leaderEpoch":7,"values":"base64","key":"aw==","value":"dg==",'
         b'"headers":[["trace","AA=="],["trace",null]]}\n'
     )
     assert list(json.loads(line)) == KEYS
