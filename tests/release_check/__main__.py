@@ -1,7 +1,7 @@
 """``make release-check``: everything of a release but the tag and the upload.
 
-Builds the sdist, the wheels of all platforms, and this machine's wheel again from the sdist, and
-looks at what is in them; then installs this machine's into an empty environment with the locked
+Builds the sdist, the wheels of all platforms, and each of them again from the sdist, and looks at
+what is in them; then installs this machine's into an empty environment with the locked
 requirements, and runs the command line and Spark's demonstration there. What only a release needs
 (addresses, a section of the changelog) is a warning; with ``--strict`` it is an error.
 """
@@ -17,19 +17,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pylog
-from pylog.kernel_compilation import PLATFORMS, this_platform
+from pylog.kernel_compilation import PLATFORMS, all_kernels, this_platform
 from pylog.native.library import file_name
 from tests.release_check.checks import (
     changelog_problems,
     description_problems,
+    linux_problems,
+    macos_problems,
     metadata_problems,
     sdist_problems,
     uncommitted_problems,
     wheel_differences,
     wheel_problems,
 )
-from tests.release_check.distribution import read_sdist, read_wheel
+from tests.release_check.distribution import read_libraries, read_sdist, read_wheel
 from tests.release_check.fresh_environment import FreshEnvironment, run
+from tests.release_check.mach_o import read_mach_o
 from tests.release_check.problem import Problem, StepFailedError
 from tests.release_check.trial import steps
 from tests.release_check.wheels import build_wheel
@@ -81,11 +84,11 @@ class Report:
 
 
 class Built(NamedTuple):
-    """What was built: the wheels by platform, and this machine's once more out of the sdist."""
+    """What was built: the wheels by platform, and each once more out of the sdist."""
 
     sdist: Path
     wheels: dict[str, Path]
-    of_sdist: Path
+    of_sdist: dict[str, Path]
 
     @property
     def of_this_machine(self) -> Path:
@@ -105,7 +108,7 @@ def build(directory: Path) -> Built:
         content.extractall(unpacked, filter="data")
     [source] = unpacked.iterdir()
     # Its folder keeps no object files: what it has is compiled a second time.
-    of_sdist = build_wheel(this_platform(), directory / "from-sdist", source)
+    of_sdist = {each: build_wheel(each, directory / "from-sdist", source) for each in PLATFORMS}
     return Built(sdist, wheels, of_sdist)
 
 
@@ -128,8 +131,21 @@ def look_at(report: Report, built: Built) -> None:
     for platform, wheel in wheels.items():
         libraries = {f"pylog/native/{file_name(each)}" for each in PLATFORMS[platform].levels}
         report.add(f"content of {wheel.name}", wheel_problems(wheel, modules | libraries))
-    wheel = wheels[this_platform()]
-    report.add("the same wheel of the sdist", wheel_differences(wheel, read_wheel(built.of_sdist)))
+        of_sdist = read_wheel(built.of_sdist[platform])
+        report.add(f"{wheel.name}: the same of the sdist", wheel_differences(wheel, of_sdist))
+        look_at_libraries(report, platform, built.wheels[platform])
+
+
+def look_at_libraries(report: Report, platform: str, wheel: Path) -> None:
+    """Check that the system of a wheel would load what is in it."""
+    if platform.startswith("linux"):
+        shown = run([sys.executable, "-m", "auditwheel", "show", wheel], ROOT, dict(os.environ))
+        report.add(f"libraries of {wheel.name}, by auditwheel", linux_problems(wheel.name, shown))
+        return
+    kernels = [each.signature.name for each in all_kernels()]
+    for name, content in read_libraries(wheel).items():
+        found = macos_problems(name, read_mach_o(content), kernels)
+        report.add(f"{name} of {wheel.name}: load commands, symbols, signature", found)
 
 
 def try_out(report: Report, wheel: Path, directory: Path) -> None:

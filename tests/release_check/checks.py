@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
+from pylog.native.library import SYMBOL_PREFIX
+from tests.release_check.mach_o import ARM, OF_THE_LINKER, OF_THE_LOADER, SYSTEM_LIBRARY
 from tests.release_check.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from tests.release_check.distribution import Distribution
+    from tests.release_check.mach_o import MachO
 
 PACKAGES = ("pylog", "pyspark_pylog", "pylog_jobs")
 LICENCES = ("LICENSE", "NOTICE")
 LEFT_OUT = ("tests/golden/cases/", "tests/fuzz/corpus/")
 """What the sdist does not have of the repository: large, and of use in a clone alone."""
 
+_CALLED = {"memcpy", "memmove", "memset", "pread", "bzero", "__bzero"}
+"""What kernels may call of the C library; memset is bzero there where it sets zeros."""
 _PLACEHOLDER = "example.org"
 _GENERATED = {"PKG-INFO"}  # made by the build
 
@@ -87,6 +92,39 @@ def wheel_problems(wheel: Distribution, modules: Collection[str]) -> Iterator[Pr
             yield Problem(f"{wheel.name} would install {place}", "keep it out of the wheel")
     if not any(path.endswith(".data/data/share/man/man1/pylog.1") for path in wheel.digests):
         yield Problem(f"{wheel.name} lacks the manual pages", "see shared-data in pyproject.toml")
+
+
+def macos_problems(name: str, library: MachO, kernels: Collection[str]) -> Iterator[Problem]:
+    """Check that macOS would load a library, and that it has the kernels and nothing else."""
+    advice = "see PLATFORMS in pylog.kernel_compilation; macOS would refuse it"
+    named = {f"{SYMBOL_PREFIX}{kernel}" for kernel in kernels}
+    facts = {
+        "is no shared library": not library.is_library,
+        f"loads {', '.join(library.loads) or 'nothing'}": library.loads != [SYSTEM_LIBRARY],
+        "says where libraries are": library.has_run_path,
+        "has code that may be written": library.has_writable_code,
+        f"has the signature {library.signature!r}": library.signature
+        != ("ad hoc" if library.processor == ARM else ""),
+        "needs macOS {}.{}".format(*library.oldest_system): library.oldest_system
+        != ((11, 0) if library.processor == ARM else (10, 15)),
+    }
+    facts |= {f"lacks {each}": True for each in sorted(named - library.exports)}
+    facts |= {f"has {each}": True for each in sorted(library.exports - named - OF_THE_LINKER)}
+    facts |= {f"calls {each}": True for each in sorted(library.imports - _CALLED - OF_THE_LOADER)}
+    for what, is_wrong in facts.items():
+        if is_wrong:
+            yield Problem(f"{name} {what}", advice)
+
+
+def linux_problems(name: str, shown: str) -> Iterator[Problem]:
+    """Check what ``auditwheel show`` says of a wheel: it needs no library, of no version."""
+    text = " ".join(shown.split())
+    for phrase in (
+        "references no external versioned symbols",
+        "requires no external shared libraries",
+    ):
+        if phrase not in text:
+            yield Problem(f"{name}: auditwheel does not say: {phrase}", f"it says: {text}")
 
 
 def sdist_problems(sdist: Distribution, tracked: Collection[str]) -> Iterator[Problem]:

@@ -50,6 +50,13 @@ def read_wheel(path: Path) -> Distribution:
     return _distribution(path.name, contents, metadata)
 
 
+def read_libraries(path: Path) -> dict[str, bytes]:
+    """Return the shared libraries of a wheel, by their names."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".so")]
+        return {name.rpartition("/")[2]: archive.read(name) for name in names}
+
+
 def read_sdist(path: Path) -> Distribution:
     """Return what is in an sdist; raises as `read_wheel` does."""
     contents = {}

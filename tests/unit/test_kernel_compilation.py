@@ -11,6 +11,8 @@ import pytest
 from pylog import kernel_compilation
 from pylog.kernel_compilation import PLATFORMS, build_libraries, this_platform
 from pylog.native.library import KernelLibrary, these_levels, this_library
+from tests.release_check.checks import macos_problems
+from tests.release_check.mach_o import read_mach_o
 from tests.unit.kernels.conftest import KERNELS
 from tests.unit.native.compilers import needs_compiler, only_libraries
 from tests.unit.native.sample_kernels import clear, double_all, is_positive
@@ -54,6 +56,30 @@ def test_libraries_of_all_platforms_are_built_here(platform: str, tmp_path: Path
         assert int.from_bytes(content[at : at + size], "little") == machine
         assert b"pylog_double_all" in content
         assert b"Numba" not in content
+
+
+@needs_compiler
+@pytest.mark.thorough(one_in=2)
+@pytest.mark.parametrize("platform", [each for each in PLATFORMS if each.startswith("macos")])
+def test_macos_would_load_its_libraries(platform: str, tmp_path: Path) -> None:
+    levels = PLATFORMS[platform].levels
+    [path] = build_libraries([clear, double_all], platform, levels, tmp_path / "kernels")
+    content = path.read_bytes()
+
+    def problems(content: bytes, *kernels: str) -> list[str]:
+        return [each.what for each in macos_problems("it", read_mach_o(content), kernels)]
+
+    assert problems(content, "clear", "double_all") == []
+    assert problems(content, "clear") == ["it has pylog_double_all"]
+    assert problems(content, "clear", "double_all", "sum") == ["it lacks pylog_sum"]
+    foreign = content.replace(b"_double_all\0", b"_double_box\0").replace(b"bzero\0", b"bzest\0")
+    found = [each.rpartition(" ")[2].strip("_") for each in problems(foreign, "clear")]
+    assert {"pylog_double_box", "bzest"} <= set(found)
+    elsewhere = content.replace(b"/usr/lib/libSystem", b"/opt/lib/libSystem")
+    assert "it loads /opt/lib/libSystem.B.dylib" in problems(elsewhere, "clear")
+    if platform == "macos-arm64":  # which runs nothing without the hash of each page
+        changed = content.replace(b"libSystem", b"libsystem")
+        assert "it has the signature 'wrong'" in problems(changed, "clear")
 
 
 @needs_compiler

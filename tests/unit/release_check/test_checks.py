@@ -10,6 +10,7 @@ import pytest
 from tests.release_check.checks import (
     changelog_problems,
     description_problems,
+    linux_problems,
     metadata_problems,
     sdist_problems,
     uncommitted_problems,
@@ -227,3 +228,17 @@ def test_what_is_not_committed_is_a_warning() -> None:
     assert list(uncommitted_problems("")) == []
     [problem] = uncommitted_problems(" M a\n?? b\n M c\n M d\n")
     assert (problem.what, problem.is_warning) == ("not committed: a, b, c and 1 more", True)
+
+
+def test_a_wheel_for_linux_needs_no_library_and_no_version_of_one() -> None:
+    shown = (
+        "s.whl is consistent with manylinux_2_5.\n\nThe wheel references no external versioned\n"
+        "symbols from system-provided shared libraries.\n\n"
+        "The wheel requires no external shared libraries! :)\n"
+    )
+    assert list(linux_problems("s.whl", shown)) == []
+    of_glibc = shown.replace("no external versioned\nsymbols", "external versioned symbols")
+    (problem,) = linux_problems("s.whl", of_glibc)
+    assert (
+        problem.what == "s.whl: auditwheel does not say: references no external versioned symbols"
+    )

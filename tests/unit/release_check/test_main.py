@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WHEELS = {this_platform(): program.WORK / "s.whl", "other": program.WORK / "o.whl"}
-BUILT = program.Built(program.WORK / "s.tar.gz", WHEELS, program.WORK / "from-sdist/s.whl")
+BUILT = program.Built(program.WORK / "s.tar.gz", WHEELS, WHEELS)
 
 
 @pytest.fixture(autouse=True)
