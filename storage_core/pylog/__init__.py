@@ -99,4 +99,4 @@ __getattr__ = _PUBLIC.load
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_PUBLIC.modules})

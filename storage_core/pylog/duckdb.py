@@ -70,6 +70,11 @@ if TYPE_CHECKING:
 
 __all__ = ["LogDatabase", "connect", "register"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 RECORDS = "records"
 """The view of the records."""
 _MOST_TOPICS = 1_000

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["scan", "table"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def scan(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
     **arguments: Any,  # noqa: ANN401 - of `pylog.scan`

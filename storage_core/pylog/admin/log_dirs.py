@@ -34,7 +34,7 @@ from pylog.reading.log_directory import (
 )
 from pylog.reading.log_end import ensure_last_batch_is_sound
 from pylog.reading.log_view import read_steadily
-from pylog.text.words import counted
+from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     import os
@@ -156,6 +156,14 @@ class PartitionListing:
     partitions: list[ListedPartition]
     not_live: list[NotLiveLog]
     log_directories: list[ListedLogDirectory] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        totals = self.totals
+        return (
+            f"PartitionListing({counted(totals.partitions, 'partition')} of "
+            f"{counted(totals.topics, 'topic')}, {format_bytes(totals.size_bytes)}, "
+            f"{counted(totals.findings, 'finding')})"
+        )
 
     @property
     def totals(self) -> ListingTotals:

@@ -26,7 +26,7 @@ from pylog.reading.log_directory import (
     open_directory,
 )
 from pylog.reading.replicas import ensure_one_cluster
-from pylog.text.words import counted
+from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
     import os
@@ -130,6 +130,10 @@ class TopicDescription:
     metadata_path: str | None = None
     metadata_end_offset: int | None = None
     errors: list[LogStorageError] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        names = named([each.topic for each in self.topics])
+        return f"TopicDescription({counted(len(self.topics), 'topic')}: {names})"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -44,6 +44,14 @@ class DoctorReport:
     partitions: list[PartitionReport]
     directories: list[LogDirectoryReport]
 
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{count} {severity}" for severity, count in self.counts.items() if count
+        )
+        partitions = counted(len(self.partitions), "partition")
+        said = ". ".join(self.verdict.reasons[:2])
+        return f"DoctorReport({partitions}, {counts or 'no findings'}: {said})"
+
     @property
     def findings(self) -> Iterator[Finding]:
         """All findings: those about log directories, then those about partitions."""
@@ -218,6 +226,14 @@ class RepairSummary:
     is_kraft: bool
     absent: dict[TopicPartition, tuple[int, int]]
     unreadable: dict[TopicPartition, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        lost = sum(end - start for each in self.partitions for start, end in each.missing)
+        return (
+            f"RepairSummary({self.directory!r}: {counted(len(self.partitions), 'partition')}, "
+            f"{counted(self.copied_bytes, 'byte')}, {counted(lost, 'record')} lost, "
+            f"{len(self.left_out)} not copied)"
+        )
 
     @property
     def is_complete(self) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_schema import PLACE_COLUMNS, place_rows, record_schema, schema_like
 from pylog.errors import LogStorageError
+from pylog.installation import install_command
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import EARLIEST, LATEST, IsolationLevel, check_specs
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     import pandas as pd
+    import polars as pl
 
     from pylog.model import OffsetSpecs, TopicPartition
     from pylog.reading.consumer_record import ConsumerRecord
@@ -83,6 +85,22 @@ _NOT_A_SEQUENCE = (
     "scan.last(n) for the last of each partition, and scan.to_table() or scan.to_pandas() for all "
     "of them in memory"
 )
+
+
+def _text_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return bytes as text, null where they are not UTF-8."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = [None if each is None else _decoded(each) for each in column.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class AbsentOffsets(NamedTuple):
@@ -240,6 +258,16 @@ class Scan:
         last._is_of_last_records = True
         return last
 
+    def head(self, count: int = 5) -> Scan:
+        """Return a scan of the first ``count`` records, over all partitions; nothing else is read.
+
+        Examples
+        --------
+        >>> pylog.scan("kafka/intact", topics="orders").head(2).count()
+        2
+        """
+        return self.narrowed(limit=count)
+
     def narrowed(
         self,
         columns: Iterable[str] | None = None,
@@ -328,15 +356,37 @@ class Scan:
         """Return all records in memory."""
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
 
-    def to_pandas(self, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - of pyarrow
+    def to_polars(self) -> pl.DataFrame:
+        """Return all records as a Polars DataFrame; `pylog.polars.scan` reads what a query needs.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Polars is not installed; the error has the command that installs it.
+        """
+        try:
+            from polars import DataFrame  # noqa: PLC0415 - of whom it is installed for
+        except ModuleNotFoundError as error:
+            msg = f"to_polars needs Polars: {install_command('polars')}"
+            raise ModuleNotFoundError(msg, name="polars") from error
+        return DataFrame(self.to_table())
+
+    def to_pandas(self, *, text: bool = False, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - of pyarrow
         """Return all records as a pandas DataFrame (pandas must be installed).
 
         Parameters
         ----------
+        text
+            Add the columns ``key_text`` and ``value_text``: keys and values in UTF-8, and null
+            where the bytes are none.
         **options
             Those of ``pyarrow.Table.to_pandas``, such as ``types_mapper=pandas.ArrowDtype``.
         """
-        return self.to_table().to_pandas(**options)
+        table = self.to_table()
+        for name in ("key", "value") if text else ():
+            if name in table.column_names:
+                table = table.append_column(f"{name}_text", _text_of(table.column(name)))
+        return table.to_pandas(**options)
 
     def _all_batches(self) -> Iterator[pa.RecordBatch]:
         size_bytes = sum(task.size_bytes for task in self.plan())
