@@ -7,7 +7,7 @@ been read yet, so a range is reported once it is known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylog.reading.task_range import SegmentSlice
     from pylog.record.batch_scan import Window
 
-    Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
+    Decoder: TypeAlias = RecordDecoder | FilteredDecoder | SearchDecoder
 
 
 class _Refused(NamedTuple):
