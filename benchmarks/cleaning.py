@@ -35,7 +35,7 @@ from pylog.columnar.encode import RecordEncoder
 from pylog.config import CleanerConfig, LogConfig
 from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_scan import find_batches
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from tests.differential.kafka_log import KafkaLogs
 from tests.support.kafka_broker_jars import KafkaNotFoundError
 

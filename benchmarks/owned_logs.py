@@ -20,8 +20,8 @@ from benchmarks.measuring import Figure, Reader, Run, ensure_equal, rounds_of, t
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import LogConfig
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.log.unified_log import UnifiedLog
 from pylog.model import TopicPartition
 from pylog.record.record_batch_builder import RecordBatchBuilder

@@ -34,7 +34,7 @@ _PUBLIC = LazyNames(
         "pylog.config.server_properties": ("ServerProperties",),
         "pylog.dump_log.dump": ("dump",),
         "pylog.errors": ("LogStorageError",),
-        "pylog.files.checkpoint_file": ("HIGH_WATERMARKS",),
+        "pylog.files.high_watermarks": ("HIGH_WATERMARKS",),
         "pylog.files.partition_metadata": (
             "format_uuid",
             "parse_uuid",

@@ -20,7 +20,7 @@ from pylog.config.log_config import LogConfig as LogConfig
 from pylog.config.server_properties import ServerProperties as ServerProperties
 from pylog.dump_log.dump import dump as dump
 from pylog.errors import LogStorageError as LogStorageError
-from pylog.files.checkpoint_file import HIGH_WATERMARKS as HIGH_WATERMARKS
+from pylog.files.high_watermarks import HIGH_WATERMARKS as HIGH_WATERMARKS
 from pylog.files.partition_metadata import format_uuid as format_uuid
 from pylog.files.partition_metadata import parse_uuid as parse_uuid
 from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES

@@ -16,8 +16,8 @@ _PUBLIC = LazyNames(
             "LogManagerConfig",
         ),
         "pylog.log.log_manager": ("LogManager",),
+        "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_segment": (
-            "LogContext",
             "FetchDataInfo",
             "FetchIsolation",
         ),

@@ -4,10 +4,10 @@ from pylog.lazy_modules import LazyNames
 from pylog.cleaner.log_cleaner import LogCleaner as LogCleaner
 from pylog.config.broker_config import CleanerConfig as CleanerConfig
 from pylog.config.broker_config import LogManagerConfig as LogManagerConfig
+from pylog.log.log_context import LogContext as LogContext
 from pylog.log.log_manager import LogManager as LogManager
 from pylog.log.log_segment import FetchDataInfo as FetchDataInfo
 from pylog.log.log_segment import FetchIsolation as FetchIsolation
-from pylog.log.log_segment import LogContext as LogContext
 from pylog.log.metrics import CleanerMetrics as CleanerMetrics
 from pylog.log.metrics import LogManagerMetrics as LogManagerMetrics
 from pylog.log.metrics import LogMetrics as LogMetrics

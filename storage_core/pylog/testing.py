@@ -21,7 +21,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from pylog.scheduling.scheduler import Clock, Scheduler, TaskQueue
+from pylog.scheduling.clock import Clock
+from pylog.scheduling.scheduler import Scheduler, TaskQueue
 
 if TYPE_CHECKING:
     from pylog.scheduling.scheduler import ScheduledTask

@@ -26,8 +26,8 @@ from kafka import TopicPartition as KafkaPartition
 
 from pylog.config import LogConfig
 from pylog.files.partition_metadata import read_partition_metadata
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock
 from tests.broker.acceptance_stages import BrokerStage, PylogStage, read_all

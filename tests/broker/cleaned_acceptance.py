@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.files.partition_metadata import read_partition_metadata
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import CompressionType, TopicPartition
 from pylog.testing import ManualClock
 from tests.broker.acceptance_stages import Accounts, BrokerStage, PylogStage, read_all

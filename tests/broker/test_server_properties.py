@@ -11,7 +11,7 @@ import pytest
 from pylog.config import LogConfig
 from pylog.config.server_properties import ServerProperties
 from pylog.errors import InvalidConfigurationError
-from pylog.files.meta_properties import ENCODING, parse_java_properties
+from pylog.files.java_properties import ENCODING, parse_java_properties
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.java_source import java_command
 from tests.support.kafka_broker_jars import NEWEST_VERSION, VERSION_BEFORE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.unit.writing.test_compaction import NOW_MS, make_topic
 

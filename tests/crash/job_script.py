@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import pylog
 from pylog.files.file_names import MANIFEST
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.recording_io import ForgetfulIO
 

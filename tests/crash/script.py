@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import LogConfig
 from pylog.errors import InvalidTxnStateError, KafkaStorageError, OffsetOutOfRangeError
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import FetchIsolation, LogContext
+from pylog.log.log_segment import FetchIsolation
 from pylog.model import AppendOrigin, ControlRecordType, TopicPartition
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder

@@ -8,8 +8,8 @@ import pylog
 from pylog.config import LogConfig, RecoveryMode
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import batch_v2, joined, plain_records

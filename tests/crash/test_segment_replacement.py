@@ -11,7 +11,7 @@ import pytest
 from pylog.config import LogConfig
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.log.segment_replacement import replace_segments
 from pylog.log_file.file_records import tidy_directory
 from pylog.testing import ManualClock

@@ -11,8 +11,8 @@ import pytest
 import pylog
 from pylog.config import LogConfig
 from pylog.errors import LogStorageError
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2, joined

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.differential.comparison import differences

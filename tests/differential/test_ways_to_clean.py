@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.differential.compared_log import PARTITION, ComparedLog
 from tests.differential.test_cleaning import KNOWN_FAILURES

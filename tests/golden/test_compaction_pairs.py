@@ -26,8 +26,8 @@ import pylog
 from pylog.cleaner.cleanable_offsets import LogToClean
 from pylog.cleaner.cleaner import Cleaner
 from pylog.config import CleanerConfig
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.golden.test_recovery_pairs import config_of, copy_state, lead, time_of, version_key
 from tests.support.golden import golden_cases

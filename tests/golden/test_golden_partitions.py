@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
-from pylog.files.index_entries import TimeIndexEntries
+from pylog.files.time_index import TimeIndexEntries
 from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.record_batch import RecordBatch

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pylog.config import LogConfig, RecoveryMode
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.golden import certificate_path, golden_cases, golden_partitions
 from tests.unit.log.owned_log import batches_in

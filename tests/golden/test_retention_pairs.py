@@ -18,8 +18,8 @@ import pytest
 
 import pylog
 from pylog.config import LogConfig
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.golden.test_recovery_pairs import copy_state, lead, time_of
 from tests.support.golden import certificate_path

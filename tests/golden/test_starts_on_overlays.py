@@ -15,8 +15,8 @@ from pylog.files import disk
 from pylog.files.overlay import Overlay
 from pylog.files.storage import open_file
 from pylog.locations import without_overlay
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.golden import golden_cases, golden_partitions
 

@@ -23,8 +23,9 @@ from pylog.cleaner.cleaner import Cleaner
 from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import FetchIsolation, LogContext
+from pylog.log.log_segment import FetchIsolation
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import ABORT, joined

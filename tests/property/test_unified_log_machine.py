@@ -29,8 +29,9 @@ from hypothesis.stateful import (
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import FetchIsolation, LogContext
+from pylog.log.log_segment import FetchIsolation
 from pylog.model import (
     AppendOrigin,
     CompressionType,

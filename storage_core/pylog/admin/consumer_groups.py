@@ -35,7 +35,7 @@ from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC, last_group_recor
 from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import open_directory
 from pylog.reading.replicas import ensure_one_cluster
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import SharedProgress
 from pylog.text.names import names_nearest_keyword
 from pylog.text.words import counted

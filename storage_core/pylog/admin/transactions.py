@@ -30,7 +30,7 @@ from pylog.reading.transactional_ids import (
     SharedProducer,
     transactional_ids,
 )
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
 from pylog.text.words import counted

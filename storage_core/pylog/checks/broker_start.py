@@ -46,8 +46,8 @@ from pylog.files.storage import is_folder
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding
 from pylog.locations import is_remote, join, name_of, printable_location
+from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_deleted, load_log
-from pylog.log.log_segment import LogContext
 from pylog.log_file.batch_walk import read_header
 from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.text.words import counted

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from pylog.checks.partition import NotLiveDirectory
+    from pylog.checks.not_live import NotLiveDirectory
     from pylog.checks.partition_check import PartitionCheck
     from pylog.config.server_properties import ServerProperties
     from pylog.files.meta_properties import MetaProperties

@@ -21,7 +21,8 @@ from pylog.checks.log_directory import (
     log_directories_of,
     node_findings,
 )
-from pylog.checks.partition import check_partition, not_live_directories
+from pylog.checks.not_live import not_live_directories
+from pylog.checks.partition import check_partition
 from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import BrokerUsers
 from pylog.checks.replicas import replica_findings
@@ -35,7 +36,7 @@ from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.transactional_ids import TRANSACTION_STATE_TOPIC
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.writing.node import nodes_of
 from pylog.writing.node_disks import is_new_disk
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from pylog.checks.broker_start import BrokerStart
     from pylog.checks.group_findings import GroupPosition
     from pylog.checks.log_directory import LogDirectoryCheck
-    from pylog.checks.partition import NotLiveDirectory
+    from pylog.checks.not_live import NotLiveDirectory
     from pylog.config.server_properties import ServerProperties
     from pylog.files.file_user import FileUser
     from pylog.findings.finding import Finding

@@ -25,8 +25,9 @@ import numpy as np
 from pylog.checks.time_indexes import MISSING_FILE, without_entries
 from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
-from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.storage import open_file
+from pylog.files.time_index import TimeIndexEntries
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Finding
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, walk_headers

@@ -19,7 +19,7 @@ from pylog.checks.absent_partitions import (
 )
 from pylog.checks.files import stored_topic_id, unreadable_checkpoints
 from pylog.checks.future_logs import future_findings
-from pylog.checks.partition import NotLiveDirectory
+from pylog.checks.not_live import NotLiveDirectory
 from pylog.checks.permissions import is_before_loading, is_not_listed, with_own_limits
 from pylog.checks.quorum_states import forgotten_leaders
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs

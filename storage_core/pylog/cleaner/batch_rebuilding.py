@@ -44,7 +44,7 @@ from pylog.record.batch_header import (
     codec_of,
 )
 from pylog.record.batch_writer import MAX_INT64, seal_batch, set_size
-from pylog.record.compression import Compressor
+from pylog.record.compressor import Compressor
 from pylog.record.header_sums import has_horizon
 
 if TYPE_CHECKING:

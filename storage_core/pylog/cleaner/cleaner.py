@@ -35,7 +35,7 @@ from pylog.cleaner.offset_map import OffsetMap
 from pylog.files.transaction_index import collect_entries
 from pylog.locations import printable_location
 from pylog.record.batch_writer import MAX_INT64
-from pylog.scheduling.scheduler import monotonic_milliseconds
+from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pylog.log.log_segment import LogSegment
     from pylog.model import TopicPartition
     from pylog.record.batch_scan import Window
-    from pylog.scheduling.scheduler import Clock
+    from pylog.scheduling.clock import Clock
 
 
 class CleanerProgress(NamedTuple):

@@ -21,9 +21,9 @@ from pylog.cleaner.batch_retention import discardable_batches, transaction_batch
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner, window_bytes
 from pylog.cleaner.keyed_records import KeyedRecordReader, checked_windows
-from pylog.cleaner.log_cleaner import Throttler
 from pylog.cleaner.log_snapshot import SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import OffsetMap
+from pylog.cleaner.throttler import Throttler
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -32,7 +32,7 @@ from pylog.errors import (
     SegmentVanishedError,
 )
 from pylog.model import ControlRecordType
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

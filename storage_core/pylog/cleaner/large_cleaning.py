@@ -30,9 +30,9 @@ from pylog.cleaner.cleaner import (
 )
 from pylog.cleaner.cleaning_task import RecordKeysTask, SegmentTransactionsTask
 from pylog.cleaner.keyed_records import KeyedRecordReader
-from pylog.cleaner.log_cleaner import Throttler
 from pylog.cleaner.log_snapshot import CleanedGroup, CleanerStats, SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import HashKey, SupersededOffsets
+from pylog.cleaner.throttler import Throttler
 from pylog.errors import CorruptRecordError, InvalidRecordError
 
 if TYPE_CHECKING:

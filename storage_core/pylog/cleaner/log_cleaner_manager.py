@@ -26,12 +26,12 @@ from pylog.cleaner.cleanable_offsets import (
 )
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.locations import printable_location
-from pylog.scheduling.scheduler import monotonic_milliseconds
+from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pylog.files.checkpoint_file import CleanerCheckpoint
+    from pylog.files.cleaner_checkpoint import CleanerCheckpoint
     from pylog.files.log_dir_failure_channel import LogDirFailureChannel
     from pylog.log.retention import DeletedSegment
     from pylog.log.unified_log import UnifiedLog

@@ -16,7 +16,8 @@ from pylog.files.file_names import SegmentTarget
 from pylog.files.overlay import Overlay
 from pylog.files.staged_segments import SegmentStage, StagedSegment
 from pylog.locations import printable_location
-from pylog.log.log_segment import LogContext, LogSegments
+from pylog.log.log_context import LogContext
+from pylog.log.log_segments import LogSegments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pylog.cli.output import aligned_columns, document_of
+from pylog.cli.output import document_of
+from pylog.cli.table import aligned_columns
 from pylog.results import ConfigSource
 from pylog.text.words import counted, format_bytes, named, offsets_text
 

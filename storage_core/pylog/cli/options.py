@@ -444,7 +444,7 @@ def max_decompressed_bytes(more: str = "") -> Decorator:
 
 
 def html(what: str) -> Decorator:
-    """Return the option for a page; see `pylog.cli.output.write_page`."""
+    """Return the option for a page; see `pylog.cli.table.write_page`."""
     return file(
         "--html",
         help=f"{what}. It needs nothing beside it, neither files nor a network. An existing file "

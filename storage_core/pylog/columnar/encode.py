@@ -38,7 +38,7 @@ from pylog.record.batch_header import (
     RECORDS_OFFSET,
 )
 from pylog.record.batch_writer import seal_batch, set_size
-from pylog.record.compression import Compressor, ensure_level
+from pylog.record.compressor import Compressor, ensure_level
 from pylog.record.record_sizes import OversizedRecord, find_large_record
 
 if TYPE_CHECKING:

@@ -46,7 +46,8 @@ from pylog.record.batch_header import (
     TIMESTAMP_TYPE_MASK,
 )
 from pylog.record.byte_buffer import over_limit
-from pylog.record.record import decode_record, decode_varint, decode_varlong
+from pylog.record.record import decode_record
+from pylog.record.varint import decode_varint, decode_varlong
 
 if TYPE_CHECKING:
     import numpy.typing as npt

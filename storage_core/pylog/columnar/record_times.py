@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import (
-    int64_values,
-    record_schema,
-)
+from pylog.columnar.arrow_buffers import int64_values
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.model import TopicPartition
 

@@ -49,7 +49,7 @@ from pylog.config.config_property import (
 )
 from pylog.errors import InvalidConfigurationError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
-from pylog.files.meta_properties import ENCODING, parse_java_properties
+from pylog.files.java_properties import ENCODING, parse_java_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -17,9 +17,10 @@ import numpy as np
 from pylog.dump_log.lines import RecordsOneByOne, entry_lines, in_utf8, json_line, write_lines
 from pylog.dump_log.log import ALL_OFFSETS, ensure_normal_end
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
-from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerSnapshotEntry, read_producer_snapshot
 from pylog.files.storage import open_file
+from pylog.files.time_index import TimeIndexEntries
 from pylog.files.transaction_index import ENTRY, ensure_readable_size
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.log_file.segment_windows import SegmentWindows

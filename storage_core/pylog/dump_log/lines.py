@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import (
-    HEADERS_TYPE,
+from pylog.columnar.arrow_buffers import (
     all_valid_bitmap,
     allocate,
     binary_array,
@@ -27,6 +26,7 @@ from pylog.columnar.arrow_schema import (
     int64_values,
     string_array,
 )
+from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.internal_topics.control_messages import control_json, has_control_json
 from pylog.internal_topics.versions import KafkaVersion

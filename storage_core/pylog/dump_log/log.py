@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import allocate, record_schema
+from pylog.columnar.arrow_buffers import allocate
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.dump_log.lines import (
     COUNT,

@@ -23,7 +23,6 @@ Source: AbstractIndex (KIP-33; Kafka 3.9 and 4.3), DumpLogSegments for the rule 
 
 from __future__ import annotations
 
-import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from operator import itemgetter
@@ -31,10 +30,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.storage import open_file
-from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 
 if TYPE_CHECKING:
     import os
+    import struct
     from collections.abc import Iterator
     from types import TracebackType
 
@@ -310,128 +309,3 @@ class IndexEntries(ABC, Generic[EntryT]):
 def goes_up(before: tuple[int, int], entry: tuple[int, int]) -> bool:
     """Whether an entry may stand after another one: it is above it in both columns."""
     return before[0] < entry[0] and before[1] < entry[1]
-
-
-# Offset index, ``<base offset>.index``: where in the ``.log`` file an offset is.
-#
-# ===== ===== ============================================================
-# pos   width field (big-endian, signed)
-# ===== ===== ============================================================
-# 0     4     relative offset: an offset of the batch minus the base offset
-# 4     4     position: the byte at which the batch begins in ``.log``
-# ===== ===== ============================================================
-#
-# Both columns increase. The offset is the batch's last one; brokers up to 1.1 stored its first,
-# brokers up to 3.9.0 and 4.0.0 the last one of a whole produce request together with the position
-# of that request's first batch. All of them allow the same search: the batch at the position found
-# begins at or before the wanted offset, and the exact batch is found by walking on from there. The
-# index is sparse (one entry per ``index.interval.bytes``) and never holds the segment's first
-# batch.
-#
-# Source: OffsetIndex, LogSegment.append (Kafka 3.9 and 4.3).
-
-
-OFFSET_COLUMN = 0
-POSITION_COLUMN = 1
-OFFSET_INDEX_LAYOUT = EntryLayout(struct.Struct(">ii"), OFFSET_COLUMN)
-
-
-class OffsetIndexEntries(IndexEntries[OffsetPosition]):
-    """Offsets and byte positions of some batches of one segment. See `IndexEntries`."""
-
-    __slots__ = ()
-
-    layout: ClassVar[EntryLayout] = OFFSET_INDEX_LAYOUT
-
-    @property
-    def last_offset(self) -> int:
-        """The last indexed offset, the base offset if there is none."""
-        last = self.last_entry()
-        return self.base_offset if last is None else last.offset
-
-    def lookup(self, target_offset: int) -> OffsetPosition:
-        """Return the entry with the largest offset that is not above ``target_offset``."""
-        start = OffsetPosition(self.base_offset, 0)
-        fields = self._floor_fields(OFFSET_COLUMN, target_offset - self.base_offset)
-        if fields is None or min(fields) < 0:
-            return start
-        return self._decode(*fields)
-
-    def fetch_upper_bound_offset(
-        self, fetch_offset: OffsetPosition, fetch_size_bytes: int
-    ) -> OffsetPosition | None:
-        """Return the first entry at or after the end of a range of bytes, None if there is none.
-
-        Differs from Kafka, which takes the entry after the right one where that is the first of
-        its search: only more aborted transactions are named, which begin after the range.
-        """
-        end_position = fetch_offset.position + fetch_size_bytes
-        slot = self.first_slot_from_position(end_position)
-        return self.entry(slot) if slot < self.entry_count else None
-
-    def floor_slot(self, target_offset: int) -> int:
-        """Return the slot of the entry with the largest offset not above; -1 if there is none."""
-        target = target_offset - self.base_offset
-        return self._first_slot_at_least(OFFSET_COLUMN, target + 1) - 1
-
-    def first_slot_from_position(self, position: int) -> int:
-        """Return the slot of the first entry at or after a byte; `entry_count` if there is none."""
-        return self._first_slot_at_least(POSITION_COLUMN, position)
-
-    def _decode(self, first: int, second: int) -> OffsetPosition:
-        return OffsetPosition(self.base_offset + first, second)
-
-
-# Time index, ``<base offset>.timeindex``: from which offset on a timestamp can occur.
-#
-# ===== ===== ============================================================
-# pos   width field (big-endian, signed)
-# ===== ===== ============================================================
-# 0     8     timestamp: the largest one in the segment so far, ms
-# 8     4     relative offset: where it occurred, minus the base offset
-# ===== ===== ============================================================
-#
-# Both columns increase, strictly. An entry ``(t, o)`` says: no record at or before offset ``o`` has
-# a timestamp above ``t``; so the first record with a timestamp above ``t`` is found by reading from
-# ``o`` on. The offset is the last one of the first batch that carried the timestamp; leaders up to
-# 3.7 stored the record's own offset for uncompressed batches. A segment whose records have no
-# timestamps (message format v0) has no entries. Brokers before 0.10.1 have no such file.
-#
-# Source: TimeIndex, LogSegment.append (KIP-33; Kafka 3.9 and 4.3; KAFKA-16310 for the offset).
-
-
-TIMESTAMP_COLUMN = 0
-TIME_OFFSET_COLUMN = 1
-TIME_INDEX_LAYOUT = EntryLayout(struct.Struct(">qi"), TIME_OFFSET_COLUMN)
-
-
-class TimeIndexEntries(IndexEntries[TimestampOffset]):
-    """Running maxima of the timestamps of one segment. See `IndexEntries`."""
-
-    __slots__ = ()
-
-    layout: ClassVar[EntryLayout] = TIME_INDEX_LAYOUT
-
-    def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the entry with the largest timestamp that is not above ``timestamp`` (ms)."""
-        fields = self._floor_fields(TIMESTAMP_COLUMN, timestamp)
-        if fields is None or fields[TIME_OFFSET_COLUMN] < 0:
-            return TimestampOffset(NO_TIMESTAMP, self.base_offset)
-        return self._decode(*fields)
-
-    def floor_slot(self, timestamp: int) -> int:
-        """Return the slot of the entry with the largest timestamp not above; -1 if none is."""
-        return self._first_slot_at_least(TIMESTAMP_COLUMN, timestamp + 1) - 1
-
-    def _find_wrong_entry(self) -> str | None:
-        """Return why the last entry cannot be one of this segment, None if it can."""
-        stored = self.stored
-        count = len(stored)
-        if count:
-            first, last = stored[0][TIMESTAMP_COLUMN], stored[count - 1][TIMESTAMP_COLUMN]
-            if last < first:
-                return f"last index timestamp {last} is below the first one, {first}"
-        return super()._find_wrong_entry()
-
-    def _decode(self, first: int, second: int) -> TimestampOffset:
-        return TimestampOffset(first, self.base_offset + second)

@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pylog.errors import InvalidOffsetError
-from pylog.files.index_entries import (
-    MAX_RELATIVE_OFFSET,
-    OFFSET_COLUMN,
-    OFFSET_INDEX_LAYOUT,
-    OffsetIndexEntries,
-)
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET
+from pylog.files.offset_index import OFFSET_COLUMN, OFFSET_INDEX_LAYOUT, OffsetIndexEntries
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import OffsetPosition
 

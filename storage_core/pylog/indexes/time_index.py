@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pylog.errors import InvalidOffsetError
-from pylog.files.index_entries import MAX_RELATIVE_OFFSET, TIME_INDEX_LAYOUT, TimeIndexEntries
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET
+from pylog.files.time_index import TIME_INDEX_LAYOUT, TimeIndexEntries
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from pylog.errors import InvalidRecordError
 from pylog.files.partition_metadata import format_uuid
 from pylog.internal_topics.schema import FIXED_CODES, runs
-from pylog.record.record import decode_unsigned_varint, decode_utf8
+from pylog.record.java_utf8 import decode_utf8
+from pylog.record.varint import decode_unsigned_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.internal_topics.schema import FIXED_CODES, runs
-from pylog.record.record import encode_unsigned_varint
+from pylog.record.varint import encode_unsigned_varint
 
 if TYPE_CHECKING:
     import uuid

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
-    from pylog.log.log_segment import LogContext, LogSegment, LogSegments
+    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_segments import LogSegments
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_manager import ProducerStateManager
 

@@ -30,9 +30,8 @@ from pylog.model import TimestampType
 from pylog.producers.producer_state_manager import ProducerUpdates, validate_producers
 from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum, find_batches
-from pylog.record.batch_writer import (
-    MAX_INT32,
-    MAX_INT64,
+from pylog.record.batch_writer import MAX_INT32, MAX_INT64
+from pylog.record.batches_writer import (
     set_append_times,
     set_base_offsets,
     set_partition_leader_epochs,

@@ -57,7 +57,7 @@ from pylog.files.owned_directories import base_offsets_of_logs, file_names
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.locations import join, printable_location
 from pylog.log.local_log import LocalLog, delete_segment_files, mark_snapshots_for_deletion
-from pylog.log.log_segment import LogSegments
+from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState
 from pylog.log.log_truncation import TruncationGuard
 from pylog.log.segment_recovery import (
@@ -66,7 +66,7 @@ from pylog.log.segment_recovery import (
     ensure_nothing_intact,
     rebuild_producer_state,
 )
-from pylog.log.segment_replacement import split_overflowed_segment
+from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, is_zero
 from pylog.log_file.file_records import tidy_directory
@@ -76,7 +76,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pylog.config import LogConfig, LogManagerConfig
-    from pylog.log.log_segment import LogContext, LogSegment
+    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogSegment
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)

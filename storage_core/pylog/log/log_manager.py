@@ -35,7 +35,7 @@ from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partit
 from pylog.files.overlay import Overlay
 from pylog.files.partition_metadata import new_topic_id
 from pylog.locations import printable_location
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.log.metrics import LogManagerMetrics
 from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs

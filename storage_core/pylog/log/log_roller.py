@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import SegmentVanishedError
 from pylog.log.log_segment import RollParams
-from pylog.scheduling.scheduler import monotonic_milliseconds
+from pylog.scheduling.clock import monotonic_milliseconds
 from pylog.validation.log_append_info import LogAppendInfo
 
 if TYPE_CHECKING:

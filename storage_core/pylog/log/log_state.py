@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.local_log import LocalLog
-    from pylog.log.log_segment import LogContext
+    from pylog.log.log_context import LogContext
     from pylog.producers.producer_state_manager import ProducerStateManager
 
 

@@ -25,27 +25,26 @@ from typing import TYPE_CHECKING, Protocol
 
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, KafkaStorageError
-from pylog.files.checkpoint_file import (
-    CleanerCheckpoint,
-    HighWatermarks,
-    is_known_to_a_broker,
-    is_own_directory,
-    mark_as_own,
-    read_offset_checkpoint,
-    write_offset_checkpoint,
-)
+from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
     read_clean_shutdown,
     remove_clean_shutdown,
     write_clean_shutdown,
 )
+from pylog.files.cleaner_checkpoint import CleanerCheckpoint
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+)
+from pylog.files.high_watermarks import (
+    HighWatermarks,
+    is_known_to_a_broker,
+    is_own_directory,
+    mark_as_own,
 )
 from pylog.files.owned_directories import (
     NOT_LOADED,
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pylog.files.checkpoint_file import IsOnlyReplica
-    from pylog.log.log_segment import LogContext
+    from pylog.log.log_context import LogContext
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pylog.config.stored_topic_configs import TopicConfigs
     from pylog.errors import LogStorageError
     from pylog.files.file_names import PartitionDirectoryName
-    from pylog.log.log_segment import LogContext
+    from pylog.log.log_context import LogContext
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylog.files.leader_epochs import LeaderEpochFileCache
-    from pylog.log.log_segment import LogSegment, LogSegments
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_segments import LogSegments
     from pylog.producers.producer_state_entry import CompletedTransaction
     from pylog.producers.producer_state_manager import ProducerStateManager
     from pylog.record.batch_scan import BatchHeaders, Window

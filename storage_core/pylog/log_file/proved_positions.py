@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.files.index_entries import OffsetIndexEntries
+    from pylog.files.offset_index import OffsetIndexEntries
 
 
 LEAST_WALK_BYTES = 1 << 12

@@ -31,9 +31,8 @@ from pylog.producers.producer_state_entry import (
     CompletedTransaction,
     ProducerStateEntry,
     TxnMetadata,
-    is_next_sequence,
-    last_sequence_of,
 )
+from pylog.producers.sequence_number import is_next_sequence, last_sequence_of
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition

@@ -24,7 +24,7 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
     TIME_INDEX_FILE_SUFFIX,
 )
-from pylog.files.index_entries import TimeIndexEntries
+from pylog.files.time_index import TimeIndexEntries
 from pylog.locations import join
 from pylog.log_file.batch_walk import walk_headers
 from pylog.model import (

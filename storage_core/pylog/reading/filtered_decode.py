@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import bytes_array, fixed_width_array, int64_values, record_schema
+from pylog.columnar.arrow_buffers import bytes_array, fixed_width_array, int64_values
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.batch_search import BatchSearch, ByteSearch
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.encode_input import binary_column

@@ -34,10 +34,11 @@ from pylog.files.file_names import (
     TIME_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
 from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.looks import Looks
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
+from pylog.files.time_index import TimeIndexEntries
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, OFFSETS_IN_SEGMENT, WholeBatches
 from pylog.reading.damage import Attempts

@@ -35,7 +35,8 @@ from pylog.errors import (
 from pylog.files.file_names import (
     TIME_INDEX_FILE_SUFFIX,
 )
-from pylog.files.index_entries import TimeIndexEntries, goes_up
+from pylog.files.index_entries import goes_up
+from pylog.files.time_index import TimeIndexEntries
 from pylog.log_file.batch_walk import has_valid_checksum
 from pylog.model import (
     EARLIEST,

@@ -33,7 +33,7 @@ from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.index_entries import OffsetIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.storage import open_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (

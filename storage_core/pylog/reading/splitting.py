@@ -19,7 +19,7 @@ from pylog.errors import (
     LogStorageError,
 )
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
-from pylog.files.index_entries import OffsetIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.batch_walk import (
     has_valid_checksum,
     read_header,

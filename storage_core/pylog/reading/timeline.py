@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import fixed_width_array, int64_values, record_schema
+from pylog.columnar.arrow_buffers import fixed_width_array, int64_values
+from pylog.columnar.arrow_schema import record_schema
 from pylog.reading.row_limit import check_limit, limited
 from pylog.reading.splitting import split_tasks
 

@@ -16,28 +16,21 @@ bytes. Source: CompressionType and the classes of org.apache.kafka.common.compre
 
 from __future__ import annotations
 
-import struct
-import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import isal.isal_zlib
-import xxhash
 
 from pylog.errors import InvalidRecordError
 from pylog.model import CompressionType
-from pylog.record.batch_header import MAGIC_VALUE_V0, MAGIC_VALUE_V2
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES, RAISE_THE_OPTION, ByteBuffer
 from pylog.record.codec_libraries import (
     ZSTD_ERRORS,
-    compress_lz4,
-    compress_snappy,
-    open_zstd_compressor,
     open_zstd_context,
     open_zstd_decompressor,
 )
-from pylog.record.lz4_frame import FRAME_MAGIC, decompress_lz4
-from pylog.record.xerial_snappy import STREAM_MAGIC, decompress_snappy
+from pylog.record.lz4_frame import decompress_lz4
+from pylog.record.xerial_snappy import decompress_snappy
 
 if TYPE_CHECKING:
     from pylog.record.codec_libraries import ZstdContext
@@ -46,7 +39,7 @@ if TYPE_CHECKING:
 _GzipError: type[Exception] = isal.isal_zlib.error  # type: ignore[assignment]
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_HEADER_BYTES = 10
-_GZIP_WINDOW_BITS = 31
+GZIP_WINDOW_BITS = 31
 _CHUNK = 1 << 16
 _GZIP_CHUNK = 1 << 22
 _GZIP_SLICE = 1 << 20
@@ -130,7 +123,7 @@ def _append_gzip_member(
     payload: memoryview, position: int, slice_bytes: int, out: ByteBuffer
 ) -> int:
     """Append one member, given to the library in slices; return the position after it."""
-    member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
+    member = isal.isal_zlib.decompressobj(wbits=GZIP_WINDOW_BITS)
     while position < len(payload):
         rest: bytes | memoryview = payload[position : position + slice_bytes]
         position += len(rest)
@@ -149,152 +142,3 @@ def _append_gzip_member(
                 break
     reason = "gzip stream is cut short"
     raise InvalidRecordError(reason)
-
-
-# Compression in Kafka's framing: what the functions above read.
-#
-# ====== ======================== ==================================================================
-# codec  level (default)          stream
-# ====== ======================== ==================================================================
-# none
-# gzip   -1, 1 to 9 (-1, means 6) one RFC 1952 member
-# snappy none                     xerial: 16 header bytes, blocks of 32 KiB of input; no input
-#                                 is the header alone
-# lz4    1 to 17 (9)              one frame of independent 64 KB blocks without checksums (FLG 0x60,
-#                                 BD 0x40); a block that does not shrink is stored; end mark
-# zstd   -131072 to 22 (3)        one RFC 8878 frame; format v2 only
-# ====== ======================== ==================================================================
-#
-# LZ4's default level takes the fast compressor, every other level the high-compression one, whose
-# levels end at 12: higher ones mean 12. Format v0 has the frame's header checksum wrong for ever
-# (KAFKA-3160): its readers of old demand it.
-#
-# gzip's level 1 asks for speed and gets isal: about three times as fast as zlib's, at the same size
-# within a percent. What the other levels promise in size only zlib gives; isal's best is about
-# zlib's level 3.
-#
-# Source: CompressionType, Lz4BlockOutputStream, SnappyCompression and the other classes of
-# org.apache.kafka.common.compress (Kafka 4.3).
-
-
-GZIP_DEFAULT_LEVEL = -1
-LZ4_DEFAULT_LEVEL = 9
-ZSTD_DEFAULT_LEVEL = 3
-SNAPPY_BLOCK_SIZE = 32 * 1024
-LZ4_BLOCK_SIZE = 64 * 1024
-
-_LEVELS = {
-    CompressionType.GZIP: (1, 9),
-    CompressionType.LZ4: (1, 17),
-    CompressionType.ZSTD: (-131072, 22),
-}
-_GZIP_FASTEST_LEVEL = 1
-_ISAL_LEVEL = 2
-_SNAPPY_HEADER = STREAM_MAGIC + struct.pack(">ii", 1, 1)
-_INT32 = struct.Struct(">i")
-_LZ4_MAGIC = struct.pack("<I", FRAME_MAGIC)
-_LZ4_DESCRIPTOR = b"\x60\x40"
-_LZ4_HIGHEST_LEVEL = 12
-_LZ4_STORED_BIT = 0x80000000
-_LZ4_END_MARK = b"\x00\x00\x00\x00"
-_UINT32_LITTLE = struct.Struct("<I")
-
-Bytes = bytes | bytearray | memoryview
-
-
-def parse_compression(name: str | CompressionType) -> CompressionType:
-    """Return the codec that ``name`` stands for, in any case."""
-    if isinstance(name, CompressionType):
-        return name
-    for codec in CompressionType:
-        if name.strip().lower() == codec.label:
-            return codec
-    known = ", ".join(codec.label for codec in CompressionType)
-    msg = f"compression {name!r} is not one of {known}"
-    raise ValueError(msg)
-
-
-def ensure_level(codec: CompressionType, level: int | None) -> None:
-    """Raise ``ValueError`` unless ``codec`` has that level; None is the default of every codec."""
-    if level is None or (codec is CompressionType.GZIP and level == GZIP_DEFAULT_LEVEL):
-        return
-    if codec not in _LEVELS:
-        msg = f"compression {codec.label} has no levels, {level} was given"
-        raise ValueError(msg)
-    lowest, highest = _LEVELS[codec]
-    if not lowest <= level <= highest:
-        default = " or -1" if codec is CompressionType.GZIP else ""
-        msg = f"{codec.label} level is {level}, expected {lowest} to {highest}{default}"
-        raise ValueError(msg)
-
-
-class Compressor:
-    """Compresses streams of any codec; keeps the zstd contexts. One thread."""
-
-    __slots__ = ("_zstd",)
-
-    def __init__(self) -> None:
-        self._zstd: dict[int, Any] = {}
-
-    def compress(
-        self, codec: CompressionType, data: Bytes, *, magic: int, level: int | None = None
-    ) -> Bytes:
-        """Return ``data`` compressed; with NONE ``data`` itself."""
-        ensure_level(codec, level)
-        match codec:
-            case CompressionType.NONE:
-                return data
-            case CompressionType.GZIP:
-                return _gzip(data, GZIP_DEFAULT_LEVEL if level is None else level)
-            case CompressionType.SNAPPY:
-                return _snappy(memoryview(data))
-            case CompressionType.LZ4:
-                return _lz4(memoryview(data), magic, LZ4_DEFAULT_LEVEL if level is None else level)
-            case CompressionType.ZSTD:
-                if magic < MAGIC_VALUE_V2:
-                    msg = f"zstd is not allowed in message format v{magic}"
-                    raise ValueError(msg)
-                return self._compress_zstd(data, ZSTD_DEFAULT_LEVEL if level is None else level)
-
-    def _compress_zstd(self, data: Bytes, level: int) -> Bytes:
-        if level not in self._zstd:
-            self._zstd[level] = open_zstd_compressor(level)
-        return self._zstd[level].compress(data)  # type: ignore[no-any-return]
-
-
-def _gzip(data: Bytes, level: int) -> bytes:
-    if level == _GZIP_FASTEST_LEVEL:
-        fast = isal.isal_zlib.compressobj(_ISAL_LEVEL, wbits=_GZIP_WINDOW_BITS)
-        return fast.compress(data) + fast.flush()
-    member = zlib.compressobj(level, wbits=_GZIP_WINDOW_BITS)
-    return member.compress(data) + member.flush()
-
-
-def _snappy(data: memoryview) -> bytes:
-    parts: list[Bytes] = [_SNAPPY_HEADER]
-    for start in range(0, len(data), SNAPPY_BLOCK_SIZE):
-        block = memoryview(compress_snappy(data[start : start + SNAPPY_BLOCK_SIZE]))
-        parts.append(_INT32.pack(len(block)))
-        parts.append(block)
-    return b"".join(parts)
-
-
-def _lz4_header(magic: int) -> bytes:
-    covered = _LZ4_MAGIC + _LZ4_DESCRIPTOR if magic == MAGIC_VALUE_V0 else _LZ4_DESCRIPTOR
-    checksum = (xxhash.xxh32_intdigest(covered) >> 8) & 0xFF
-    return _LZ4_MAGIC + _LZ4_DESCRIPTOR + bytes([checksum])
-
-
-def _lz4(data: memoryview, magic: int, level: int) -> bytes:
-    high_level = None if level == LZ4_DEFAULT_LEVEL else min(level, _LZ4_HIGHEST_LEVEL)
-    parts: list[Bytes] = [_lz4_header(magic)]
-    for start in range(0, len(data), LZ4_BLOCK_SIZE):
-        block: Bytes = data[start : start + LZ4_BLOCK_SIZE]
-        word = len(block) | _LZ4_STORED_BIT
-        packed = compress_lz4(block, high_level)
-        if len(packed) < len(block):
-            block, word = packed, len(packed)
-        parts.append(_UINT32_LITTLE.pack(word))
-        parts.append(block)
-    parts.append(_LZ4_END_MARK)
-    return b"".join(parts)

@@ -33,8 +33,8 @@ from pylog.record.record_batch_builder import BatchBuilder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.record.compression import Compressor
-    from pylog.record.record import Bytes, HeaderPair
+    from pylog.record.compressor import Compressor
+    from pylog.record.record_encoder import Bytes, HeaderPair
 
 _ENTRY = struct.Struct(">qiI")
 _START_V0 = struct.Struct(">bB")

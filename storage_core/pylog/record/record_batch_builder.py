@@ -39,18 +39,19 @@ from pylog.record.batch_writer import (
     ensure_timestamp,
     write_batch_header,
 )
-from pylog.record.compression import Compressor, ensure_level
+from pylog.record.compressor import Compressor, ensure_level
 from pylog.record.control_record import (
     EndTransactionMarker,
     encode_control_record_key,
     encode_end_transaction_value,
 )
-from pylog.record.record import Record, encode_record, size_of_record, wrap_int64
+from pylog.record.record import Record, wrap_int64
+from pylog.record.record_encoder import encode_record, size_of_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.record.record import Bytes, HeaderPair
+    from pylog.record.record_encoder import Bytes, HeaderPair
 
 
 # What builders of batches have in common, whatever the format: offsets, and one result.

@@ -24,10 +24,10 @@ from pylog.kernels.split_batch import (
     split_batch,
 )
 from pylog.record.batch_header import LOG_OVERHEAD, SIZE_OFFSET
-from pylog.record.record import decode_varint, size_of_varint
+from pylog.record.varint import decode_varint, size_of_varint
 
 if TYPE_CHECKING:
-    from pylog.record.record import Bytes
+    from pylog.record.record_encoder import Bytes
 
 _INT32 = struct.Struct(">i")
 

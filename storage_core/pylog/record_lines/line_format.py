@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.record_lines import kcat_format, record_json
+    from pylog.record_lines import kcat_format, record_json, record_text
 
     LinesOf = Callable[[pa.RecordBatch], memoryview]
 else:  # which load Arrow
     kcat_format = LazyModule("pylog.record_lines.kcat_format")
     record_json = LazyModule("pylog.record_lines.record_json")
+    record_text = LazyModule("pylog.record_lines.record_text")
 
 VALUE_FORMATS = ("text", "base64")
 """How JSON lines have keys, values and headers' values; the first is the default."""
@@ -60,14 +61,14 @@ class LineFormat(NamedTuple):
 
     @classmethod
     def text(cls) -> LineFormat:
-        """Return key, tab, value, see `pylog.record_lines.record_json`."""
-        return cls(record_json.TEXT_COLUMNS, record_json.text_lines, record_json.text_lines)
+        """Return key, tab, value, see `pylog.record_lines.record_text`."""
+        return cls(record_text.TEXT_COLUMNS, record_text.text_lines, record_text.text_lines)
 
     @classmethod
     def located_text(cls) -> LineFormat:
         """Return topic and partition, offset, time, key and value, with tabs between them."""
-        lines_of = record_json.located_lines
-        return cls(record_json.LOCATED_COLUMNS, lines_of, lines_of)
+        lines_of = record_text.located_lines
+        return cls(record_text.LOCATED_COLUMNS, lines_of, lines_of)
 
     @classmethod
     def of_kcat(cls, text: str, *, is_printable: bool = False) -> LineFormat:

@@ -31,7 +31,7 @@ from pylog.recovery.metadata_batches import (
     partition_record,
     snapshot_of,
 )
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named, offsets_text
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ from pylog.recovery.cluster_info import QuorumVoter, ensure_one_cluster, opened
 from pylog.recovery.metadata_batches import BatchAppender, MetadataAppend, metadata_record
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of, shared_end
 from pylog.recovery.partition_plan import Fate, LostBrokers, PlannedPartition, plan_partitions
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
 

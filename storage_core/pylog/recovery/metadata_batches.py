@@ -18,8 +18,8 @@ from pylog.internal_topics.cluster_metadata import METADATA_MESSAGES
 from pylog.internal_topics.control_messages import write_control_message
 from pylog.internal_topics.message_writer import write_message
 from pylog.model import ControlRecordType
-from pylog.record.record import encode_unsigned_varint
 from pylog.record.record_batch_builder import RecordBatchBuilder
+from pylog.record.varint import encode_unsigned_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

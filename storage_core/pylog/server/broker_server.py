@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from pylog.files.checkpoint_file import HIGH_WATERMARKS
+from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import TopicChoice
 from pylog.server.config_helper import ConfigHelper

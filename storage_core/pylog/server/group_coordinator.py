@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pylog.files.partition_metadata import ZERO_UUID
 from pylog.internal_topics.group_state import CONSUMER, SHARE, StoredOffset
 from pylog.internal_topics.message_writer import EachOf
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.server.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup
 from pylog.server.consumer_group import (
     JOIN_EPOCH,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pylog.admin.consumer_groups import GroupListing
-    from pylog.scheduling.scheduler import Clock
+    from pylog.scheduling.clock import Clock
     from pylog.server.group_config import CoordinatorTimer
     from pylog.server.metadata_cache import MetadataCache
     from pylog.server.offset_metadata_manager import OffsetMetadataManager

@@ -15,7 +15,7 @@ from pylog.model import NO_PRODUCER_ID
 from pylog.native.checksum import crc32c
 from pylog.record.batch_header import LOG_OVERHEAD, MAGIC_VALUE_V2, V2_START
 from pylog.record.batch_scan import BatchHeaders, find_bad_checksum, find_batches
-from pylog.record.batch_writer import (
+from pylog.record.batches_writer import (
     set_append_times,
     set_base_offsets,
     set_partition_leader_epochs,

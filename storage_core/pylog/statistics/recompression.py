@@ -29,7 +29,7 @@ import pyarrow as pa
 from pylog.columnar.encode import RecordEncoder
 from pylog.model import CompressionType
 from pylog.record.batch_header import MAGIC_VALUE_V2, RECORDS_OFFSET
-from pylog.record.compression import ZSTD_DEFAULT_LEVEL, Compressor
+from pylog.record.compressor import ZSTD_DEFAULT_LEVEL, Compressor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

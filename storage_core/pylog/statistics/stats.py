@@ -18,7 +18,7 @@ from pylog.reading.disk_use import disk_uses
 from pylog.reading.html_table import html_table
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import SharedProgress
 from pylog.statistics.batches import TimeSteps, without_strays
 from pylog.statistics.page import statistics_page

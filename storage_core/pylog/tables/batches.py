@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import fixed_width_array, string_array
+from pylog.columnar.arrow_buffers import fixed_width_array, string_array
 from pylog.columnar.rows import TableText, array_of
 from pylog.locations import name_of, printable_location
 from pylog.model import (

@@ -21,8 +21,9 @@ from pylog.config.log_config import DELETE
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError, UnreadableFileError
 from pylog.files import disk
-from pylog.files.checkpoint_file import HighWatermarks, read_offset_checkpoint
+from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, META_PROPERTIES
+from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.meta_properties import KRAFT_VERSIONS, read_meta_properties
 from pylog.files.storage import change_mark, list_directory
 from pylog.locations import is_remote, join, name_of
@@ -34,7 +35,7 @@ from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.record.batch_writer import MAX_INT64
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.tables.latest import MAP_BYTES, KeySearch
 from pylog.tables.metadata_table import table_of_rows
 from pylog.writing.topic_configs import (

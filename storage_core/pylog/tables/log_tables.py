@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pylog.checks.examination import Examination
 from pylog.checks.indexes import read_offset_index, read_time_index
-from pylog.columnar.arrow_schema import fixed_width_array, string_array
+from pylog.columnar.arrow_buffers import fixed_width_array, string_array
 from pylog.columnar.rows import TIMESTAMP, TableText, none_if
 from pylog.columnar.rows import table_of_rows as arrow_table
 from pylog.errors import (

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import int64_values, record_schema
+from pylog.columnar.arrow_buffers import int64_values
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels import decode_records as kernel

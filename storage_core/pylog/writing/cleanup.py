@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from pylog.files.checkpoint_file import HIGH_WATERMARKS
+from pylog.files.high_watermarks import HIGH_WATERMARKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

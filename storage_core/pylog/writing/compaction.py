@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_cleaner import Throttler
 from pylog.cleaner.log_cleaner_manager import CleaningAbortedError, LogCleanerManager
+from pylog.cleaner.throttler import Throttler
 from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import partition_directories, writable_log_directory
-from pylog.log.log_segment import LogContext
-from pylog.scheduling.scheduler import StoppedClock
+from pylog.log.log_context import LogContext
+from pylog.scheduling.clock import StoppedClock
 from pylog.writing.cleanup import CleanupSummary
 from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_log
 from pylog.writing.topic_configs import known_topic_configs

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from pylog.cleaner.cleanable_offsets import NotCleaned
     from pylog.cleaner.log_snapshot import StagedCleaning, StagedGroup
     from pylog.config.server_properties import ServerProperties
-    from pylog.log.log_segment import LogContext, LogSegment
+    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
     from pylog.writing.owned_directory import ChosenLogs

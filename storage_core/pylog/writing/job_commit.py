@@ -71,8 +71,8 @@ from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.staged_files import job_prefix_of
 from pylog.files.storage import list_directory
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
-from pylog.log.log_segment import LogContext
 from pylog.model import TimestampType
 from pylog.staged_commit.staged_batches import StagedBatches, stamp_append_time
 from pylog.writing.owned_directory import own_log_directory

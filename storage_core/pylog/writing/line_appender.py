@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.errors import InvalidLineError, LogStorageError
-from pylog.record.compression import ensure_level, parse_compression
-from pylog.scheduling.scheduler import SystemClock
+from pylog.record.compressor import ensure_level, parse_compression
+from pylog.scheduling.clock import SystemClock
 from pylog.writing.partitioner import NamedPartitioner, ensure_integer_key, ensure_known_partitioner
 from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, LineRuns, parse_json_line
 from pylog.writing.topic_writer import TopicDestination, TopicWriter

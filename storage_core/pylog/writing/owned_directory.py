@@ -29,8 +29,8 @@ from pylog.files.partition_metadata import read_partition_metadata
 from pylog.findings import kinds
 from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.writing.topic_configs import cluster_topic_configs, only_replica_rule
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pylog.config import LogConfig
     from pylog.config.server_properties import ServerProperties
-    from pylog.files.checkpoint_file import CleanerCheckpoint
+    from pylog.files.cleaner_checkpoint import CleanerCheckpoint
     from pylog.log.log_manager import ClosedLogs
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from pylog.config.server_properties import ServerProperties
+    from pylog.log.log_context import LogContext
     from pylog.log.log_manager import LogManager
-    from pylog.log.log_segment import LogContext
     from pylog.log.unified_log import UnifiedLog
     from pylog.reading.removal_preview import Removal
 

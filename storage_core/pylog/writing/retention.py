@@ -9,11 +9,11 @@ from pylog.config.log_config import DELETE
 from pylog.errors import CorruptRecordError, InvalidRecordError, KafkaStorageError, LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import partition_directories, writable_log_directory
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
-from pylog.scheduling.scheduler import SystemClock
+from pylog.scheduling.clock import SystemClock
 from pylog.writing.cleanup import CleanupSummary
 from pylog.writing.owned_directory import HeldBack, own_logs, size_of_log
 from pylog.writing.topic_configs import known_topic_configs

@@ -19,8 +19,8 @@ from pylog.files.staged_files import (
     StagedFile,
     StagedRecords,
 )
-from pylog.log.log_segment import LogContext
-from pylog.record.compression import parse_compression
+from pylog.log.log_context import LogContext
+from pylog.record.compressor import parse_compression
 from pylog.writing.partitioner import (
     UNASSIGNED,
     ensure_known_partitioner,

@@ -28,8 +28,8 @@ from pylog.files.staged_files import (
 )
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.native.checksum import crc32c
-from pylog.record.batch_writer import set_base_offsets
-from pylog.record.compression import parse_compression
+from pylog.record.batches_writer import set_base_offsets
+from pylog.record.compressor import parse_compression
 from pylog.validation.record_rules import TimestampRange, broken_size_rule, size_rules
 from pylog.writing.partitioner import (
     PartitionAssignment,

@@ -30,8 +30,8 @@ from pylog.errors import (
     SegmentVanishedError,
     UnknownTopicConfigError,
 )
-from pylog.files.checkpoint_file import HIGH_WATERMARKS
 from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES, EncodedChunk, RecordEncoder
 from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.model import CompressionType, TopicPartition
-from pylog.record.batch_writer import set_base_offsets
+from pylog.record.batches_writer import set_base_offsets
 from pylog.validation.record_rules import size_rules
 from pylog.writing.partitioner import UNASSIGNED, PartitionAssignment, rows_by_partition
 from pylog.writing.record_rows import RecordRow, rows_to_batch

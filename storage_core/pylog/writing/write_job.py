@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylog.files.ledger import Ledger
     from pylog.files.staged_files import StagedRecords
-    from pylog.log.log_segment import LogContext
+    from pylog.log.log_context import LogContext
     from pylog.writing import job_commit, staged_topic
     from pylog.writing import stage as staging
     from pylog.writing.stage import JobStage

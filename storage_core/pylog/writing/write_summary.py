@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pylog.model import TopicPartition
-    from pylog.record import compression
+    from pylog.record import compressor
 else:
-    compression = LazyModule("pylog.record.compression")
+    compressor = LazyModule("pylog.record.compressor")
 
 
 DEFAULT_BATCH_SIZE_BYTES = 16_384
@@ -104,7 +104,7 @@ class JobDescription:
         if self.partitions is not None:
             ensure_possible_count(self.partitions)
         if self.level is not None:
-            compression.ensure_level(compression.parse_compression(self.compression), self.level)
+            compressor.ensure_level(compressor.parse_compression(self.compression), self.level)
         if self.batch_size_bytes < 1:
             msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
             raise ValueError(msg)

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
-from pylog.log.log_segment import LogContext
-from pylog.record.compression import parse_compression
+from pylog.record.compressor import parse_compression
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.partitioner import ensure_known_partitioner, partitioner_for
 from pylog.writing.record_rows import ColumnNames, batches_of_objects, find_columns

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.files.java_properties import parse_java_properties
 from pylog.files.leader_epochs import read_leader_epoch_checkpoint
-from pylog.files.meta_properties import parse_java_properties, read_meta_properties
+from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from tests.fuzz.golden_files import golden_files
 

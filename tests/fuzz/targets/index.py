@@ -11,7 +11,8 @@ import struct
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from pylog.files.index_entries import OffsetIndexEntries, TimeIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 from tests.fuzz.byte_file import ByteFile
 from tests.fuzz.golden_files import golden_files

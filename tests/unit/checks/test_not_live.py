@@ -131,5 +131,5 @@ def test_one_that_a_broker_removes_meanwhile_is_no_finding(
         shutil.rmtree(place)
         return found
 
-    monkeypatch.setattr("pylog.checks.partition.check_partition", checked_and_removed)
+    monkeypatch.setattr("pylog.checks.not_live.check_partition", checked_and_removed)
     assert errors(doctor(logs)) == []  # once: the directory changes

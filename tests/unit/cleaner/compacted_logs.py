@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Self
 
 from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.config import LogConfig
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.unit.log.owned_log import NOW_MS, one_batch, records_in

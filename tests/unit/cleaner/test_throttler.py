@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.cleaner.log_cleaner import Throttler
+from pylog.cleaner.throttler import Throttler
 
 MILLISECOND_NS = 1_000_000
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cli.box_table import BoxColumn, box_lines
 from pylog.cli.commands import sql
-from pylog.cli.commands.sql import BoxColumn, box_lines
 from pylog.cli.style import OutputTraits, width_of
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition

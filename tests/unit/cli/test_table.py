@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pylog.cli.output import aligned_columns, aligned_rows
+from pylog.cli.table import aligned_columns, aligned_rows
 
 COLUMNS = {
     "TOPIC": ["orders", "a-topic-of-a-long-name"],

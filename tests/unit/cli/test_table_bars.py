@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.cli.output import bar, can_show_blocks, columns_chart
+from pylog.cli.table import bar, can_show_blocks, columns_chart
 
 
 @pytest.mark.parametrize(

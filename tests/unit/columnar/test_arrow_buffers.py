@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from pylog.columnar.arrow_schema import fixed_width_array, int64_values, string_array
+from pylog.columnar.arrow_buffers import fixed_width_array, int64_values, string_array
 
 
 @pytest.mark.parametrize(

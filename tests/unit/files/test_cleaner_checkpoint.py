@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import KafkaStorageError
-from pylog.files.checkpoint_file import CleanerCheckpoint
+from pylog.files.cleaner_checkpoint import CleanerCheckpoint
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.model import TopicPartition
 from tests.support.crash_replay import Names

@@ -9,7 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pylog.files.byte_source import ByteSource
-from pylog.files.index_entries import PAGE_BYTES, OffsetIndexEntries, TimeIndexEntries
+from pylog.files.index_entries import PAGE_BYTES
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 
 if TYPE_CHECKING:

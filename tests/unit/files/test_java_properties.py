@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylog.files.meta_properties import parse_java_properties
+from pylog.files.java_properties import parse_java_properties
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.files.index_entries import OffsetIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.model import OffsetPosition
 
 if TYPE_CHECKING:

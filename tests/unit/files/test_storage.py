@@ -11,9 +11,9 @@ from pylog.config.stored_topic_configs import read_topic_configs
 from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
-from pylog.files.index_entries import OffsetIndexEntries
 from pylog.files.leader_epochs import read_leader_epoch_checkpoint
 from pylog.files.meta_properties import read_meta_properties
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.storage import open_file

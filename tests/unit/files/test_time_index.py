@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.files.index_entries import TimeIndexEntries
+from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP
 
 if TYPE_CHECKING:

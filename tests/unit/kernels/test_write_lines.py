@@ -13,7 +13,8 @@ from pylog.dump_log import lines as line_writer
 from pylog.dump_log.lines import Records, Style, line_template, write_lines
 from pylog.dump_log.lines import records_of as as_records
 from pylog.model import TimestampType
-from pylog.record.record import Record, RecordHeader, decode_utf8
+from pylog.record.java_utf8 import decode_utf8
+from pylog.record.record import Record, RecordHeader
 from tests.support.java_utf8 import ANSWERS, all_short_inputs
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
-from pylog.log.log_segment import FetchIsolation, LogContext
+from pylog.log.log_segment import FetchIsolation
 from pylog.model import AppendOrigin
 from pylog.record.record_batch import RecordBatch
 from pylog.testing import ManualClock, ManualScheduler

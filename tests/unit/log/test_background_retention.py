@@ -12,8 +12,8 @@ import pytest
 
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.errors import OffsetOutOfRangeError
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.crash_replay import Kind

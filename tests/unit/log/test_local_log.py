@@ -19,7 +19,9 @@ from pylog.files.file_names import (
     log_delete_directory_name,
 )
 from pylog.log.local_log import LocalLog
-from pylog.log.log_segment import LogContext, LogOffsetMetadata, LogSegments
+from pylog.log.log_context import LogContext
+from pylog.log.log_segment import LogOffsetMetadata
+from pylog.log.log_segments import LogSegments
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from pylog.validation.log_append_info import batches_of

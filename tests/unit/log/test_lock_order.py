@@ -10,8 +10,8 @@ import pytest
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.unit.log.owned_log import NOW_MS, one_batch

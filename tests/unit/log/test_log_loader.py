@@ -18,8 +18,8 @@ from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.durable_io import DurableIO
 from pylog.files.leader_epochs import EpochEntry
+from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
-from pylog.log.log_segment import LogContext
 from tests.support.batches import COMMIT, Stored, batch_v2, marker, wrapper
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import Fault, FaultyIO, RecordingIO

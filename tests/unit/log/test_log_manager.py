@@ -23,8 +23,8 @@ from pylog.errors import (
     UnknownTopicOrPartitionError,
 )
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.crash_replay import Kind

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import OffsetOutOfRangeError
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.log.log_state import LogState
 from tests.unit.log.owned_log import COMMIT, OwnedLog, Transactional
 

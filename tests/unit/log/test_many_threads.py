@@ -14,8 +14,9 @@ import pytest
 import pylog
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import LogConfig
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import FetchIsolation, LogContext
+from pylog.log.log_segment import FetchIsolation
 from pylog.model import TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.testing import ManualClock

@@ -12,8 +12,8 @@ import pytest
 import pylog
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError, RecordBatchTooLargeError, RecordTooLargeError
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_batches
 from pylog.testing import ManualClock, ManualScheduler

@@ -13,8 +13,8 @@ import pylog
 from pylog.config import LogConfig
 from pylog.errors import UnexpectedFileError, UnreadableFileError
 from pylog.files.durable_io import DurableIO
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2

@@ -10,8 +10,8 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.testing import ManualClock, ManualScheduler

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.files.byte_source import LocalFile
-from pylog.files.index_entries import OffsetIndexEntries
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.proved_positions import LEAST_WALK_BYTES, ProvedPosition, ProvedPositions
 from tests.support.batches import (
     Built,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pylog.model import NO_SEQUENCE
-from pylog.producers.producer_state_entry import (
+from pylog.producers.sequence_number import (
     decrement_sequence,
     increment_sequence,
     is_next_sequence,

@@ -12,8 +12,8 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import CorruptRecordError
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.reading.dated_segments import dated_segments
 from pylog.reading.log_directory import open_directory

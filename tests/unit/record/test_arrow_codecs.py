@@ -20,10 +20,12 @@ from pylog.record import (
     arrow_codecs,
     codec_libraries,
     compression,
+    compressor,
     lz4_frame,
     xerial_snappy,
 )
-from pylog.record.compression import Compressor, Decompressor
+from pylog.record.compression import Decompressor
+from pylog.record.compressor import Compressor
 from tests.support.codecs import CODEC_IDS, CODECS, compress, zstd_frame
 from tests.support.golden import Holds, golden_partitions, read_expected
 
@@ -47,9 +49,9 @@ def arrow_alone() -> Iterator[None]:
         patch.setattr(xerial_snappy, "SNAPPY_ERRORS", (arrow_codecs.CodecError,))
         patch.setattr(compression, "open_zstd_decompressor", arrow_codecs.ZstdDecompressor)
         patch.setattr(compression, "ZSTD_ERRORS", (arrow_codecs.CodecError,))
-        patch.setattr(compression, "compress_snappy", arrow_codecs.compress_snappy)
-        patch.setattr(compression, "compress_lz4", arrow_codecs.compress_lz4)
-        patch.setattr(compression, "open_zstd_compressor", arrow_codecs.ZstdCompressor)
+        patch.setattr(compressor, "compress_snappy", arrow_codecs.compress_snappy)
+        patch.setattr(compressor, "compress_lz4", arrow_codecs.compress_lz4)
+        patch.setattr(compressor, "open_zstd_compressor", arrow_codecs.ZstdCompressor)
         yield
 
 
@@ -183,7 +185,7 @@ def test_each_library_may_be_missing(missing: list[str]) -> None:
         "from pylog.model import CompressionType as C; "
         "from pylog.record import codec_libraries as used; "
         "from pylog.record.compression import Decompressor; "
-        "from pylog.record.compression import Compressor; "
+        "from pylog.record.compressor import Compressor; "
         "d = Decompressor(); [print(bytes(d.buffer.view(*d.append(c, memoryview(bytes("
         "Compressor().compress(c, b'data' * 9, magic=2))), 2)))) for c in C]; "
         "print(*sorted({f.__module__.split('.')[-1] for f in (used.compress_snappy, "

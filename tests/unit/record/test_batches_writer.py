@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pylog.record.batch_writer import (
+from pylog.record.batches_writer import (
     set_append_times,
     set_base_offsets,
     set_partition_leader_epochs,

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.model import CompressionType
-from pylog.record.compression import Compressor, Decompressor, ensure_level
+from pylog.record.compression import Decompressor
+from pylog.record.compressor import Compressor, ensure_level
 from tests.support import peers
 from tests.support.codecs import CODEC_IDS, CODECS, LZ4_END_MARK, XERIAL_HEADER
 

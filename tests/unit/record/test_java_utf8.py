@@ -6,7 +6,8 @@ import hashlib
 
 import pytest
 
-from pylog.record.record import decode_record, decode_utf8
+from pylog.record.java_utf8 import decode_utf8
+from pylog.record.record import decode_record
 from tests.support.batches import record_v2
 from tests.support.java_utf8 import ANSWERS, SHORT_INPUTS, SHORT_INPUTS_SHA256, all_short_inputs
 

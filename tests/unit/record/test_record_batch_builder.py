@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pylog.model import CompressionType, ControlRecordType, TimestampOffset, TimestampType
 from pylog.record.batch_header import parse_batch_header
-from pylog.record.compression import Compressor
+from pylog.record.compressor import Compressor
 from pylog.record.control_record import EndTransactionMarker
 from pylog.record.record import Record, RecordHeader
 from pylog.record.record_batch import RecordBatch

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.record.record import RecordHeader, decode_record, encode_record, size_of_record
+from pylog.record.record import RecordHeader, decode_record
+from pylog.record.record_encoder import encode_record, size_of_record
 from tests.support.batches import Headers, record_v2
 
 RECORDS: dict[str, tuple[int, int, bytes | None, bytes | None, Headers, str]] = {

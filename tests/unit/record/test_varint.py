@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.errors import InvalidRecordError
-from pylog.record.record import (
+from pylog.record.varint import (
     decode_unsigned_varint,
     decode_varint,
     decode_varlong,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.record_lines.record_json import text_lines
+from pylog.record_lines.record_text import text_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from pylog.scheduling.scheduler import SystemClock, monotonic_milliseconds
+from pylog.scheduling.clock import SystemClock, monotonic_milliseconds
 
 
 def test_system_clock_is_between_two_looks_at_the_system() -> None:

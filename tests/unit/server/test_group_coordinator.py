@@ -14,7 +14,7 @@ import pytest
 
 import pylog
 from pylog.errors import InvalidConfigurationError
-from pylog.scheduling.scheduler import StoppedClock
+from pylog.scheduling.clock import StoppedClock
 from pylog.server.group_config import GroupCoordinatorConfig
 from pylog.server.group_coordinator import GroupCoordinator
 from pylog.server.offset_metadata_manager import CommitKey, OffsetMetadataManager, OffsetsFile

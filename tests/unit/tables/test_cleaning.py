@@ -11,8 +11,8 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
-from pylog.files.checkpoint_file import mark_as_own
 from pylog.files.durable_io import DurableIO
+from pylog.files.high_watermarks import mark_as_own
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
 from pylog.tables.cleaning import find_live_records

@@ -17,7 +17,7 @@ from pylog.errors import (
     RecordTooLargeError,
     RecordValidationError,
 )
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock
 from pylog.validation.record_rules import TimestampRange, broken_size_rule
 

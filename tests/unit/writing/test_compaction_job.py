@@ -16,8 +16,8 @@ import pylog
 from pylog.config import CleanerConfig, LogConfig
 from pylog.errors import KafkaStorageError, LogDirectoryError, LogLockedError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.log_segment import LogContext
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import joined

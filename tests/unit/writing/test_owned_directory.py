@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, LogDirectoryError
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.model import TopicPartition
 from pylog.writing import owned_directory
 from tests.support.recording_io import Fault, FaultyIO, Kind

@@ -12,8 +12,8 @@ from pylog.errors import (
     PolicyViolationError,
     UnknownTopicOrPartitionError,
 )
-from pylog.files.checkpoint_file import mark_as_own
 from pylog.files.durable_io import DurableIO
+from pylog.files.high_watermarks import mark_as_own
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 

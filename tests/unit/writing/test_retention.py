@@ -13,9 +13,9 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, UnknownTopicConfigError
-from pylog.files.checkpoint_file import mark_as_own
 from pylog.files.durable_io import DurableIO
-from pylog.log.log_segment import LogContext
+from pylog.files.high_watermarks import mark_as_own
+from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2, message
 from tests.support.crash_replay import Kind

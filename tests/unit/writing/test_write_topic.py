@@ -12,7 +12,7 @@ import pytest
 import pylog
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError, LogDirectoryError, LogLockedError
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType, TopicPartition
 from pylog.record.record import Record, RecordHeader
 from pylog.testing import ManualClock

@@ -13,13 +13,9 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DIRECTORY, command
-from pylog.cli.output import (
-    document_of,
-    ensure_can_be_written,
-    write_json,
-    write_page,
-)
+from pylog.cli.output import document_of, write_json
 from pylog.cli.style import BOLD, BOLD_GREEN, BOLD_RED, BOLD_YELLOW, DIM, RED, YELLOW, OutputTraits
+from pylog.cli.table import ensure_can_be_written, write_page
 from pylog.results import Severity
 from pylog.text.words import counted, format_bytes, named, offsets_text
 

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import (
-    aligned_columns,
-    aligned_rows,
-    can_show_blocks,
-    disk_text,
-    document_of,
-    known,
-    wrapped,
-    write_json,
-)
+from pylog.cli.output import disk_text, document_of, known, wrapped, write_json
 from pylog.cli.style import BOLD, RED, OutputTraits
+from pylog.cli.table import aligned_columns, aligned_rows, can_show_blocks
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:

@@ -10,19 +10,16 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import (
+from pylog.cli.output import disk_text, known, wrapped, write_json
+from pylog.cli.style import BOLD, GREEN, OutputTraits
+from pylog.cli.table import (
     aligned_columns,
     bar,
     can_show_blocks,
     columns_chart,
-    disk_text,
     ensure_can_be_written,
-    known,
-    wrapped,
-    write_json,
     write_page,
 )
-from pylog.cli.style import BOLD, GREEN, OutputTraits
 from pylog.text.words import counted, format_bytes, minute_text
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import DURATION, command
-from pylog.cli.output import aligned_columns, document_of, known, tell, write_summary
+from pylog.cli.output import document_of, known, tell, write_summary
 from pylog.cli.style import OutputTraits
+from pylog.cli.table import aligned_columns
 from pylog.text.words import counted, duration_text, format_bytes, time_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 
 import pylog
 from pylog.config import LogConfig
-from pylog.log.log_segment import LogContext
+from pylog.log.log_context import LogContext
 from pylog.model import TopicPartition
 from pylog.writing import owned_directory
 from pylog.writing.partitioner import murmur2
