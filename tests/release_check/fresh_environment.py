@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from tests.release_check.problem import StepFailedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_FOREIGN = ("PYTHON", "NUMBA_", "SPARK_", "PYSPARK_", "VIRTUAL_ENV", "UV_PROJECT")
+_FOREIGN = ("PYTHON", "XDG_", "NUMBA_", "SPARK_", "PYSPARK_", "VIRTUAL_ENV", "UV_PROJECT")
 
 
 def run(command: Sequence[str | Path], directory: Path, environment: dict[str, str]) -> str:
@@ -53,12 +54,16 @@ class FreshEnvironment:
     ----------
     prefix
         The environment's directory.
+    home
+        What programs there take for the user's own directory; empty at first.
     """
 
     def __init__(self, directory: Path) -> None:
         self.prefix = directory / "environment"
         self._empty = directory / "empty"
         self._empty.mkdir(parents=True)
+        self.home = directory / "home"
+        self.home.mkdir()
         self._uv("venv", "--python", sys.executable, str(self.prefix))
 
     def install_locked(self, requirements: Path) -> None:
@@ -73,6 +78,14 @@ class FreshEnvironment:
     def run(self, program: str, *arguments: str) -> str:
         """Return what one of the environment's programs prints; raises as `run` does."""
         return run([self.prefix / "bin" / program, *arguments], self._empty, self._variables())
+
+    def installed(self) -> dict[str, str]:
+        """Return a hash of each file of our packages, but for the bytecode that Python writes."""
+        return {
+            str(path.relative_to(self.prefix)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in self.prefix.glob("lib/python*/site-packages/py*log*/**/*")
+            if path.is_file() and path.parent.name != "__pycache__"
+        }
 
     def succeeds(self, program: str, *arguments: str) -> bool:
         """Return whether it ends with status 0."""
@@ -93,4 +106,8 @@ class FreshEnvironment:
     def _variables(self) -> dict[str, str]:
         """Return the variables of this process but those that lead to other installations."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-        return {**kept, "PATH": f"{self.prefix / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "PATH": f"{self.prefix / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.release_check.fresh_environment import FreshEnvironment
 
 TOPIC = "orders"
+_DISTRIBUTIONS = "from importlib import metadata; print(*metadata.packages_distributions())"
 _VERSIONS = "import pylog; pylog.show_versions()"
 
 
@@ -60,6 +61,17 @@ def steps(
     def demo() -> None:
         expect(TOPIC in run("python", "-m", "pylog_jobs.demo", str(logs)), expected=True)
 
+    before = environment.installed()
+
+    def no_compiler() -> None:
+        there = set(run("python", "-c", _DISTRIBUTIONS).split())
+        expect(there & {"numba", "llvmlite", "ziglang"}, set())
+
+    def nothing_written() -> None:
+        expect([str(path) for path in environment.home.rglob("*")], [])
+        expect(environment.installed(), before)
+
+    yield "neither Numba nor LLVM is there", no_compiler
     yield "pylog --version", version_of("pylog")
     yield "python -m pylog --version", version_of("python", "-m", "pylog")
     yield "pylog.show_versions(), from the environment", versions
@@ -68,6 +80,7 @@ def steps(
     yield "pylog cat: as many records as Kafka's consumer got", records
     yield "pylog demo", samples
     yield "python -m pylog_jobs.demo, with Spark", demo
+    yield "nothing in the home directory or beside the packages was written", nothing_written
 
 
 def expected_records(logs: Path) -> int:

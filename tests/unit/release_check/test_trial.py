@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.release_check import trial
 from tests.release_check.fresh_environment import run
 from tests.release_check.problem import StepFailedError
 from tests.release_check.trial import steps
@@ -14,6 +15,7 @@ from tests.release_check.trial import steps
 if TYPE_CHECKING:
     from pathlib import Path
 
+DISTRIBUTIONS = f"python -c {trial._DISTRIBUTIONS}"
 VERSIONS = "python -c import pylog; pylog.show_versions()"
 
 
@@ -22,9 +24,12 @@ class MadeUpEnvironment:
 
     def __init__(self, prefix: Path, logs: Path) -> None:
         self.prefix = prefix
+        self.home = prefix / "home"
+        self.files = {"pylog/__init__.py": "1"}
         self.answers = {
             "pylog --version": "pylog 1.2.0\n",
             "python -m pylog --version": "pylog 1.2.0\n",
+            DISTRIBUTIONS: "pylog numpy\n",
             VERSIONS: f"pylog      1.2.0 ({prefix}/lib/pylog)\nPython 3\n",
             f"pylog ls {logs}": "orders 0\n",
             f"pylog ls --json {logs}": json.dumps({"schemaVersion": 1}),
@@ -35,6 +40,9 @@ class MadeUpEnvironment:
 
     def run(self, program: str, *arguments: str) -> str:
         return self.answers[" ".join([program, *arguments])]
+
+    def installed(self) -> dict[str, str]:
+        return dict(self.files)
 
 
 @pytest.fixture
@@ -50,6 +58,7 @@ def logs(tmp_path: Path) -> Path:
 def environment(tmp_path: Path, logs: Path) -> MadeUpEnvironment:
     manual = tmp_path / "prefix" / "share" / "man" / "man1"
     manual.mkdir(parents=True)
+    (tmp_path / "prefix" / "home").mkdir()
     (manual / "pylog.1").write_text(".TH")
     return MadeUpEnvironment(tmp_path / "prefix", logs)
 
@@ -75,6 +84,7 @@ def test_all_steps_pass_where_the_programs_say_what_they_should(
     [
         ("pylog --version", "pylog 1.1.0\n", "pylog --version"),
         ("python -m pylog --version", "", "python -m pylog --version"),
+        (DISTRIBUTIONS, "pylog numba", "neither Numba nor LLVM is there"),
         (VERSIONS, "pylog 1.2.0 (/clone/pylog)\n", "pylog.show_versions(), from the environment"),
         ("pylog ls LOGS", "nothing\n", "pylog ls"),
         ("pylog ls --json LOGS", '{"partitions": []}', "pylog ls"),
@@ -101,6 +111,21 @@ def test_a_manual_page_that_is_not_installed_is_told(
 ) -> None:
     (environment.prefix / "share" / "man" / "man1" / "pylog.1").unlink()
     assert failing(environment, logs) == ["the manual page"]
+
+
+def test_what_programs_write_where_they_should_not_is_told(
+    environment: MadeUpEnvironment, logs: Path
+) -> None:
+    attempts = dict(steps(environment, logs, "1.2.0"))  # type: ignore[arg-type]
+    nothing = attempts["nothing in the home directory or beside the packages was written"]
+    nothing()
+    environment.files["pylog/kernels.nbc"] = "2"
+    with pytest.raises(StepFailedError, match="nbc"):
+        nothing()
+    del environment.files["pylog/kernels.nbc"]
+    (environment.home / ".cache").mkdir()
+    with pytest.raises(StepFailedError, match="cache"):
+        nothing()
 
 
 def test_a_program_that_fails_is_told_with_its_last_lines(tmp_path: Path) -> None:
