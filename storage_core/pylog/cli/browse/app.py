@@ -7,6 +7,7 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import click
@@ -20,13 +21,20 @@ from textual.widgets import DataTable, Footer, Static
 
 import pylog
 from pylog.cli import exit_status
-from pylog.cli.browse.cells import PLACE, STYLES, printable_text
+from pylog.cli.browse.background import (
+    BackgroundWork,
+    Failure,
+    Progress,
+    Summary,
+    find_all_findings,
+)
+from pylog.cli.browse.cells import PLACE, STYLES, printable_text, progress_text
 from pylog.cli.browse.record_windows import PartitionRecords
 from pylog.cli.browse.records_screen import RecordsScreen
 from pylog.cli.browse.search_screen import ABOUT_SEARCH, SearchScreen, parse_search
 from pylog.cli.browse.widgets import HelpScreen, PromptScreen, RowTable
 from pylog.errors import LogStorageError
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, offsets_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +43,7 @@ if TYPE_CHECKING:
 
     from pylog.cli.browse.background import Match
     from pylog.cli.record_options import ChosenRecords, WayOfReading
-    from pylog.results import GroupListing, ListedPartition, LogDirectory
+    from pylog.results import Finding, GroupListing, ListedPartition, LogDirectory
 
 _BOTTOM_SCREENS = 2  # Textual's own, and the first one of ours
 _SECONDS_BETWEEN_LOOKS = 2  # at whether the terminal is still there
@@ -185,8 +193,15 @@ class TopicsScreen(Screen[None]):
         Binding("slash", "search", "Search all", tooltip="lnav, kaskade, VisiData"),
         Binding("escape", "back", "Topics", show=False, tooltip="kaskade"),
         Binding("q", "app.quit", "Quit", tooltip="lnav, kaskade"),
+        Binding("d", "doctor", "Doctor", tooltip="pylog doctor"),
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
+
+    @dataclass
+    class Examined(Message):
+        """What the doctor says of all partitions; None at the end."""
+
+        content: object
 
     @dataclass
     class Listed(Message):
@@ -210,6 +225,8 @@ class TopicsScreen(Screen[None]):
         self._topics = list(self._by_topic)
         self._listed: dict[pylog.TopicPartition, ListedPartition] = {}
         self._lag: dict[pylog.TopicPartition, dict[str, int]] = {}
+        self._found: dict[pylog.TopicPartition, list[Finding]] = {}
+        self._doctor: BackgroundWork | None = None
         self._note = ""
 
     def compose(self) -> ComposeResult:
@@ -317,6 +334,7 @@ class TopicsScreen(Screen[None]):
         offsets = sum((each.log_end_offset or 0) - (each.log_start_offset or 0) for each in listed)
         size = sum(each.size_bytes for each in listed)
         findings = [finding for each in listed for finding in each.findings]
+        findings += [str(one) for each in partitions for one in self._problems(each)]
         lag: dict[str, int] = defaultdict(int)
         for each in partitions:
             for group, count in self._lag.get(each, {}).items():
@@ -341,7 +359,8 @@ class TopicsScreen(Screen[None]):
             if listed is None:
                 table.add_row(_number(each.partition))
                 continue
-            note = "; ".join([*listed.findings, *listed.notes])
+            problems = [_problem_text(one) for one in self._problems(each)]
+            note = "; ".join([*problems, *listed.findings, *listed.notes])
             table.add_row(
                 _number(each.partition),
                 _number(listed.log_start_offset, "?"),
@@ -349,7 +368,7 @@ class TopicsScreen(Screen[None]):
                 Text(format_bytes(listed.size_bytes), justify="right"),
                 _number(listed.segments),
                 _lags(self._lag.get(each, {})),
-                printable_text(note, STYLES["error"] if listed.findings else STYLES["info"]),
+                printable_text(note, STYLES["error" if problems or listed.findings else "info"]),
             )
         table.move_cursor(row=at)
         table.fit()
@@ -371,8 +390,48 @@ class TopicsScreen(Screen[None]):
         else:
             partitions.focus()
 
+    def _problems(self, partition: pylog.TopicPartition) -> list[Finding]:
+        """Return what the doctor has found in a partition, but what is only worth knowing."""
+        return [each for each in self._found.get(partition, ()) if each.severity != "info"]
+
+    def action_doctor(self) -> None:
+        """Have the doctor read all partitions; what he finds stands in NOTE."""
+        if self._doctor is None:
+            self._doctor = BackgroundWork(find_all_findings, self.app.chosen.paths)
+            self._say("doctor: starting; Esc stops")
+            self.run_worker(partial(self._receive, self._doctor), thread=True)
+
+    def on_unmount(self) -> None:
+        """End the doctor's work."""
+        if self._doctor is not None:
+            self._doctor.end()
+
+    def _receive(self, doctor: BackgroundWork) -> None:
+        for message in doctor.messages():
+            self.post_message(self.Examined(message))
+        self.post_message(self.Examined(None))
+
+    def on_topics_screen_examined(self, message: Examined) -> None:
+        """Take in what the doctor says."""
+        content = message.content
+        if isinstance(content, Progress):
+            self._say(f"doctor: {progress_text(*content)}; Esc stops")
+        elif isinstance(content, dict):
+            self._found = content
+            self._update(self._topics)
+        elif isinstance(content, Summary):
+            self._note = f"doctor: {'; '.join(content.lines)}"
+            self._say(self._note)
+        elif isinstance(content, Failure):
+            self._say(f"doctor: {content.message}")
+        elif content is None:
+            self._doctor = None
+
     def action_back(self) -> None:
-        """Go back to the topics."""
+        """End the doctor's work, or go back to the topics."""
+        if self._doctor is not None:
+            self._doctor.end()
+            self._say("doctor: stopped")
         self._tables[0].focus()
 
     def action_reload(self) -> None:
@@ -389,6 +448,13 @@ class TopicsScreen(Screen[None]):
 
     def _say(self, text: str) -> None:
         self.query_one(".status", Static).update(printable_text(text))
+
+
+def _problem_text(finding: Finding) -> str:
+    """Return a finding in a few words: its code, and where."""
+    if finding.next_offset is None:
+        return finding.code
+    return f"{finding.code}, {offsets_text(finding.next_offset, finding.end_offset)}"
 
 
 def _number(value: int | None, unknown: str = "") -> Text:

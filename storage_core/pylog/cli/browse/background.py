@@ -164,6 +164,18 @@ def _matches(batch: pa.RecordBatch, where: pylog.RecordFilter) -> Iterator[Match
         yield Match(place, row, *spans)
 
 
+def find_all_findings(emit: Emit, paths: tuple[str, ...]) -> None:
+    """Send the findings of all partitions, those with the worst first, and the verdict."""
+    report = pylog.doctor(*paths, progress=_progress(emit))
+    emit(
+        {
+            each.topic_partition: sorted(each.findings, key=lambda one: one.severity.rank)
+            for each in report.partitions
+        }
+    )
+    emit(Summary(report.verdict.reasons[:1]))
+
+
 def find_findings(
     emit: Emit, paths: tuple[str, ...], path: str, partition: pylog.TopicPartition
 ) -> None:

@@ -42,7 +42,8 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
     next damage, p switches between JSON, text and hex, c copies the record as JSON.
 
     A search takes the options of pylog search (--key user-7 --not), or a text, or a JSON path
-    ($.amount>=100). d reads all of a partition and lists what pylog doctor finds in it.
+    ($.amount>=100). d reads all of a partition and lists what pylog doctor finds in it; on the
+    first screen it reads all partitions, and NOTE says what is found.
 
     Nothing is written, locked or changed. Textual draws the screen: pip install
     '.[browse]' in a clone.

@@ -107,6 +107,23 @@ def test_screens_are_those_that_were_looked_at(
     assert state_of(demo_directory) == before
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x60"])
+def test_the_doctor_reads_all_partitions_from_the_first_screen(
+    size: tuple[int, int], demo_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_directory)
+
+    async def steps(driver: Driver) -> None:
+        await driver.sees("33 grp-late", "9 partitions")
+        await driver.press("d")
+        await driver.sees("20 records are lost")
+        await driver.press("G")
+        await driver.sees("3 findings", *(["damaged_batches, offsets 15 to 27"] * (size == LARGE)))
+        await looks_like(driver, f"examined-{size[0]}x{size[1]}", tmp_path)
+
+    drive(app_of("damaged"), steps, size)
+
+
 def test_enter_opens_and_q_goes_back_to_the_first_screen_and_leaves(demo_directory: Path) -> None:
     app = app_of(demo_directory / "intact", "-t", "orders", "-p", "1")
 
