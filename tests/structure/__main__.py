@@ -13,6 +13,7 @@ from tests.structure.cli_page import command_page
 from tests.structure.finding_kinds import finding_codes
 from tests.structure.finding_page import PAGE as FINDING_PAGE
 from tests.structure.finding_page import finding_page
+from tests.structure.headings import headings
 from tests.structure.imports import (
     circles,
     imports_inside_functions,
@@ -67,6 +68,7 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
         yield from rule(tree)
     yield from modules_in_no_layer(tree, layers)
     yield from imports_that_point_up(tree, layers)
+    yield from headings(root, tree)
     yield from mirrored_tests(root, tree)
     yield from shared_code(read_support(root))
     yield from stale_files(root, generated_files(import_graph(tree, layers)))

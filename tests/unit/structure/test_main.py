@@ -28,6 +28,7 @@ SOUND = {
     "storage_core/pylog/files.py": "",
     "connector/pyspark_pylog/__init__.py": "import pylog",
     "tests/support/builder.py": "import zlib",
+    "tests/structure/headings.txt": "",
     "tests/structure/tested_elsewhere.txt": "",
 }
 BROKEN = {
@@ -40,6 +41,7 @@ BROKEN = {
     "connector/pyspark_pylog/a.py": "import importlib\nimport pylog.files",
     "tests/support/builder.py": "import pylog",
     "storage_core/pylog/log/e.py": "def f(x):\n    return x or 1",
+    "storage_core/pylog/log/g.py": "import a\nA = 1\n\n# More.\n\n\nB = 2\n",
 }
 
 
@@ -83,6 +85,7 @@ def test_a_sound_project_has_no_problem_once_its_page_is_written(
         "connector/pyspark_pylog/a.py:1: the connector uses importlib",
         "connector/pyspark_pylog/a.py:2: pyspark_pylog.a imports pylog.files, which is not public",
         "tests/support/builder.py:1: tests.support.builder imports pylog",
+        "storage_core/pylog/log/g.py:4: a second subject below a heading: More.",
         "storage_core/pylog/log/e.py:1: no test file mirrors pylog.log.e",
         f"{PAGE}:1: the file is out of date",
     ],
