@@ -201,6 +201,8 @@ def _print_version(
 def program(*, verbose: bool, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
+    pylog COMMAND -h shows examples and the main options, on one screen.
+
     Commands that only read never write to, lock or change a directory. Those under Write lock it
     first, as a broker does, and refuse to work while another process has it open.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import pylog
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     CommandFunction = Callable[..., int]
     Decorator = Callable[[CommandFunction], CommandFunction]
@@ -39,10 +40,75 @@ class DocumentedArgument(click.Argument):
         return [(metavar if self.required else f"[{metavar}]") + "..." * (self.nargs == -1)]
 
 
+SHARED = (
+    *("--storage-option", "--include-stray", "--replica", "--ignore-indexes"),
+    *("--leave-page-cache", "--recover-as-broker", "--color"),
+)
+"""Options of many commands that a user rarely needs: help lists them last."""
+
+_LESS_NEEDED = (
+    *("--isolation", "--pattern", "--start-offset", "--end-offset", "--end-timestamp"),
+    *("--min-timestamp", "--max-timestamp", "--trust-batch-timestamps", "--kafka-version"),
+    *(
+        "--as-user",
+        "--server-properties",
+        "--high-watermark",
+        "--now",
+        "--threads",
+        "--max-decompressed-bytes",
+    ),
+)
+"""What is left out first where there is no room."""
+
+NAMES_SHARED = "pylog.names_shared"
+"""In the ``meta`` of a context: help only names the options of many commands."""
+
+_SCREEN_LINES = 23  # of a terminal of 24, whose prompt takes one
+_SCREEN_WIDTH = 79
+_EXAMPLES_ON_SCREEN = 3
+
+
 class DocumentedCommand(click.Command):
-    """A command that lists its arguments before its options, and ends its help with examples."""
+    """A command that lists its arguments before its options, and ends its help with examples.
+
+    ``-h`` prints one screen: examples first, then the options that are needed most.
+    """
 
     examples: Sequence[str] = ()  # lines to be typed into a shell
+
+    def short_help_lines(self, ctx: click.Context) -> Iterator[str]:
+        """Yield the lines of the screen that ``-h`` prints."""
+        yield f"{(self.help or '').splitlines()[0]}"
+        yield ""
+        fitting = [line for line in self.examples if len(line) + 2 <= _SCREEN_WIDTH]
+        examples = (fitting or self.examples)[:_EXAMPLES_ON_SCREEN]
+        yield from (f"  {line}" for line in examples)
+        yield ""
+        yield f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
+        options = sorted(self._options(is_shared=False), key=_is_less_needed)
+        options += self._options(is_shared=True)
+        room = _SCREEN_LINES - len(examples) - 7
+        width = max((len(_short_names(each)) for each in options[:room]), default=0) + 2
+        for each in options[:room]:
+            line = f"  {_short_names(each):{width}}{each.help or ''}"
+            yield _cut(line, _SCREEN_WIDTH)
+        rest = ", ".join(max(each.opts, key=len) for each in options[room:])
+        yield ""
+        lines = textwrap.wrap(
+            f"--help explains these and {rest}" if rest else "--help explains them.",
+            _SCREEN_WIDTH,
+            break_on_hyphens=False,
+        )
+        yield from lines[:2]
+
+    def _options(self, *, is_shared: bool) -> list[click.Option]:
+        return [
+            each
+            for each in self.params
+            if isinstance(each, click.Option)
+            and each.opts != ["-h"]
+            and (each.opts[0] in SHARED) == is_shared
+        ]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, each as one line, however long it is: it is to be copied."""
@@ -57,7 +123,21 @@ class DocumentedCommand(click.Command):
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl([each.help_record for each in arguments])
-        super().format_options(ctx, formatter)
+        shared = self._options(is_shared=True)
+        records = {
+            parameter: record
+            for parameter in self.get_params(ctx)
+            if (record := parameter.get_help_record(ctx)) is not None
+        }
+        with formatter.section("Options"):
+            formatter.write_dl([records[each] for each in records if each not in shared])
+        if shared and ctx.meta.get(NAMES_SHARED):
+            names = ", ".join(each.opts[0] for each in shared)
+            formatter.write_paragraph()
+            formatter.write_text(f"Options of many commands, told above: {names}")
+        elif shared:
+            with formatter.section("Options of many commands"):
+                formatter.write_dl([records[each] for each in shared])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, so that every error knows which command's help to point to."""
@@ -68,15 +148,55 @@ class DocumentedCommand(click.Command):
             raise
 
 
+def _short_names(option: click.Option) -> str:
+    """Return an option as a line lists it: its letter first, then its name and value."""
+    names = ", ".join(sorted(option.opts, key=len))
+    if option.is_flag:
+        return names
+    return f"{names} {option.metavar or 'WORD'}"
+
+
+def _is_less_needed(option: click.Option) -> bool:
+    return option.opts[0] in _LESS_NEEDED
+
+
+def _cut(line: str, width: int) -> str:
+    """Return the first sentence of a line, or as many words as fit."""
+    sentence, _, _ = line.partition(". ")
+    if len(sentence) <= width:
+        return sentence.rstrip(".")
+    return f"{sentence[: width - 1].rpartition(' ')[0]}…"
+
+
+def _print_short_help(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    if value and not context.resilient_parsing and isinstance(context.command, DocumentedCommand):
+        for line in context.command.short_help_lines(context):
+            click.echo(line)
+        context.exit()
+
+
 def command(name: str, *examples: str) -> Callable[[CommandFunction], click.Command]:
     """Return the decorator that makes a command of a function, which returns its exit status."""
 
     def decorate(function: CommandFunction) -> click.Command:
-        made = click.command(name, cls=DocumentedCommand)(function)
+        made = click.command(
+            name, cls=DocumentedCommand, context_settings={"help_option_names": ["--help"]}
+        )(_short_help(function))
         made.examples = examples
         return made
 
     return decorate
+
+
+_short_help = click.option(
+    "-h",
+    "is_short_help",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_short_help,
+    help="Show examples and the main options, on one screen.",
+)
 
 
 def argument(

@@ -4,11 +4,12 @@ import re
 import shlex
 from typing import TYPE_CHECKING, cast
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from pylog.cli.main import COMMANDS, load_command
-from pylog.cli.options import argument, command
+from pylog.cli.options import SHARED, argument, command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,3 +98,39 @@ def test_examples_are_printed_as_they_are_to_be_typed(
     name: str, line: str, pylog_run: Callable[..., Outcome]
 ) -> None:
     assert f"  {line}" in pylog_run(name, "--help").lines
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_help_is_one_screen_with_examples_first(
+    name: str, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run(name, "-h")
+    assert (done.status, done.error) == (0, "")
+    assert len(done.lines) < 24
+    examples = [line for line in done.lines if line.startswith("  pylog ")]
+    assert done.lines[0] == COMMANDS[name]
+    assert done.lines[2] in examples
+    assert all(len(line) < 80 for line in done.lines if len(examples) > 1 or line not in examples)
+    usage = done.lines.index(next(line for line in done.lines if line.startswith("Usage: ")))
+    assert usage > max(map(done.lines.index, examples))
+    for option in load_command(name).params:
+        if option.required and option.param_type_name == "option":
+            assert any(f"{option.opts[0]} " in line for line in done.lines[usage:]), option.opts
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_long_help_has_every_option(name: str, pylog_run: Callable[..., Outcome]) -> None:
+    text = pylog_run(name, "--help").output.decode()
+    for option in load_command(name).params:
+        if option.param_type_name == "option":
+            assert re.search(rf"(?m)^  (-\w, )?{re.escape(option.opts[0])}\b", text), option.opts
+
+
+def test_options_of_many_commands_say_the_same_in_each() -> None:
+    said: dict[str, set[str | None]] = {}
+    for name in COMMANDS:
+        for option in load_command(name).params:
+            if isinstance(option, click.Option) and option.opts[0] in SHARED:
+                said.setdefault(option.opts[0], set()).add(option.help)
+    assert set(said) == set(SHARED)
+    assert {name: len(texts) for name, texts in said.items()} == dict.fromkeys(SHARED, 1)

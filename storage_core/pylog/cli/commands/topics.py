@@ -119,7 +119,10 @@ def _tables(described: TopicDescription, width: int) -> Iterator[str]:
         )
         if configs := _configs(topic, ", "):
             yield from _wrapped(f"{_INDENT}{configs}", width)
-        rows = [_partition_fields(topic, partition) for partition in topic.partitions]
+        rows = [
+            _partition_fields(topic, partition) | _leader(partition)
+            for partition in topic.partitions
+        ]
         headings = dict.fromkeys(heading for row in rows for heading in row)
         columns = {
             heading.upper(): [row.get(heading, "") or _UNKNOWN for row in rows]
@@ -127,7 +130,7 @@ def _tables(described: TopicDescription, width: int) -> Iterator[str]:
             if heading != "Topic"
         }
         left = columns.keys() - {"PARTITION", "LEADER"}
-        for line in aligned_columns(columns, left, width - len(_INDENT)):
+        for line in aligned_columns(columns, left, width - len(_INDENT), _LEAST_NEEDED):
             yield f"{_INDENT}{line}"
     for deleted in described.deleted:
         yield from _wrapped(
@@ -138,6 +141,14 @@ def _tables(described: TopicDescription, width: int) -> Iterator[str]:
 
 
 _INDENT = "  "
+_LEAST_NEEDED = ("LASTKNOWNELR", "ELR")
+
+
+def _leader(partition: DescribedPartition) -> dict[str, str]:
+    """Return a leader that is none, with the reason: its last replicas were shut down in order."""
+    waits = partition.eligible_leader_replicas or partition.last_known_elr
+    is_stopped = partition.leader == -1 and not partition.isr and waits
+    return {"Leader": "none (stopped)"} if is_stopped else {}
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -49,9 +49,9 @@ def test_a_terminal_gets_tables_that_fit(golden_root: GoldenRoot) -> None:
         "  index.interval.bytes=300, internal.segment.bytes=4000,",
         "  max.message.bytes=1000011, retention.ms=-1, segment.index.bytes=4096,",
         "  segment.ms=1000000000000",
-        "  PARTITION  LEADER  REPLICAS  ISR  ELR  LASTKNOWNELR",
-        "          0    none  1         -    1    1",
-        "          1    none  1         -    1    1",
+        "  PARTITION          LEADER  REPLICAS  ISR  ELR  LASTKNOWNELR",
+        "          0  none (stopped)  1         -    1    1",
+        "          1  none (stopped)  1         -    1    1",
         "short-lived  wCn3KIGXQXSPD9BAqwUMPQ  1 partition, deleted",
     ]
 
