@@ -87,11 +87,13 @@ def test_commands_print_what_they_print_here(
     assert there == capfd.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "tests", ["tests/golden/test_golden_partitions.py", "tests/unit/record_lines"]
-)
-def test_the_tests_of(tests: str) -> None:
-    assert "passed" in tests_there(tests)[-1]
+@pytest.mark.parametrize("part", ["1/4", "2/4", "3/4", "4/4"])
+def test_golden_directories_are_read_as_here(part: str) -> None:
+    assert "passed" in tests_there("tests/golden/test_golden_partitions.py", "--part", part)[-1]
+
+
+def test_lines_of_records_are_written_as_here() -> None:
+    assert "passed" in tests_there("tests/unit/record_lines")[-1]
 
 
 @pytest.mark.parametrize("files", OF_KERNELS, ids=" ".join)
