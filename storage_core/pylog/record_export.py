@@ -333,9 +333,11 @@ def _first_not_text(name: str, batch: pa.RecordBatch) -> str:
         if value.is_valid and not _is_text(value.as_py()):
             place |= {each: batch.column(each)[row] for each in place if each in batch.schema.names}
             break
-    if None in place.values():
+    if place["offset"] is None:
         return " of a record"
-    return f" of {place['topic']}-{place['partition']}, offset {place['offset']},"
+    topic, partition = place["topic"], place["partition"]
+    of_log = f"partition {partition}" if topic is None else f"{topic}-{partition}"
+    return f" of {of_log if partition is not None else 'a record'}, offset {place['offset']},"
 
 
 def _is_text(value: bytes) -> bool:

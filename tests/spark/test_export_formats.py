@@ -615,7 +615,7 @@ def test_offsets_of_markers_alone_are_a_run_of_their_own(
 def test_text_that_csv_cannot_hold_is_tried_once(session: SparkSession, tmp_path: Path) -> None:
     records = [Stored(0, FIRST_MS, b"k", b"\xff")]
     write_partition(tmp_path / "logs", {0: [batch_v2(records)]}, name="orders-0")
-    with pytest.raises(UsageError, match="the value of orders-0, offset 0, is not UTF-8"):
+    with pytest.raises(UsageError, match="the value of partition 0, offset 0, is not UTF-8"):
         export.run(session, prepared(tmp_path / "logs", "csv"))
 
 

@@ -55,7 +55,7 @@ def test_a_result_is_one_short_line(logs: Path, verb: str) -> None:
 
 def test_a_report_begins_with_its_verdict(demo_copy: Path) -> None:
     report = pylog.doctor(demo_copy / "damaged")
-    assert repr(report).startswith("DoctorReport(9 partitions, 3 error, 1 warning, 3 info: 20 rec")
+    assert repr(report).startswith("DoctorReport(9 partitions, 3 errors, 1 warning, 3 info: 20 rec")
     summary = pylog.repair_copy(demo_copy / "damaged", demo_copy / "copy")
     assert repr(summary).endswith("bytes, 20 records lost, 0 not copied)")
 

@@ -46,7 +46,9 @@ class DoctorReport:
 
     def __repr__(self) -> str:
         counts = ", ".join(
-            f"{count} {severity}" for severity, count in self.counts.items() if count
+            f"{count} info" if severity is Severity.INFO else counted(count, severity)
+            for severity, count in self.counts.items()
+            if count
         )
         partitions = counted(len(self.partitions), "partition")
         said = ". ".join(self.verdict.reasons[:2])
