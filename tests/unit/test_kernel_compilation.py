@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +12,13 @@ import pytest
 
 from pylog import kernel_compilation
 from pylog.kernel_compilation import PLATFORMS, build_libraries, this_platform
-from pylog.native.library import KernelLibrary, these_levels, this_library
+from pylog.native.library import (
+    KernelLibrary,
+    library_at,
+    these_levels,
+    this_library,
+    this_machine,
+)
 from tests.release_check.checks import macos_problems
 from tests.release_check.mach_o import read_mach_o
 from tests.unit.kernels.conftest import KERNELS
@@ -18,8 +26,6 @@ from tests.unit.native.compilers import needs_compiler, only_libraries
 from tests.unit.native.sample_kernels import clear, double_all, is_positive
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pylog.native.kernel import Kernel
 
 # The first bytes of a 64-bit file for Linux with its kind of processor, and for macOS with its.
@@ -80,6 +86,41 @@ def test_macos_would_load_its_libraries(platform: str, tmp_path: Path) -> None:
     if platform == "macos-arm64":  # which runs nothing without the hash of each page
         changed = content.replace(b"libSystem", b"libsystem")
         assert "it has the signature 'wrong'" in problems(changed, "clear")
+
+
+_LOADS = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **names) {
+    void *library = dlopen(names[1], RTLD_NOW);
+    puts(library == 0 ? dlerror() : dlsym(library, "pylog_scan_batches") ? "has it" : "lacks it");
+    return 0;
+}
+"""
+
+
+@needs_compiler
+@only_libraries
+@pytest.mark.thorough
+@pytest.mark.skipif(not list(Path("/lib").glob("ld-musl-*")), reason="musl is not installed")
+def test_musl_loads_the_same_libraries_as_glibc(tmp_path: Path) -> None:
+    (tmp_path / "loads.c").write_text(_LOADS)
+    # Without what the compiler adds to find faults, which needs a newer musl.
+    options = (
+        "-O2",
+        "-s",
+        "-fno-sanitize=all",
+        "-dynamic",
+        "-target",
+        f"{this_machine()}-linux-musl",
+    )
+    compiler = [sys.executable, "-m", "ziglang", "cc", *options, "-o", "loads", "loads.c"]
+    places = {f"ZIG_{kind}_CACHE_DIR": str(tmp_path / "cache") for kind in ("GLOBAL", "LOCAL")}
+    subprocess.run(compiler, cwd=tmp_path, env=os.environ | places, check=True)
+    for level in these_levels():
+        command = [tmp_path / "loads", library_at(level)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == "has it\n"
 
 
 @needs_compiler
