@@ -280,7 +280,7 @@ def _go_on(view: LogView, path: str, overlay: Overlay, files: Mapping[str, int])
     (Kafka 4.4).
     """
     for name in files:
-        if name.endswith(SEGMENT_FILE_SUFFIXES):
+        if name.endswith(SEGMENT_FILE_SUFFIXES) and find_segment_file_name(name) is not None:
             overlay.open(join(path, name)).close()
     if not view.directory.state:
         overlay.write_atomically(join(path, LEADER_EPOCH_CHECKPOINT), b"")

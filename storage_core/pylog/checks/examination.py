@@ -27,10 +27,12 @@ from pylog.checks.partition_check import PartitionCheck
 from pylog.checks.permissions import BrokerUsers
 from pylog.checks.replicas import replica_findings
 from pylog.errors import LogDirectoryError, LogStorageError
+from pylog.files.directory_lock import LOCK_FILE
+from pylog.files.file_user import SEARCH, WRITE, DeniedError
 from pylog.findings import kinds
 from pylog.findings.finding import Effect, Severity
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.locations import parent_of, parse_location
+from pylog.locations import name_of, parent_of, parse_location
 from pylog.reading.damage import DamageReport
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
@@ -124,6 +126,7 @@ class Examination:
         self._unloaded = self._passed_over | {
             each.path for each in self.checks if not (each.is_loaded or self._is_needed(each.path))
         }
+        self._unlocked = {each.path for each in self.checks if _is_not_locked(each)}
         self._lock = Lock()
         self._around: dict[str, list[Finding]] | None = None
         self._of_replicas: dict[TopicPartition, dict[str, list[Finding]]] = {}
@@ -170,11 +173,38 @@ class Examination:
             check = check._replace(start=None)
         elif any(each.effect is Effect.OFFLINE for each in own):  # before it can be set aside
             around = [_not_loaded(each) if each.effect is Effect.STRAY else each for each in around]
+        elif self._ends_setting_aside(view.directory.log_directory):
+            around = [_not_set_aside(each) for each in around]
         self._starts[view.directory.path] = check.start
         hanging = self._hanging.get(id(self._nodes[view.directory.log_directory].cluster))
         if hanging is not None:
             own += hanging.findings(view, check.start)
         return check._replace(findings=[*around, *own])
+
+    def _ends_setting_aside(self, log_directory: str) -> bool:
+        """Whether a node ends when it sets a partition aside.
+
+        One that cannot be renamed takes its log directory offline. In one that is offline by then,
+        since it could not be locked, or another one could not be renamed, the process ends.
+
+        Source: LocalLog.maybeHandleIOException, LogManager.loadLogs (Kafka 3.9, 4.4).
+        """
+        user = self._users.of(log_directory)
+        if user is None:
+            return False
+        if log_directory in self._unlocked:
+            return True
+        try:
+            user.ensure_may(log_directory, WRITE | SEARCH)
+        except DeniedError:
+            strays = [
+                each
+                for path, findings in self._findings_around().items()
+                for each in findings
+                if parent_of(path) == log_directory and each.effect is Effect.STRAY
+            ]
+            return len(strays) > 1
+        return False
 
     def _coordinators(self) -> Iterator[tuple[Sequence[Node], Sequence[LogView]]]:
         """Yield clusters whose transactional ids are here, and the logs that have them."""
@@ -317,6 +347,20 @@ class Examination:
         found += self._findings_around().get(check.path, ())
         found += self._of_groups.get(check.path, ())
         return [self._settled(each, check.path) for each in found]
+
+
+def _is_not_locked(check: LogDirectoryCheck) -> bool:
+    return any(
+        each.kind == kinds.FORBIDDEN and name_of(each.path) == LOCK_FILE for each in check.findings
+    )
+
+
+def _not_set_aside(finding: Finding) -> Finding:
+    """Return a finding about a partition that a node cannot set aside."""
+    if finding.effect is not Effect.STRAY:
+        return finding
+    action = "it cannot rename it in a log directory that it has taken offline, and ends"
+    return finding._replace(own_effect=Effect.REFUSES, own_action=action)
 
 
 def _not_loaded(finding: Finding) -> Finding:

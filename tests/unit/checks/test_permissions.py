@@ -13,6 +13,13 @@ import pylog
 from pylog.errors import LogDirectoryError
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
+from tests.support.metadata_log import (
+    TOPIC_ID_TEXT,
+    feature_record,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
 from tests.support.other_user import as_user
 from tests.support.permission_harms import USER, give
 
@@ -189,3 +196,37 @@ class TestAsAnotherUser:
     ) -> None:
         give(logs, 0)
         assert self.asked(logs) == (None, [("forbidden", str(logs / ".lock"))])
+
+
+def test_a_file_that_a_broker_only_takes_the_number_of_may_belong_to_another_user(
+    logs: Path,
+) -> None:
+    everybodys(logs)
+    (logs / "orders-0" / "+5.log").touch(0o644)
+    assert refusals(logs, STRANGER) == []
+
+
+@pytest.mark.parametrize(
+    ("strays", "has_lock", "starts"), [(1, False, False), (1, True, True), (2, True, False)]
+)
+def test_a_node_ends_that_sets_partitions_aside_on_a_disk_it_may_not_change(
+    logs: Path, strays: int, *, has_lock: bool, starts: bool
+) -> None:
+    first = logs.parent / "first"
+    values = [feature_record(25), topic_record("orders"), partition_record(0, 1, (1,))]
+    write_metadata_log(first, values)
+    for number in range(1, 1 + strays):
+        write_partition(logs, {0: BATCHES}, name=f"orders-{number}")
+    for directory in (first, logs):
+        meta = "version=1\ncluster.id=TGS49_DL2kqPGPzG1xseBg\nnode.id=1\n"
+        (directory / "meta.properties").write_text(meta)
+        for partition in directory.glob("orders-*"):
+            metadata = f"version: 0\ntopic_id: {TOPIC_ID_TEXT}\n"
+            (partition / "partition.metadata").write_text(metadata)
+        everybodys(directory)
+    (logs / ".kafka_cleanshutdown").unlink()  # or the disk is offline before it is loaded
+    if not has_lock:
+        (logs / ".lock").unlink()
+    logs.chmod(0o555)
+    verdict = pylog.doctor(first, logs, as_user=STRANGER).verdict
+    assert verdict.would_start is starts
