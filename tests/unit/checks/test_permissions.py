@@ -207,10 +207,10 @@ def test_a_file_that_a_broker_only_takes_the_number_of_may_belong_to_another_use
 
 
 @pytest.mark.parametrize(
-    ("strays", "has_lock", "starts"), [(1, False, False), (1, True, True), (2, True, False)]
+    ("strays", "has_lock", "starts"), [(1, False, False), (1, True, None), (2, True, False)]
 )
 def test_a_node_ends_that_sets_partitions_aside_on_a_disk_it_may_not_change(
-    logs: Path, strays: int, *, has_lock: bool, starts: bool
+    logs: Path, strays: int, *, has_lock: bool, starts: bool | None
 ) -> None:
     first = logs.parent / "first"
     values = [feature_record(25), topic_record("orders"), partition_record(0, 1, (1,))]
