@@ -20,9 +20,9 @@ from pyarrow import csv
 
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
+from pylog.record_lines.base64_column import base64_column
 from pylog.record_lines.line_format import VALUE_FORMATS, LineFormat
 from pylog.record_lines.record_json import headers_as_json
-from pylog.record_lines.text_column import base64_column
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import LogDirectoryError
 from pylog.files import disk
-from pylog.files.byte_source import LocalFile, UncachedFile
+from pylog.files.byte_source import LocalFile
 from pylog.files.system_calls import (
     ensure_regular,
     ensure_room_for_files,
     missing_or_unreadable,
 )
+from pylog.files.uncached_file import UncachedFile
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
 

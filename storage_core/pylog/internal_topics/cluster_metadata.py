@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from pylog.errors import InvalidRecordError
-from pylog.internal_topics.message_reader import json_text, read_api_message
+from pylog.internal_topics.message_json import json_text
+from pylog.internal_topics.message_reader import read_api_message
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 

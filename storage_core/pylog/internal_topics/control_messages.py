@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pylog.internal_topics.message_reader import Readable, json_text, read_message
+from pylog.internal_topics.message_json import json_text
+from pylog.internal_topics.message_reader import Readable, read_message
 from pylog.internal_topics.message_writer import write_message
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import InvalidRecordError
-from pylog.internal_topics.message_reader import ENDS_EARLY, Readable, json_text, read_message
+from pylog.internal_topics.message_json import json_text
+from pylog.internal_topics.message_reader import ENDS_EARLY, Readable, read_message
 from pylog.internal_topics.versions import FIRST_KAFKA_VERSION, LATEST_KAFKA_VERSION, KafkaVersion
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.record_lines.arrow_functions import cast, replace_substring, take
+from pylog.record_lines.base64_column import base64_column
 from pylog.record_lines.text_column import (
-    base64_column,
     ends_of,
     escaped_column,
     joined,

@@ -13,7 +13,7 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError
 from pylog.files.file_names import LOG_FILE_SUFFIX, find_segment_file_name
-from pylog.files.staged_files import read_staged_entries
+from pylog.files.staged_entries import read_staged_entries
 from pylog.files.storage import list_directory, open_file
 from pylog.log_file.batch_walk import walk_headers
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.errors import CorruptRecordError
-from pylog.files.staged_files import StagedEntries, read_staged_entries
+from pylog.files.staged_entries import StagedEntries, read_staged_entries
 from pylog.files.storage import open_file
 from pylog.kernels import decode_headers as fields
 from pylog.model import NO_PRODUCER_ID

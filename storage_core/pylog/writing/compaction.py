@@ -19,8 +19,8 @@ from pylog.files.owned_directories import partition_directories, writable_log_di
 from pylog.log.log_context import LogContext
 from pylog.scheduling.clock import StoppedClock
 from pylog.writing.cleanup import CleanupSummary
+from pylog.writing.known_topic_configs import known_topic_configs
 from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_log
-from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os

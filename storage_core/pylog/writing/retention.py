@@ -15,8 +15,8 @@ from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
 from pylog.writing.cleanup import CleanupSummary
+from pylog.writing.known_topic_configs import known_topic_configs
 from pylog.writing.owned_directory import HeldBack, own_logs, size_of_log
-from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os

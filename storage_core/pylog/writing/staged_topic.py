@@ -20,12 +20,8 @@ from pylog.errors import (
 )
 from pylog.files.commit_manifest import read_manifest
 from pylog.files.owned_directories import partition_directories
-from pylog.files.staged_files import (
-    MAX_STAGED_BYTES,
-    StagedEntries,
-    StagedFile,
-    TopicRules,
-)
+from pylog.files.staged_entries import StagedEntries
+from pylog.files.staged_files import MAX_STAGED_BYTES, StagedFile, TopicRules
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.native.checksum import crc32c
 from pylog.record.batches_writer import set_base_offsets

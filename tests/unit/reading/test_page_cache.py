@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.files import byte_source
+from pylog.files import uncached_file
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 from tests.support.page_cache import bring_in, cached_pages, can_be_dropped, drop
@@ -25,7 +25,7 @@ NO_FLAG = 1 << 30
 def log(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a ``.log`` file of which some pages are cached."""
     if request.param == "by ourselves":
-        monkeypatch.setattr(byte_source, "RWF_DONTCACHE", NO_FLAG)
+        monkeypatch.setattr(uncached_file, "RWF_DONTCACHE", NO_FLAG)
     batches = [batch_v2(plain_records(10 * at, 10, value_size=500)) for at in range(400)]
     directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
     path = segment_path(directory, 0)

@@ -9,7 +9,7 @@ from pylog.config.server_properties import ServerProperties
 from pylog.config.stored_topic_configs import write_topic_configs
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
 from pylog.files.durable_io import DurableIO
-from pylog.writing.topic_configs import known_topic_configs
+from pylog.writing.known_topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from pylog.config.stored_topic_configs import write_topic_configs
 from pylog.errors import UnknownTopicConfigError
 from pylog.files.durable_io import DurableIO
 from pylog.results import ConfigSource
-from pylog.writing.topic_configs import known_topic_configs
+from pylog.writing.known_topic_configs import known_topic_configs
 from tests.support.metadata_log import (
     BROKER,
     METADATA,
@@ -27,7 +27,7 @@ from tests.support.metadata_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.writing.topic_configs import KnownTopicConfigs
+    from pylog.writing.known_topic_configs import KnownTopicConfigs
     from tests.support.golden import GoldenRoot
 
 OTHER_ID = bytes(range(1, 17))

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pylog.errors import CorruptRecordError, SegmentVanishedError
-from pylog.files.staged_files import StagedEntries, StagedFile, read_staged_entries
+from pylog.files.staged_entries import StagedEntries, read_staged_entries
+from pylog.files.staged_files import StagedFile
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:

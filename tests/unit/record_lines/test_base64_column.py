@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.record_lines.text_column import base64_column
+from pylog.record_lines.base64_column import base64_column
 
 
 @given(

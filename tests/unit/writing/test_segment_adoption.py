@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.writing.job_commit import SegmentAdoption
+from pylog.writing.segment_adoption import SegmentAdoption
 
 MIB = 1 << 20
 GIB = 1 << 30

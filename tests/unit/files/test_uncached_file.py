@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import LogDirectoryError
-from pylog.files import byte_source
-from pylog.files.byte_source import UncachedFile
+from pylog.files import uncached_file
 from pylog.files.storage import open_file
+from pylog.files.uncached_file import UncachedFile
 from tests.support.page_cache import PAGE_BYTES, bring_in, cached_pages, can_be_dropped
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ CACHED = range(20, 30)
 @pytest.fixture(params=["by the system", "by ourselves"])
 def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "by ourselves":
-        monkeypatch.setattr(byte_source, "RWF_DONTCACHE", NO_FLAG)
+        monkeypatch.setattr(uncached_file, "RWF_DONTCACHE", NO_FLAG)
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(os.urandom(PAGES * PAGE_BYTES - 100))
     if not can_be_dropped(path):
@@ -65,7 +65,7 @@ def test_a_file_that_becomes_shorter_gives_what_there_is(path: Path) -> None:
 def test_who_is_not_shown_what_is_cached_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_source, "RWF_DONTCACHE", NO_FLAG)
+    monkeypatch.setattr(uncached_file, "RWF_DONTCACHE", NO_FLAG)
     for each in (path, *path.parents[:3]):
         each.chmod(0o755 if each.is_dir() else 0o644)
     with UncachedFile(path) as file:
@@ -79,7 +79,7 @@ def test_who_is_not_shown_what_is_cached_is_refused(
 
 
 def test_other_systems_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_source, "RWF_DONTCACHE", NO_FLAG)
+    monkeypatch.setattr(uncached_file, "RWF_DONTCACHE", NO_FLAG)
     monkeypatch.setattr("sys.platform", "darwin")
     with UncachedFile(path) as file, pytest.raises(LogDirectoryError, match="only Linux"):
         file.read_at(0, 10)

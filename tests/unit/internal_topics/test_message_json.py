@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.internal_topics.message_reader import json_text
+from pylog.internal_topics.message_json import json_text
 from pylog.internal_topics.versions import KafkaVersion
 
 
