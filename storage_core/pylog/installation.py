@@ -7,9 +7,12 @@ import json
 import shlex
 import shutil
 import sys
-from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 DISTRIBUTION = "pyspark-pylog"
 
@@ -32,6 +35,8 @@ def install_command(extra: str | None = None, *options: str) -> str:
     >>> pylog.jobs.install_command("duckdb").endswith("[duckdb]'")
     True
     """
+    from importlib import metadata  # noqa: PLC0415 - most runs do without, and it takes long
+
     try:
         installed = metadata.distribution(DISTRIBUTION)
     except metadata.PackageNotFoundError:  # the packages of a clone, on PYTHONPATH
