@@ -197,12 +197,13 @@ class Examination:
         try:
             user.ensure_may(log_directory, WRITE | SEARCH)
         except DeniedError:
-            strays = [
-                each
-                for path, findings in self._findings_around().items()
+            around = self._findings_around().values()
+            strays = {
+                each.path
+                for findings in (*around, *(each.findings for each in self.checks))
                 for each in findings
-                if parent_of(path) == log_directory and each.effect is Effect.STRAY
-            ]
+                if each.effect is Effect.STRAY and parent_of(each.path) == log_directory
+            }
             return len(strays) > 1
         return False
 
@@ -346,6 +347,8 @@ class Examination:
                 found += map(_not_loaded, inside) if check.path in self._unloaded else inside
         found += self._findings_around().get(check.path, ())
         found += self._of_groups.get(check.path, ())
+        if self._ends_setting_aside(check.path):
+            found = list(map(_not_set_aside, found))
         return [self._settled(each, check.path) for each in found]
 
 

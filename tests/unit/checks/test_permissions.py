@@ -215,8 +215,9 @@ def test_a_node_ends_that_sets_partitions_aside_on_a_disk_it_may_not_change(
     first = logs.parent / "first"
     values = [feature_record(25), topic_record("orders"), partition_record(0, 1, (1,))]
     write_metadata_log(first, values)
-    for number in range(1, 1 + strays):
+    for number in range(1, strays):
         write_partition(logs, {0: BATCHES}, name=f"orders-{number}")
+    (logs / f"orders-{strays}").mkdir()
     for directory in (first, logs):
         meta = "version=1\ncluster.id=TGS49_DL2kqPGPzG1xseBg\nnode.id=1\n"
         (directory / "meta.properties").write_text(meta)
