@@ -5,7 +5,7 @@ that ``pyproject.toml`` allows and that have wheels for that Python, and runs `T
 brokers wrote is read, what is written is read again, the command line and Spark's demo run. Pythons
 that are not on the ``PATH`` are skipped and said so.
 
-``make test-matrix MATRIX="-s 'installed(lowest)-3.12' -- tests/unit"`` runs one session, and other
+``make test-matrix MATRIX="-s 'installed-3.12(lowest)' -- tests/unit"`` runs one session, and other
 tests. docs/compatibility.md has the results.
 """
 

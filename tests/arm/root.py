@@ -28,7 +28,7 @@ _PYTHON = "3.11"
 _QEMU = "qemu-aarch64-static"
 _PLATFORM = "aarch64-manylinux_2_28"
 _PROGRAMS = ("debootstrap", _QEMU)
-_TOOLS = ("pytest", "pytest-xdist", "pytest-benchmark", "hypothesis")
+_TOOLS = ("pytest", "pytest-xdist", "pytest-benchmark", "hypothesis", "kafka-python")
 
 
 def is_there() -> bool:

@@ -30,7 +30,7 @@ KERNEL_FILES = sorted(
 )
 OF_KERNELS = [
     *(KERNEL_FILES[start : start + 4] for start in range(0, len(KERNEL_FILES), 4)),
-    *(["tests/unit/columnar/test_decode.py"], ["tests/unit/columnar/test_encode.py"]),
+    ["tests/unit/columnar/test_decode.py"],
     [
         "tests/unit/log_file/test_header_reading.py",
         "tests/unit/writing/test_partitioner.py",
