@@ -85,9 +85,11 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
 
     Examples
     --------
-    >>> found = pylog.adopt("kafka/intact", into="new-node", topics=["orders"], dry_run=True)
+    >>> names = {"orders": "old-orders"}
+    >>> found = pylog.adopt("kafka/intact", into="kafka/damaged", topics=["orders"], rename=names,
+    ...                     dry_run=True)
     >>> [(each.topic, each.partition, each.leader_epoch) for each in found.partitions]
-    [('orders', 0, 1), ('orders', 1, 1)]
+    [('old-orders', 0, 1), ('old-orders', 1, 1)]
     """
     if not paths:
         msg = "give at least one log directory"
@@ -128,10 +130,17 @@ def end_adoption(into: Sequence[str | os.PathLike[str]], *, undo: bool = False) 
         A controller has run meanwhile.
     LogLockedError
         A broker runs on one of the log directories.
+
+    Examples
+    --------
+    >>> pylog.jobs.end_adoption(["kafka/intact"])
+    Traceback (most recent call last):
+        ...
+    pylog.errors.LogDirectoryError: kafka/intact: no call was interrupted here
     """
     places = [writable_log_directory(each, must_exist=True).rstrip("/") for each in into]
     if not any(os.path.isdir(join(each, ADOPTION)) for each in places):  # noqa: PTH112
-        reason = "no call was interrupted here: there is nothing to end"
+        reason = "no call was interrupted here"
         raise LogDirectoryError(reason, places[0])
     with Adoption(places) as adoption:
         if undo:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pylog.cli.main import COMMANDS, load_command, run
+from pylog.cli.options import SHARED
 from tests.structure.__main__ import ROOT
 from tests.structure.cli_page import PAGE, command_page
 
@@ -11,12 +13,15 @@ if TYPE_CHECKING:
 
 
 def test_every_command_and_every_option_is_on_the_page() -> None:
-    page = command_page()
+    sections = {
+        part.splitlines()[0]: part for part in command_page().split("\n## ") if part.strip()
+    }
     for name in COMMANDS:
-        [section] = [part for part in page.split("\n## ") if part.startswith(f"pylog {name}\n")]
         for parameter in load_command(name).params:
             for option in parameter.opts:
-                assert option in section or not option.startswith("-")
+                is_shared = parameter.opts[0] in SHARED
+                title = "Options of many commands" if is_shared else f"pylog {name}"
+                assert option in sections[title] or not option.startswith("-")
 
 
 def test_the_page_is_what_the_program_prints(
@@ -24,8 +29,14 @@ def test_the_page_is_what_the_program_prints(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["search", "--help"]) == 0
-    for line in capsys.readouterr().out.splitlines():
+    own, _, shared = capsys.readouterr().out.partition("Options of many commands:\n")
+    for line in own.splitlines():
         assert line.rstrip() in command_page().splitlines()
+    words = " ".join(command_page().split())
+    options = re.split(r"\n  (?=-)", f"\n{shared}")[1:]
+    assert len(options) > 3
+    for option in options:
+        assert " ".join(option.split()) in words
 
 
 def test_the_page_in_docs_is_up_to_date() -> None:
