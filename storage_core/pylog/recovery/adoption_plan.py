@@ -242,8 +242,9 @@ class AdoptionPlan:
             )
         elif access:
             self._notes.append(
-                f"{counted(len(access), 'record')} about ACLs, users, quotas and defaults of "
-                "brokers come along: what was revoked after the old metadata end is valid again"
+                "ACLs, users, quotas and defaults of brokers come along "
+                f"({counted(len(access), 'record')}): what was revoked after the old metadata end "
+                "is valid again"
             )
         for each in self.partitions:
             if len(each.copies) > 1:
