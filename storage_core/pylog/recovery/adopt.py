@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 from pylog.checks.repair import ensure_apart
 from pylog.errors import LogDirectoryError
 from pylog.files.owned_directories import writable_log_directory
-from pylog.locations import join
 from pylog.recovery.adopted_topics import OldDisks
 from pylog.recovery.adoption_plan import AdoptionPlan
-from pylog.recovery.adoption_steps import ADOPTION, Adoption
+from pylog.recovery.adoption_steps import Adoption, begun_in
 from pylog.recovery.adoption_target import AdoptionTarget
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def end_adoption(into: Sequence[str | os.PathLike[str]], *, undo: bool = False) 
     Parameters
     ----------
     into
-        As of `adopt`, in the same order.
+        One or more of those that `adopt` was given; the others are known from there.
     undo
         Whether it is taken back, whatever was done of it.
 
@@ -138,11 +137,12 @@ def end_adoption(into: Sequence[str | os.PathLike[str]], *, undo: bool = False) 
         ...
     pylog.errors.LogDirectoryError: kafka/intact: no call was interrupted here
     """
-    places = [writable_log_directory(each, must_exist=True).rstrip("/") for each in into]
-    if not any(os.path.isdir(join(each, ADOPTION)) for each in places):  # noqa: PTH112
+    places = [writable_log_directory(each, must_exist=True) for each in into]
+    begun = begun_in(places)
+    if not begun:
         reason = "no call was interrupted here"
         raise LogDirectoryError(reason, places[0])
-    with Adoption(places) as adoption:
+    with Adoption(begun) as adoption:
         if undo:
             adoption.undo()
             return False

@@ -4,7 +4,7 @@
 step what is done                                 what a crash after it leaves
 ==== ============================================ ==============================================
 1    ``.pylog-adoption`` is made in each log      that directory: a broker that starts there ends,
-     directory                                    since it is no partition's. Undone by removing it
+     directory, with the names of all             since it is no partition's. Undone by removing it
 2    copies of partitions are written in it       the same
 3    ``plan.json`` is written in that of the      the same, and all that is to be done: it is ended
      first log directory                          by doing what is left of it
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 ADOPTION = ".pylog-adoption"
 """The directory that keeps brokers from starting while an adoption is under way."""
 _PLAN = "plan.json"
+_LOG_DIRECTORIES = "log-directories.json"
 CHECKPOINTS = (
     LOG_START_OFFSET_CHECKPOINT,
     CLEANER_OFFSET_CHECKPOINT,
@@ -62,6 +63,17 @@ CHECKPOINTS = (
     HIGH_WATERMARK_CHECKPOINT,
 )
 """Those of a log directory that have an entry of each partition."""
+
+
+def begun_in(log_directories: Sequence[str]) -> list[str]:
+    """Return the log directories of an adoption that was interrupted in some; [] if none was."""
+    marked = [each for each in log_directories if os.path.isdir(join(each, ADOPTION))]  # noqa: PTH112
+    for each in marked:
+        with suppress(SegmentVanishedError):  # it was interrupted before anything was copied
+            with open_file(join(join(each, ADOPTION), _LOG_DIRECTORIES)) as file:
+                found: list[str] = json.loads(file.read_at(0, file.size()))
+            return found
+    return marked
 
 
 class MovedPartition(NamedTuple):
@@ -109,9 +121,11 @@ class Adoption:
             self._locks.close()
 
     def begin(self) -> None:
-        """Keep brokers from starting."""
+        """Keep brokers from starting, and write down which log directories belong together."""
+        names = json.dumps(self.log_directories).encode()
         for each in self.log_directories:
             self._io.make_directory(join(each, ADOPTION))
+            self._io.write_atomically(join(join(each, ADOPTION), _LOG_DIRECTORIES), names)
 
     def place_in(self, log_directory: str) -> str:
         """Return where copies for a log directory are written."""

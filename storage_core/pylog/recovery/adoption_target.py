@@ -75,7 +75,8 @@ class AdoptionTarget:
             msg = "give the log directories of the node that is to serve the topics"
             raise ValueError(msg)
         self.log_directories = [
-            writable_log_directory(each, must_exist=True).rstrip("/") for each in paths
+            os.path.abspath(writable_log_directory(each, must_exist=True))  # noqa: PTH100
+            for each in paths
         ]
         for each in self.log_directories:
             ensure_not_in_use(each)

@@ -463,3 +463,31 @@ def test_what_was_all_but_done_can_be_taken_back(
     assert fields_of(target, "TopicRecord") != []
     pylog.jobs.end_adoption([target], undo=True)
     assert [*tree(target).items(), *sorted(target.rglob("*"))] == before
+
+
+def test_one_log_directory_tells_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [old(tmp_path / "a", partitions=(0,)), old(tmp_path / "b", partitions=(1, 2))]
+    properties(sources[1], 2, OLD_CLUSTER, DIRECTORY_ID)
+    one, two = formatted(tmp_path / "7", 7), formatted(tmp_path / "8", 8)
+    before = [*tree(one).items(), *tree(two).items()]
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    monkeypatch.chdir(tmp_path)
+    for undo in (True, False):
+        with monkeypatch.context() as patch:
+            patch.setattr("pylog.recovery.adoption_steps.Adoption._write", stop)
+            with pytest.raises(StoppedError):
+                pylog.adopt(*sources, into=["7", "8"])
+        with monkeypatch.context() as patch:
+            patch.chdir("/")
+            assert pylog.jobs.end_adoption([two], undo=undo) is not undo
+        assert not list(tmp_path.glob(f"*/{ADOPTION}"))
+        assert ([*tree(one).items(), *tree(two).items()] == before) is undo
+    assert [pylog.scan(each, topics=["t"]).count() for each in (one, two)] == [10, 20]
