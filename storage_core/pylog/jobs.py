@@ -45,6 +45,7 @@ _PUBLIC = LazyNames(
             "VALUE_FORMATS",
         ),
         "pylog.recovery.adopt": ("end_adoption",),
+        "pylog.recovery.restore_groups": ("restore_groups",),
         "pylog.server.sasl": ("read_users",),
         "pylog.server.socket_server": ("tls_context",),
         "pylog.tables.tables": ("metadata_table",),

@@ -25,6 +25,7 @@ from pylog.record_export import open_sink as open_sink
 from pylog.record_lines.line_format import LineFormat as LineFormat
 from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
 from pylog.recovery.adopt import end_adoption as end_adoption
+from pylog.recovery.restore_groups import restore_groups as restore_groups
 from pylog.server.sasl import read_users as read_users
 from pylog.server.socket_server import tls_context as tls_context
 from pylog.tables.tables import metadata_table as metadata_table

@@ -89,6 +89,7 @@ _PUBLIC = LazyNames(
         "pylog.recovery.first_aid": ("FirstAid",),
         "pylog.recovery.metadata_batches": ("MetadataAppend",),
         "pylog.recovery.partition_plan": ("Fate", "PlannedPartition"),
+        "pylog.recovery.restore_groups": ("RestoredGroups", "RestoredOffset"),
         "pylog.server.broker_server": ("BrokerServer",),
         "pylog.statistics.stats": ("LogStatistics",),
         "pylog.statistics.batches": ("TimeSteps",),

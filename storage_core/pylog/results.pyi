@@ -62,6 +62,8 @@ from pylog.recovery.first_aid import FirstAid as FirstAid
 from pylog.recovery.metadata_batches import MetadataAppend as MetadataAppend
 from pylog.recovery.partition_plan import Fate as Fate
 from pylog.recovery.partition_plan import PlannedPartition as PlannedPartition
+from pylog.recovery.restore_groups import RestoredGroups as RestoredGroups
+from pylog.recovery.restore_groups import RestoredOffset as RestoredOffset
 from pylog.server.broker_server import BrokerServer as BrokerServer
 from pylog.statistics.batches import TimeSteps as TimeSteps
 from pylog.statistics.stats import LogStatistics as LogStatistics

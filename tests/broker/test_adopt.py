@@ -181,6 +181,36 @@ def test_a_cluster_that_has_run_serves_its_topics_and_those_of_another_one(
         new.stop()
 
 
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_groups_go_on_in_a_cluster_that_has_groups_of_its_own(tmp_path: Path, version: str) -> None:
+    with KafkaBroker(tmp_path / "old", version=version) as old:
+        expected = write_old_cluster(old)
+        old.kill()
+    properties = {"offsets.topic.num.partitions": "3"}
+    with KafkaBroker(tmp_path / "new", version=version, properties=properties) as new:
+        new.create_topic("own", 1)
+        with consumer_of_own(new) as consumer:
+            consumer.commit()
+        new.stop()
+        pylog.adopt(old.log_dir, into=new.log_dir)
+        done = pylog.jobs.restore_groups(old.log_dir, to=new.log_dir)
+        assert (done.losses, [each.offset for each in done.offsets]) == ([], [GROUP_OFFSET])
+        new.start()
+        assert committed(new) == GROUP_OFFSET
+        with consumer_of_own(new) as consumer:
+            assert consumer.committed(TopicPartition("own", 0)) == 3
+        with KafkaConsumer(
+            "orders", bootstrap_servers=new.bootstrap_servers, group_id="billing"
+        ) as consumer:
+            got: list[int] = []
+            while not got:
+                polled = consumer.poll(timeout_ms=500)
+                got = [each.offset for each in polled.get(TopicPartition("orders", 1), [])]
+        assert got[0] == min(each.offset for each in expected[1] if each.offset >= GROUP_OFFSET)
+        new.stop()
+
+
 def consumer_of_own(broker: KafkaBroker) -> KafkaConsumer:
     consumer = KafkaConsumer(
         bootstrap_servers=broker.bootstrap_servers, group_id="own", enable_auto_commit=False

@@ -44,6 +44,7 @@ WORKERS = {
     "export",
     "adopt",
     "end_adoption",
+    "restore_groups",
     "first_aid",
     "groups",
     "info",

@@ -3,7 +3,8 @@
 ====  ============================================================================================
 0     what was asked was done, and everything read is sound
 1     findings: something that was read is damaged; ``ls``: a partition cannot be read;
-      ``transactions``: one is overdue; ``first-aid``, ``adopt``: done, and something is lost
+      ``transactions``: one is overdue; ``first-aid``, ``adopt``, ``restore-groups``: done, and
+      something is lost or left out
 2     wrong usage, or a path that cannot be read or written, is locked, or holds no log; a line of
       input that is no record, or a record that a topic refuses
 130   stopped with Ctrl-C

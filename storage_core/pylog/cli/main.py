@@ -89,6 +89,7 @@ GROUPS = (
             "delete-records": "Stop serving records below an offset.",
             "retention": "Remove segments that topics no longer keep, by age and size.",
             "compact": "Keep the last record of each key, in topics that are compacted.",
+            "restore-groups": "Write what groups had committed to another log directory.",
         },
         "pylog append /mnt/kafka-logs records.jsonl --topic orders",
     ),

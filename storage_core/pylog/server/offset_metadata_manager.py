@@ -38,14 +38,12 @@ from pylog.errors import (
     SegmentVanishedError,
 )
 from pylog.files.durable_io import DurableIO
-from pylog.files.partition_metadata import ZERO_UUID
 from pylog.internal_topics.consumer_offsets import (
-    CLASSIC_GROUP_MESSAGES,
     OFFSET_COMMIT,
     group_records,
 )
 from pylog.internal_topics.group_state import StoredOffset
-from pylog.internal_topics.message_writer import write_message
+from pylog.internal_topics.offset_commits import offset_commit_key, offset_commit_value
 from pylog.record.batch_header import (
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
@@ -69,9 +67,6 @@ if TYPE_CHECKING:
     Places = dict[tuple[str, int], StoredOffset]
 
 _LOGGER = server_logger(__name__)
-_KEY = CLASSIC_GROUP_MESSAGES["OffsetCommitKey"]
-_VALUE = CLASSIC_GROUP_MESSAGES["OffsetCommitValue"]
-_VALUE_VERSION = _VALUE.versions.stop - 1
 _BATCH_RECORDS = 1_000
 _MAX_BATCH_BYTES = 64 << 20
 """More than 1,000 records with names and metadata of the longest can have."""
@@ -300,11 +295,14 @@ class OffsetsFile:
 
     def _batches(self, changes: Iterable[tuple[CommitKey, StoredOffset | None]]) -> Iterator[bytes]:
         """Yield records in batches of a bounded size."""
-        records = [(_encoded_key(key), offset) for key, offset in changes]
+        records = [
+            (offset_commit_key(key.group_id, key.topic, key.partition), offset)
+            for key, offset in changes
+        ]
         for start in range(0, len(records), _BATCH_RECORDS):
             builder = RecordBatchBuilder(base_offset=self._next_offset)
             for key, offset in records[start : start + _BATCH_RECORDS]:
-                value = None if offset is None else _encoded_value(offset)
+                value = None if offset is None else offset_commit_value(offset)
                 builder.append(max(offset.commit_timestamp, -1) if offset else -1, key, value)
             self._next_offset = builder.next_offset
             yield builder.build()
@@ -400,19 +398,3 @@ class OffsetsFile:
         return CorruptRecordError(
             f"not a file of committed offsets ({reason}): give another one", self.path
         )
-
-
-def _encoded_key(key: CommitKey) -> bytes:
-    fields = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
-    return OFFSET_COMMIT.to_bytes(2) + write_message(_KEY, fields, 0)
-
-
-def _encoded_value(offset: StoredOffset) -> bytes:
-    fields = {
-        "offset": offset.offset,
-        "leaderEpoch": -1 if offset.leader_epoch is None else offset.leader_epoch,
-        "metadata": offset.metadata,
-        "commitTimestamp": offset.commit_timestamp,
-        "topicId": offset.topic_id or ZERO_UUID,
-    }
-    return _VALUE_VERSION.to_bytes(2) + write_message(_VALUE, fields, _VALUE_VERSION)

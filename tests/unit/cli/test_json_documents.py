@@ -47,6 +47,7 @@ WRITING = {
     "compact": ("OWN",),
     "delete-records": ("OWN", *FIRST, "1", "--dry-run"),
     "truncate": ("OWN", *FIRST, "0", "--dry-run"),
+    "restore-groups": ("LOGS", "--to", "OWN", "--dry-run"),
 }
 DOCUMENTS = {**READING, **WRITING}
 LINES = {

@@ -60,6 +60,7 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "delete-records",
             "retention",
             "compact",
+            "restore-groups",
         ],
         "Set up:": ["demo"],
     }
