@@ -30,7 +30,7 @@ from pylog.model import TopicPartition
 from pylog.reading.coordinators import cluster_image, partition_count, partition_for
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.reading.log_directory import open_directory
-from pylog.recovery.offset_map import read_offset_map
+from pylog.recovery.offset_translation import read_offset_translation
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
 from pylog.writing.write_topic import write_topic
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pylog.admin.consumer_groups import CommittedOffset, GroupListing
-    from pylog.recovery.offset_map import OffsetMap
+    from pylog.recovery.offset_translation import OffsetTranslation
 
 _PARTITIONS = 50
 """Of ``__consumer_offsets`` where nothing says how many it has (offsets.topic.num.partitions)."""
@@ -141,7 +141,7 @@ def restore_groups(
     for path in paths:
         ensure_apart(place, os.fspath(path))
     listing = groups_of(*paths, groups=groups, at_ms=at_ms)
-    known = None if offset_map is None else read_offset_map(offset_map)
+    known = None if offset_map is None else read_offset_translation(offset_map)
     count, is_made = _partitions_of(place, listing)
     restored, losses = _restored(listing, known, count)
     if not is_made:
@@ -176,7 +176,7 @@ def _partitions_of(place: str, listing: GroupListing) -> tuple[int, bool]:
 
 
 def _restored(
-    listing: GroupListing, known: OffsetMap | None, count: int
+    listing: GroupListing, known: OffsetTranslation | None, count: int
 ) -> tuple[list[RestoredOffset], list[str]]:
     restored, unmapped, unknown = [], [], []
     for group_id, each in _committed(listing):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _COLUMNS = ["topic", "partition", "old_offset", "new_offset"]
 
 
-class OffsetMap:
+class OffsetTranslation:
     """Offsets of logs, and those of the same records in others; one thread writes."""
 
     def __init__(self) -> None:
@@ -53,14 +53,14 @@ class OffsetMap:
         return after[place] if place < len(after) else after[-1] + 1
 
 
-def read_offset_map(path: str | os.PathLike[str]) -> OffsetMap:
+def read_offset_translation(path: str | os.PathLike[str]) -> OffsetTranslation:
     """Return a map in a file; `InvalidLineError` names the line that is none."""
     with open(path, encoding="utf-8", newline="") as file:  # noqa: PTH123 - also a descriptor
-        return _offset_map(csv.reader(file), path)
+        return _translation(csv.reader(file), path)
 
 
-def _offset_map(rows: Iterable[Sequence[str]], path: str | os.PathLike[str]) -> OffsetMap:
-    found = OffsetMap()
+def _translation(rows: Iterable[Sequence[str]], path: str | os.PathLike[str]) -> OffsetTranslation:
+    found = OffsetTranslation()
     for number, row in enumerate(rows, start=1):
         if not row or (number == 1 and list(row) == _COLUMNS):
             continue
