@@ -11,7 +11,7 @@ import pytest
 import pylog
 from tests.broker.test_first_aid import PROPERTIES as REPLICATED
 from tests.broker.test_first_aid import produced, read, tree_hash
-from tests.support.kafka_broker import KafkaBroker, free_ports
+from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, free_ports
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -218,6 +218,38 @@ def consumer_of_own(broker: KafkaBroker) -> KafkaConsumer:
     consumer.assign([TopicPartition("own", 0)])
     consumer.seek(TopicPartition("own", 0), 3)
     return consumer
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_broker_starts_on_half_of_an_adoption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    with KafkaBroker(tmp_path / "old", version=version) as old:
+        expected = write_old_cluster(old)
+        old.kill()
+    with KafkaBroker(tmp_path / "new", version=version) as new:
+        new.stop()
+        with monkeypatch.context() as patch:
+            patch.setattr("pylog.recovery.adoption_steps.Adoption._write", stop)
+            with pytest.raises(StoppedError):
+                pylog.adopt(old.log_dir, into=new.log_dir)
+        assert not pylog.doctor(new.log_dir).verdict.would_start
+        with pytest.raises(BrokerFailedError):
+            new.start()
+        assert not list(new.log_dir.glob("*-stray"))
+        assert pylog.jobs.end_adoption([new.log_dir])
+        new.start()
+        ensure_served(new, expected)
+        new.stop()
+    assert not list(new.log_dir.glob("*-stray"))
 
 
 def ensure_all_follow(cluster: KafkaCluster) -> None:

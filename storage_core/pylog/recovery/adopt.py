@@ -124,9 +124,7 @@ def end_adoption(into: Sequence[str | os.PathLike[str]], *, undo: bool = False) 
     Raises
     ------
     LogDirectoryError
-        None was interrupted here.
-    CorruptCheckpointError
-        A controller has run meanwhile.
+        None was interrupted here; or it cannot be taken back, since a controller knows the topics.
     LogLockedError
         A broker runs on one of the log directories.
 

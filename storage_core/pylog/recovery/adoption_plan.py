@@ -15,23 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylog.checks.repair import write_repaired_copy
 from pylog.errors import LogDirectoryError
 from pylog.files.checkpoint_file import known_offset_checkpoint
-from pylog.files.file_names import file_name_prefix
 from pylog.files.partition_metadata import format_uuid, new_topic_id
 from pylog.internal_topics.metadata_image import NO_LEADER
 from pylog.locations import join, parent_of, printable_location
 from pylog.model import TopicPartition
-from pylog.reading.internal_logs import CLUSTER_METADATA
-from pylog.recovery.adoption_steps import CHECKPOINTS, Adoption, MetadataFile, MovedPartition
+from pylog.recovery.adoption_steps import CHECKPOINTS, Adoption, MovedPartition
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary, AppendedRecords
 from pylog.recovery.metadata_batches import (
     FIRST_LEVEL_WITH_DIRECTORIES,
-    BatchAppender,
     bytes_of,
     metadata_record,
     partition_record,
-    snapshot_of,
 )
-from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named, offsets_text
 
 if TYPE_CHECKING:
@@ -40,11 +35,7 @@ if TYPE_CHECKING:
 
     from pylog.recovery.adopted_topics import AdoptedTopic, OldDisks, OldReplica
     from pylog.recovery.adoption_target import AdoptionTarget, TargetDisk
-    from pylog.writing.node import Node
 
-_SNAPSHOT_STEP = 1000
-"""How far after the last snapshot the one for a node that has never run ends; one of formatting
-ends at 0, and from another one at 0 Kafka 4 takes nothing."""
 _PRODUCER_ID_BLOCK = 1000
 _FIRST_LEVEL_OF_KAFKA_4 = 22  # of metadata.version: 4.0-IV0
 _HIGHEST_EPOCH = 2**31 - 2
@@ -269,7 +260,8 @@ class AdoptionPlan:
         with Adoption(self._target.log_directories) as adoption:
             adoption.begin()
             moved = self._copied(adoption, threads, progress)
-            adoption.end(moved, self._metadata_files())
+            ids = {each.topic_id for each in self.partitions}
+            adoption.end(moved, self.values, ids)
 
     def _copied(
         self,
@@ -316,36 +308,8 @@ class AdoptionPlan:
                 moved.append(_moved(repaired.path, copied, planned, offsets))
         return moved
 
-    def _metadata_files(self) -> Iterator[MetadataFile]:
-        target = self._target
-        now_ms = SystemClock().milliseconds()
-        if target.is_new:
-            data = snapshot_of([*target.values, *self.values], 1, now_ms, target.voters)
-            end = max((each.end_offset for each in target.snapshots), default=0) + _SNAPSHOT_STEP
-            name = f"{file_name_prefix(end)}-{1:010d}.checkpoint"
-            for node in target.nodes:
-                directory = join(_metadata_directory(node), str(CLUSTER_METADATA))
-                old = [each.path for each in target.snapshots if parent_of(each.path) == directory]
-                yield MetadataFile(join(directory, name), 0, data, tuple(old))
-            return
-        data = b"".join(each.data for each in self._appender(now_ms).appended)
-        for copy in target.written:
-            last = copy.view.segments[-1] if copy.view.segments else None
-            if last is None:
-                base, position = copy.end_offset, 0
-            else:
-                base, position = last.base_offset, copy.view.end.end_position
-            path = join(copy.directory, f"{file_name_prefix(base)}.log")
-            yield MetadataFile(path, position, data)
-
-    def _appender(self, now_ms: int) -> BatchAppender:
-        target = self._target
-        appender = BatchAppender(target.written[0].end_offset, target.epoch, now_ms)
-        appender.append_records(self.values, "topics, partitions, producer ids")
-        return appender
-
     def _appended(self) -> AppendedRecords:
-        batches = self._appender(0).appended
+        batches = self._target.batches_of(self.values, 0)
         return AppendedRecords(batches[0].base_offset, len(self.values), bytes_of(batches))
 
     def summary(self, *, is_written: bool) -> AdoptionSummary:
@@ -358,9 +322,7 @@ class AdoptionPlan:
             topic_ids={each.name: format_uuid(each.topic_id) for each in self.partitions},
             partitions=[self._described(each) for each in self.partitions],
             appended=None if target.is_new else self._appended(),
-            snapshot=next((each.path for each in self._metadata_files()), None)
-            if target.is_new
-            else None,
+            snapshot=next(target.metadata_files(self.values, 0)).path if target.is_new else None,
             losses=self._losses(),
             notes=self._notes,
         )
@@ -404,8 +366,3 @@ def _checkpoints(log_directory: str, topic_partition: TopicPartition) -> dict[st
         if offset is not None:
             found[name] = offset
     return found
-
-
-def _metadata_directory(node: Node) -> str:
-    """Return the log directory in which a node has its metadata, or will have."""
-    return node.disks.metadata_logs[0] if node.disks.metadata_logs else node.disks.first

@@ -16,8 +16,9 @@ step what is done                                 what a crash after it leaves
      from the first log directory last            first one is gone, too
 ==== ============================================ ==============================================
 
-The plan names where the metadata's log ended. If it ends elsewhere when the adoption is ended, a
-controller has run meanwhile: nothing is appended, and the adoption can only be undone.
+A controller that is started meanwhile runs until the broker beside it has ended, and its log goes
+on. So where the records go is looked for when they are written; and once it has gone on after them,
+the adoption can be ended, and not be undone.
 
 Source: LogManager.loadLogs (Kafka 4.4).
 """
@@ -31,13 +32,14 @@ import stat
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
     parse_partition_directory_name,
@@ -45,6 +47,8 @@ from pylog.files.file_names import (
 from pylog.files.partition_metadata import write_partition_metadata
 from pylog.files.storage import open_file
 from pylog.locations import join, name_of, parent_of
+from pylog.recovery.adoption_target import ADOPTION, AdoptionTarget, MetadataFile
+from pylog.scheduling.clock import SystemClock
 
 if TYPE_CHECKING:
     import uuid
@@ -52,8 +56,6 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
 
-ADOPTION = ".pylog-adoption"
-"""The directory that keeps brokers from starting while an adoption is under way."""
 _PLAN = "plan.json"
 _LOG_DIRECTORIES = "log-directories.json"
 CHECKPOINTS = (
@@ -83,16 +85,6 @@ class MovedPartition(NamedTuple):
     target: str
     offsets: dict[str, int]
     """Its entries in the checkpoints of the log directory, by their names."""
-
-
-class MetadataFile(NamedTuple):
-    """Bytes that are put into a file of the metadata's log from a position on: to its end."""
-
-    path: str
-    position: int
-    data: bytes
-    replaces: tuple[str, ...] = ()
-    """Files that go once these bytes are there."""
 
 
 class Adoption:
@@ -143,13 +135,23 @@ class Adoption:
         """Give a copy another topic id."""
         write_partition_metadata(self._io, join(directory, "partition.metadata"), topic_id)
 
-    def end(self, moved: Iterable[MovedPartition], metadata: Iterable[MetadataFile]) -> None:
+    def end(
+        self,
+        moved: Iterable[MovedPartition],
+        values: Sequence[bytes],
+        topic_ids: Iterable[uuid.UUID],
+    ) -> None:
         """Write down what is to be done, and do it."""
+        now_ms = SystemClock().milliseconds()
+        files = AdoptionTarget(self.log_directories, is_begun=True).metadata_files(values, now_ms)
         plan = {
             "version": 1,
             "logDirectories": self.log_directories,
             "partitions": [each._asdict() for each in moved],
-            "metadata": [{**each._asdict(), "data": each.data.hex()} for each in metadata],
+            "topicIds": [each.hex for each in topic_ids],
+            "records": [each.hex() for each in values],
+            "timestampMs": now_ms,
+            "metadata": [{**each._asdict(), "data": each.data.hex()} for each in files],
             "checkpoints": self._checkpoints_now(),
         }
         text = json.dumps(plan, indent=1).encode()
@@ -162,9 +164,11 @@ class Adoption:
     def undo(self) -> None:
         """Take back what was begun."""
         plan = self._plan()
-        for fields in [] if plan is None else plan["metadata"]:
-            _ensure_not_gone_on(fields)
-            self._take_back(fields["path"], fields["position"], fields["replaces"])
+        files = [] if plan is None else [_metadata_file(each) for each in plan["metadata"]]
+        for what in files:
+            _ensure_can_be_taken_back(what)
+        for what in files:
+            self._take_back(what)
         for each in _partitions(plan):
             if os.path.isdir(each.target) and not os.path.lexists(each.copy):  # noqa: PTH112
                 self._io.replace(each.target, each.copy)
@@ -186,18 +190,19 @@ class Adoption:
         self._finish(plan)
         return True
 
-    def _take_back(self, path: str, position: int, replaced: Iterable[str]) -> None:
-        directory = parent_of(path)
-        if position:
-            with self._io.open(path) as file:
-                file.truncate(position)
-                file.sync()
+    def _take_back(self, what: MetadataFile) -> None:
+        directory = parent_of(what.path)
+        if what.position:
+            if _bytes_from(what) and what.data.startswith(_bytes_from(what)):
+                with self._io.open(what.path) as file:
+                    file.truncate(what.position)
+                    file.sync()
             return
-        for each in replaced:
+        for each in what.replaces:
             if os.path.exists(_kept(each)):  # noqa: PTH110 - kept as text
                 self._io.replace(_kept(each), each)
         with suppress(FileNotFoundError):
-            self._io.remove(path, missing_ok=True)
+            self._io.remove(what.path, missing_ok=True)
             if not os.listdir(directory):  # noqa: PTH208 - kept as text
                 self._io.remove_directory(directory)
 
@@ -216,8 +221,6 @@ class Adoption:
                 self._io.sync_directory(each)
 
     def _finish(self, plan: dict[str, Any]) -> None:
-        for fields in plan["metadata"]:
-            _ensure_not_gone_on(fields)
         partitions = _partitions(plan)
         for each in partitions:
             if os.path.isdir(each.copy):  # noqa: PTH112 - kept as text
@@ -225,8 +228,13 @@ class Adoption:
         for directory in plan["logDirectories"]:
             self._add_to_checkpoints(directory, partitions)
             self._io.sync_directory(directory)
-        for fields in plan["metadata"]:
-            self._write(MetadataFile(**{**fields, "data": bytes.fromhex(fields["data"])}))
+        target = AdoptionTarget(self.log_directories, is_begun=True)
+        known = {each.topic_id.hex for each in target.image.topics}
+        if not known.issuperset(plan["topicIds"]):
+            # Where it ends now: a controller may have run meanwhile.
+            values = [bytes.fromhex(each) for each in plan["records"]]
+            for what in target.metadata_files(values, plan["timestampMs"]):
+                self._write(what)
         self._remove_marks()
 
     def _add_to_checkpoints(self, log_directory: str, partitions: Iterable[MovedPartition]) -> None:
@@ -253,9 +261,13 @@ class Adoption:
     def _write(self, what: MetadataFile) -> None:
         directory = parent_of(what.path)
         self._io.make_directory(directory, exist_ok=True)
-        with self._io.open(what.path, create=True) as file:
-            file.write_at(what.position, what.data)
-            file.sync()
+        if not what.position:
+            self._io.write_atomically(what.path, what.data)
+        else:
+            with self._io.open(what.path) as file:
+                file.truncate(what.position)
+                file.write_at(what.position, what.data)
+                file.sync()
         for path in what.replaces:
             if os.path.exists(path):  # noqa: PTH110 - kept as text
                 self._io.replace(path, _kept(path))
@@ -276,22 +288,32 @@ def _partitions(plan: dict[str, Any] | None) -> list[MovedPartition]:
     return [] if plan is None else [MovedPartition(**each) for each in plan["partitions"]]
 
 
-def _ensure_not_gone_on(fields: dict[str, Any]) -> None:
-    """Raise where a file of the metadata has other bytes than it had when the plan was made."""
-    path, position, data = fields["path"], fields["position"], bytes.fromhex(fields["data"])
-    size = os.stat(path).st_size if os.path.exists(path) else 0  # noqa: PTH116, PTH110
-    if size > position:
-        with open_file(path) as file:
-            there = file.read_at(position, len(data) + 1)
-        if data.startswith(there):
-            return
-    elif size == position:
-        return
-    reason = (
-        f"the file ended at byte {position} when the adoption was begun, and has other bytes there "
-        "now: a controller has run meanwhile"
-    )
-    raise CorruptCheckpointError(reason, path)
+def _metadata_file(fields: dict[str, Any]) -> MetadataFile:
+    return MetadataFile(**{**fields, "data": bytes.fromhex(fields["data"])})
+
+
+def _bytes_from(what: MetadataFile) -> bytes:
+    """Return what a file of the metadata has where bytes were to be put, and one byte more."""
+    try:
+        with open_file(what.path) as file:
+            return file.read_at(what.position, len(what.data) + 1)
+    except SegmentVanishedError:
+        return b""
+
+
+def _ensure_can_be_taken_back(what: MetadataFile) -> None:
+    """Raise where a controller has read the records, and has gone on after them."""
+    there = _bytes_from(what)
+    has_run = there.startswith(what.data) and len(there) > len(what.data)
+    if not what.position and there:
+        names = os.listdir(parent_of(what.path))  # noqa: PTH208 - kept as text
+        has_run = any(name.endswith(LOG_FILE_SUFFIX) for name in names)
+    if has_run:
+        reason = (
+            "a controller has run meanwhile, and knows the topics: end the adoption with resume "
+            "(--resume)"
+        )
+        raise LogDirectoryError(reason, what.path)
 
 
 def _give_to_owner(path: str, like: str) -> None:

@@ -15,14 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.directory_lock import ensure_not_in_use
-from pylog.files.file_names import META_PROPERTIES
+from pylog.files.file_names import META_PROPERTIES, file_name_prefix
 from pylog.files.owned_directories import writable_log_directory
 from pylog.internal_topics.metadata_image import MetadataImage
-from pylog.locations import join, printable_location
-from pylog.reading.internal_logs import bootstrap_values, metadata_snapshots, metadata_values
+from pylog.locations import join, parent_of, printable_location
+from pylog.reading.internal_logs import (
+    CLUSTER_METADATA,
+    bootstrap_values,
+    metadata_snapshots,
+    metadata_values,
+)
 from pylog.recovery.access_records import effective_records
-from pylog.recovery.adoption_steps import ADOPTION
 from pylog.recovery.cluster_info import ensure_one_cluster
+from pylog.recovery.metadata_batches import BatchAppender, snapshot_of
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
 from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
@@ -30,11 +35,30 @@ from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pylog.reading.internal_logs import Voter
+    from pylog.recovery.metadata_batches import MetadataAppend
     from pylog.recovery.metadata_copies import MetadataCopy
     from pylog.writing.node import Node
+
+
+ADOPTION = ".pylog-adoption"
+"""The directory that keeps brokers from starting while an adoption is under way."""
+_SNAPSHOT_STEP = 1000
+"""How far after the last snapshot the one for a node that has never run ends; one of formatting
+ends at 0, and from another one at 0 Kafka 4 takes nothing."""
+_SNAPSHOT_EPOCH = 1
+
+
+class MetadataFile(NamedTuple):
+    """Bytes that are put into a file of the metadata's log from a position on: to its end."""
+
+    path: str
+    position: int
+    data: bytes
+    replaces: tuple[str, ...] = ()
+    """Files that go once these bytes are there."""
 
 
 class TargetDisk(NamedTuple):
@@ -69,16 +93,22 @@ class AdoptionTarget:
     """
 
     def __init__(
-        self, paths: Sequence[str | os.PathLike[str]], brokers: Iterable[int] | None
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        brokers: Iterable[int] | None = None,
+        *,
+        is_begun: bool = False,
     ) -> None:
         if not paths:
             msg = "give the log directories of the node that is to serve the topics"
             raise ValueError(msg)
-        self.log_directories = [
-            os.path.abspath(writable_log_directory(each, must_exist=True))  # noqa: PTH100
-            for each in paths
-        ]
-        for each in self.log_directories:
+        self.log_directories = [os.fspath(each) for each in paths]
+        if not is_begun:
+            self.log_directories = [
+                os.path.abspath(writable_log_directory(each, must_exist=True))  # noqa: PTH100
+                for each in paths
+            ]
+        for each in self.log_directories if not is_begun else ():
             ensure_not_in_use(each)
             if os.path.lexists(join(each, ADOPTION)):
                 reason = (
@@ -173,6 +203,33 @@ class AdoptionTarget:
     def level(self) -> int:
         """The level of metadata.version."""
         return self.image.metadata_version or 0
+
+    def metadata_files(self, values: Sequence[bytes], now_ms: int) -> Iterator[MetadataFile]:
+        """Yield what is put into which files so that the metadata have some more records."""
+        if self.is_new:
+            data = snapshot_of([*self.values, *values], _SNAPSHOT_EPOCH, now_ms, self.voters)
+            end = max((each.end_offset for each in self.snapshots), default=0) + _SNAPSHOT_STEP
+            name = f"{file_name_prefix(end)}-{_SNAPSHOT_EPOCH:010d}.checkpoint"
+            for node in self.nodes:
+                disks = node.disks
+                place = disks.metadata_logs[0] if disks.metadata_logs else disks.first
+                directory = join(place, str(CLUSTER_METADATA))
+                old = [each.path for each in self.snapshots if parent_of(each.path) == directory]
+                yield MetadataFile(join(directory, name), 0, data, tuple(old))
+            return
+        data = b"".join(each.data for each in self.batches_of(values, now_ms))
+        for copy in self.written:
+            last = copy.view.segments[-1] if copy.view.segments else None
+            base = copy.end_offset if last is None else last.base_offset
+            position = 0 if last is None else copy.view.end.end_position
+            path = join(copy.directory, f"{file_name_prefix(base)}.log")
+            yield MetadataFile(path, position, data)
+
+    def batches_of(self, values: Sequence[bytes], now_ms: int) -> list[MetadataAppend]:
+        """Return the batches that append some records to the log."""
+        appender = BatchAppender(self.written[0].end_offset, self.epoch, now_ms)
+        appender.append_records(values, "topics, partitions, producer ids")
+        return appender.appended
 
     def next_producer_id(self) -> int:
         """Return the first producer id that was not given to a broker yet."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.errors import CorruptCheckpointError, LogDirectoryError, LogLockedError
+from pylog.errors import LogDirectoryError, LogLockedError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.directory_lock import DirectoryLock
 from pylog.internal_topics.cluster_metadata import read_metadata_record
 from pylog.reading.internal_logs import metadata_values
 from pylog.reading.log_directory import open_directory
-from pylog.recovery.adoption_steps import ADOPTION
+from pylog.recovery.adoption_target import ADOPTION
 from pylog.recovery.metadata_batches import metadata_record
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
@@ -367,30 +367,53 @@ def fields_of_any(directory: Path, name: str) -> list[dict[str, Any]]:
     return fields_of(directory, name) if (directory / METADATA).exists() else []
 
 
-def test_a_controller_that_has_run_meanwhile_is_noticed(
+class StoppedError(Exception):
+    pass
+
+
+def stop(*_: object) -> None:
+    raise StoppedError
+
+
+@pytest.mark.parametrize("step", ["_write", "_remove_marks"])
+def test_a_controller_that_runs_meanwhile_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    source, target = old(tmp_path / "old"), run(tmp_path / "new")
+    with monkeypatch.context() as patch:
+        patch.setattr(f"pylog.recovery.adoption_steps.Adoption.{step}", stop)
+        with pytest.raises(StoppedError):
+            pylog.adopt(source, into=target)
+    log = segment_path(target / METADATA, 0)
+    end = open_directory(target / METADATA)[("__cluster_metadata", 0)].log_end_offset
+    late = data_batch(end, [topic_record("late", bytes(15) + b"\x0c")]).data
+    log.write_bytes(log.read_bytes() + late)
+    before = tree(target)
+    is_known = step == "_remove_marks"
+    if is_known:
+        with pytest.raises(LogDirectoryError, match="knows the topics"):
+            pylog.jobs.end_adoption([target], undo=True)
+        (target / ".lock").unlink(missing_ok=True)
+        assert tree(target) == before
+    assert pylog.jobs.end_adoption([target])
+    names = [each["name"] for each in fields_of(target, "TopicRecord")]
+    assert names == (["t", "late"] if is_known else ["late", "t"])
+    assert pylog.scan(target, topics=["t"]).count() == 10
+
+
+def test_what_a_controller_has_added_stays_when_an_adoption_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = old(tmp_path / "old"), run(tmp_path / "new")
-    before = tree(target)
-
-    class StoppedError(Exception):
-        pass
-
-    def stop(*_: object) -> None:
-        raise StoppedError
-
-    monkeypatch.setattr("pylog.recovery.adoption_steps.Adoption._write", stop)
-    with pytest.raises(StoppedError):
-        pylog.adopt(source, into=target)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr("pylog.recovery.adoption_steps.Adoption._write", stop)
+        with pytest.raises(StoppedError):
+            pylog.adopt(source, into=target)
     log = segment_path(target / METADATA, 0)
-    whole = log.read_bytes()
-    log.write_bytes(whole + data_batch(3, [topic_record("late")]).data)
-    with pytest.raises(CorruptCheckpointError, match="a controller has run meanwhile"):
-        pylog.jobs.end_adoption([target])
-    log.write_bytes(whole)
-    assert pylog.jobs.end_adoption([target], undo=True) is False
-    assert tree(target) == before
+    log.write_bytes(log.read_bytes() + data_batch(3, [topic_record("late")]).data)
+    pylog.jobs.end_adoption([target], undo=True)
+    assert [each["name"] for each in fields_of(target, "TopicRecord")] == ["late"]
+    assert not list(target.glob("t-*"))
     with pytest.raises(LogDirectoryError, match="no call was interrupted"):
         pylog.jobs.end_adoption([target])
 
@@ -450,12 +473,6 @@ def test_what_was_all_but_done_can_be_taken_back(
         write_snapshot(target / METADATA, 0, LEVEL)
     before = [*tree(target).items(), *sorted(target.rglob("*"))]
 
-    class StoppedError(Exception):
-        pass
-
-    def stop(*_: object) -> None:
-        raise StoppedError
-
     monkeypatch.setattr("pylog.recovery.adoption_steps.Adoption._remove_marks", stop)
     with pytest.raises(StoppedError):
         pylog.adopt(source, into=target)
@@ -472,12 +489,6 @@ def test_one_log_directory_tells_of_the_others(
     properties(sources[1], 2, OLD_CLUSTER, DIRECTORY_ID)
     one, two = formatted(tmp_path / "7", 7), formatted(tmp_path / "8", 8)
     before = [*tree(one).items(), *tree(two).items()]
-
-    class StoppedError(Exception):
-        pass
-
-    def stop(*_: object) -> None:
-        raise StoppedError
 
     monkeypatch.chdir(tmp_path)
     for undo in (True, False):
