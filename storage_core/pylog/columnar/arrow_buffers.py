@@ -88,6 +88,29 @@ def int64_values(array: pa.Array) -> npt.NDArray[np.int64]:
     return values[array.offset : array.offset + len(array)]
 
 
+def int32_values(array: pa.Array) -> npt.NDArray[np.int32]:
+    """Return the values of 32-bit integers, at least one; undefined where null."""
+    values: npt.NDArray[np.int32] = np.frombuffer(array.buffers()[1], np.int32)
+    return values[array.offset : array.offset + len(array)]
+
+
+def boolean_values(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return the values of booleans without nulls."""
+    return _flags(array.buffers()[1], array)
+
+
+def present_rows(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return which rows of any array are not null."""
+    bitmap = array.buffers()[0]
+    return np.ones(len(array), dtype=np.bool_) if bitmap is None else _flags(bitmap, array)
+
+
+def _flags(bitmap: pa.Buffer | None, array: pa.Array) -> npt.NDArray[np.bool_]:
+    bits = np.frombuffer(bitmap or b"", dtype=np.uint8)
+    first = array.offset
+    return np.unpackbits(bits, bitorder="little")[first : first + len(array)].view(np.bool_)
+
+
 def string_array(texts: Sequence[str]) -> pa.Array:
     """Return ``texts`` as an Arrow array of strings."""
     return bytes_array([text.encode() for text in texts], pa.string())

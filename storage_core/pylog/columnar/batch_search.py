@@ -104,7 +104,7 @@ class _Stretches(NamedTuple):
 
 
 class _Needle:
-    """What one call of a kernel looks for."""
+    """The bytes for which one call of a kernel looks."""
 
     def __init__(self, needle: Needle) -> None:
         name, value = needle if isinstance(needle, Member) else (needle, None)

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import (
-    CORRUPT_RECORD,
-    ConstantColumns,
-    batch_array,
-    record_schema,
-)
+from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema
 from pylog.columnar.decode_legacy import LegacyGroupDecoder
 from pylog.columnar.group_decoder import (
     BATCH_END,
@@ -29,6 +24,7 @@ from pylog.columnar.group_decoder import (
     GroupRequest,
     V2GroupDecoder,
 )
+from pylog.columnar.record_columns import ConstantColumns, batch_array
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.kernels.decompress import decompress_lz4_frames, decompress_zstd_frames
@@ -46,8 +42,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.columnar.arrow_schema import RecordColumns
     from pylog.columnar.group_decoder import GroupDecoder
+    from pylog.columnar.record_columns import RecordColumns
     from pylog.record.batch_scan import BatchHeaders, Window
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import HEADERS_TYPE, RecordColumns
+from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.columnar.group_decoder import Refusal
+from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.kernels import decode_legacy as kernel
 from pylog.kernels.decode_records import WANT_HEADERS

@@ -67,7 +67,7 @@ class OpenBatch:
 
     @property
     def size_bytes(self) -> int:
-        """Its bytes so far."""
+        """Size of the open batch."""
         if not self.record_count:
             return 0
         return int(self.fields[kernel.OPEN_END] - self.fields[kernel.OPEN_START])

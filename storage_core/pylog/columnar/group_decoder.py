@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import RecordColumns, headers_array
+from pylog.columnar.record_columns import RecordColumns, headers_array
 from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
@@ -134,7 +134,7 @@ class GroupRequest(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no record can be in the range."""
+        """Whether the range has no offsets."""
         return self.start_offset >= self.end_offset
 
     def of_nothing(self) -> GroupRequest:
@@ -143,7 +143,7 @@ class GroupRequest(NamedTuple):
 
     @property
     def timestamp_scale(self) -> int:
-        """What milliseconds are multiplied with."""
+        """Factor from milliseconds to the unit of the timestamp column."""
         return 1000 if self.timestamp_type.unit == "us" else 1
 
     def error(

@@ -7,7 +7,8 @@ r"""A small JSON path, and whether a value has something there: ``$.roles[0]``, 
 ``[0]`` ``[-1]``   an element of an array, counted from its beginning or its end
 ``[*]`` ``.*``     every element of an array, every member of an object
 ``=TEXT``          at the end: one of the places has this value. TEXT is JSON (``42``, ``true``,
-                   ``null``, ``"42"``), or else a string as it stands there
+                   ``null``, ``"42"``), or else a string as it stands there, unless it begins with
+                   ``=``, is in single quotes, or has a blank at an end
 ``!=TEXT``         one of the places has another value
 ``<TEXT`` ``<=TEXT`` ``>TEXT`` ``>=TEXT``
                    one of the places has a number that is less, or a string that comes before,
@@ -49,15 +50,21 @@ Step = str | int | None
 
 # Python's own parser is faster, but it refuses what is nested deeper than its stack, and an empty
 # array of two bytes costs it 64. Here memory is that of the text and of a byte for each level.
-def scan_places(text: str, steps: Iterable[Step]) -> Iterator[tuple[int, int]]:
-    """Yield where in a document the values begin and end that are at a path."""
+def scan_places(
+    text: str, steps: Iterable[Step], *, takes_repeated: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Yield where in a document the values begin and end that are at a path.
+
+    Of members of one name it is the last one's, as for all that parse it; ``takes_repeated`` has
+    all of them.
+    """
     start = _after_space(text, 0)
     if _after_space(text, end_of_value(text, start)) < len(text):
         msg = "text follows the document"
         raise ValueError(msg)
     starts: Iterable[int] = [start]
     for step in steps:
-        starts = _below(text, starts, step)
+        starts = _below(text, starts, step, takes_repeated=takes_repeated)
     for each in starts:
         yield each, end_of_value(text, each)
 
@@ -148,10 +155,14 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
             at = _after_space(text, at + 1)
 
 
-def _below(text: str, starts: Iterable[int], step: Step) -> Iterator[int]:
+def _below(text: str, starts: Iterable[int], step: Step, *, takes_repeated: bool) -> Iterator[int]:
     for start in starts:
         if text[start] == "{" and not isinstance(step, int):
-            yield from _values(text, start, step)
+            if takes_repeated:
+                members = _members(text, start)
+                yield from (at for name, at in members if step is None or name == step)
+            else:
+                yield from _values(text, start, step)
         elif text[start] == "[" and step is None:
             yield from _elements(text, start)
         elif text[start] == "[" and isinstance(step, int):
@@ -262,6 +273,7 @@ class JsonPath:
         compared = _COMPARISON.match(text, at)
         if compared is None:
             _refuse(text, at)
+        _ensure_meant(text, text[compared.end() :])
         expected = _as_json(text[compared.end() :])
         if compared[0] in _ORDERS and not isinstance(_parsed(expected), Decimal | str):
             msg = (
@@ -363,6 +375,24 @@ def _step(match: re.Match[str]) -> Step:
         return match["name"]
     quoted = match["one"] if match["one"] is not None else match["two"]
     return _ESCAPED.sub(r"\1", quoted)
+
+
+_UNUSUAL = re.compile(r"=|\s|'.*'$|.*\s$", re.DOTALL)
+
+
+def _ensure_meant(text: str, expected: str) -> None:
+    """Refuse what would be a string that hardly a value has: ``==new``, ``='new'``, ``= new``."""
+    if not _UNUSUAL.match(expected):
+        return
+    try:
+        _parsed(expected)
+    except (ValueError, ArithmeticError, RecursionError):
+        meant = expected.lstrip("= ").strip().strip("'")
+        msg = (
+            f"JSON path {text!r} compares with {expected!r}: write ={meant}, or "
+            f"={json.dumps(expected)} if the string has these signs"
+        )
+        raise ValueError(msg) from None
 
 
 def _as_json(text: str) -> str:

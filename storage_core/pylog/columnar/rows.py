@@ -30,6 +30,9 @@ _TYPES = {
     "list<int32>": pa.list_(pa.int32()),
     "list<string>": pa.list_(pa.string()),
     "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    "references": pa.list_(
+        pa.struct([("name", pa.string()), ("subject", pa.string()), ("version", pa.int32())])
+    ),
     "index_state": pa.struct(
         [("state", pa.string()), ("entries", pa.int64()), ("reason", pa.string())]
     ),

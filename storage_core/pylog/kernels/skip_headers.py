@@ -25,6 +25,15 @@ _V2_ATTRIBUTES = 22  # the low byte
 _CODEC_MASK = 7
 _APPEND_TIME = 8
 _SIZE_END = 12
+_DELETE_HORIZON = 0x40
+
+ROW_FIELDS = 10
+"""Of `header_rows`: first and last offset, epoch, checksum, size, position, records, first and
+largest timestamp, flags."""
+STATE_POSITION, STATE_LOWEST = 0, 1
+IS_REWRITTEN, FOLLOWS_A_GAP = 1, 2
+"""Flags: a cleaner has taken records out; it does not begin at the offset after the batch before.
+"""
 
 
 @intrinsic("read_file", also_checked=True)
@@ -106,3 +115,61 @@ def read_headers(descriptor: int, position: int, length: int, buf: npt.NDArray[n
             return False
         at += 12 + size
     return True
+
+
+@kernel(writes=("buf", "rows", "state"))
+def header_rows(
+    descriptor: int,
+    until: int,
+    end: int,
+    limit: int,
+    buf: npt.NDArray[np.uint8],
+    rows: npt.NDArray[np.int64],
+    state: npt.NDArray[np.int64],
+) -> int:
+    """Read what headers of v2 say, a row of ``rows`` a batch; return how many.
+
+    ``state`` has where it begins, and the lowest offset that may come; in the end, those of what
+    follows. It ends with the batch that reaches ``until``, where there is no more room, or before a
+    batch that does not end by ``end``, has another format, or offsets below those or not below
+    ``limit``.
+    """
+    position, lowest = np.int64(state[STATE_POSITION]), np.int64(state[STATE_LOWEST])
+    room = np.int64(rows.size) // ROW_FIELDS
+    if np.int64(buf.size) < HEADER_BYTES:
+        return 0
+    count = np.int64(0)
+    while count < room and position < until and position + HEADER_BYTES <= end:
+        if _read(descriptor, buf, np.int64(0), HEADER_BYTES, position) != HEADER_BYTES:
+            break
+        size = _big_endian(buf, 8, 4) + 12
+        base = _big_endian(buf, 0, 8)
+        delta = _big_endian(buf, 23, 4)
+        if buf[16] != 2 or size < HEADER_BYTES or size >= (1 << 31) or position + size > end:
+            break
+        if base < lowest or delta >= (1 << 31) or base >= limit - delta:
+            break
+        records = np.int64(np.int32(_big_endian(buf, 57, 4)))
+        first, latest = _big_endian(buf, 27, 8), _big_endian(buf, 35, 8)
+        attributes = buf[_V2_ATTRIBUTES]
+        has_horizon = (attributes & _DELETE_HORIZON) != 0
+        if (attributes & _APPEND_TIME) != 0 or has_horizon or first == -1:
+            first = latest
+        at = count * ROW_FIELDS
+        rows[at] = base
+        rows[at + 1] = base + delta
+        rows[at + 2] = np.int64(np.int32(_big_endian(buf, 12, 4)))
+        rows[at + 3] = _big_endian(buf, 17, 4)
+        rows[at + 4] = size
+        rows[at + 5] = position
+        rows[at + 6] = records
+        rows[at + 7] = first
+        rows[at + 8] = latest
+        rows[at + 9] = (IS_REWRITTEN if has_horizon or records < delta + 1 else 0) | (
+            FOLLOWS_A_GAP if base != lowest else 0
+        )
+        lowest = base + delta + 1
+        position += size
+        count += 1
+    state[STATE_POSITION], state[STATE_LOWEST] = position, lowest
+    return count

@@ -1,8 +1,8 @@
 """Kernel: lines of text about batches, each followed by lines about its records.
 
-What a line consists of is a table of *steps*, made once by `pylog.dump_log.lines`: a
+What a line consists of is a table of *steps*, made by `pylog.record_lines.line_template`: a
 literal, a number of the batch, the record's key as text, and so on. So one kernel writes what
-``kafka-dump-log`` prints, its JSON form, and the entries of an index.
+``kafka-dump-log`` prints, its JSON form, the entries of an index, and records as JSON.
 
 Text is decoded as Java decodes UTF-8; the rules are in `pylog.record.record`. Strings of JSON
 have escapes for what a terminal would act upon, as `pylog.text.words` says.
@@ -50,6 +50,8 @@ SKIP_BY_VALUE = 15
 """Pass over c steps if the record's value is null and a is 1, or is not and a is 0."""
 DETAIL = 16
 """The record's own text."""
+HEADERS = 17
+"""Pairs of JSON, values in style a, with commas between them."""
 
 STYLE_TEXT = 0
 """As Java decodes UTF-8."""
@@ -57,6 +59,8 @@ STYLE_JSON = 1
 """A JSON string or, of what is not UTF-8, an object with its base64."""
 STYLE_BASE64 = 2
 """A JSON string of the base64."""
+STYLE_VERBATIM = 3
+"""The bytes themselves: text that was made before."""
 
 # ``state``, which the caller keeps between calls; zeros at first.
 STATE_BATCH = 0
@@ -95,6 +99,9 @@ _BASE64_PAIRS = np.frombuffer(
     dtype="<u2",
 )
 _BASE64_START = np.frombuffer(b'{"base64":', dtype=np.uint8)
+_NULL = np.frombuffer(b"null", dtype=np.uint8)
+_PAIR_BYTES = 32
+"""More than a header takes besides its name and its value."""
 
 
 @helper
@@ -371,6 +378,9 @@ def _write_bytes(
         at = _write_text(out, at, buf, start, end)
     elif style == STYLE_BASE64:
         at = _write_base64(out, at, buf, start, end)
+    elif style == STYLE_VERBATIM:
+        copy_bytes(out, at, buf, start, end - start)
+        at += end - start
     elif _is_well_formed(buf, start, end):
         at = _write_string(out, at, buf, start, end)
     else:
@@ -382,9 +392,55 @@ def _write_bytes(
 
 
 @helper
+def _is_null(validity: npt.NDArray[np.uint8], row: int) -> bool:
+    return not (np.int64(validity[row >> 3]) >> (row & 7)) & 1
+
+
+@helper
+def _write_header(
+    out: npt.NDArray[np.uint8],
+    at: int,
+    name_ends: npt.NDArray[np.int32],
+    name_data: npt.NDArray[np.uint8],
+    value_ends: npt.NDArray[np.int32],
+    value_data: npt.NDArray[np.uint8],
+    value_validity: npt.NDArray[np.uint8],
+    index: int,
+    style: int,
+) -> int:
+    out[at] = 0x5B
+    at = _write_bytes(
+        out,
+        at + 1,
+        name_data,
+        np.int64(name_ends[index]),
+        np.int64(name_ends[index + 1]),
+        STYLE_JSON,
+    )
+    out[at] = 0x2C
+    at += 1
+    if _is_null(value_validity, index):
+        copy_bytes(out, at, _NULL, 0, _NULL.size)
+        at += _NULL.size
+    else:
+        at = _write_bytes(
+            out,
+            at,
+            value_data,
+            np.int64(value_ends[index]),
+            np.int64(value_ends[index + 1]),
+            style,
+        )
+    out[at] = 0x5D
+    return at + 1
+
+
+@helper
 def _most_bytes(buf: npt.NDArray[np.uint8], start: int, end: int, style: int) -> int:
     """Return how many bytes ``buf[start:end]`` takes at the most, in a style."""
     size = end - start
+    if style == STYLE_VERBATIM:
+        return size
     if style == STYLE_BASE64 or size <= _MEASURED_BYTES:
         return 6 * size if style == STYLE_JSON else 3 * size
     most = np.int64(0)
@@ -403,11 +459,6 @@ def _most_bytes(buf: npt.NDArray[np.uint8], start: int, end: int, style: int) ->
             most += 6
         start += length
     return max(most, 2 * size) if style == STYLE_JSON else most
-
-
-@helper
-def _is_null(validity: npt.NDArray[np.uint8], row: int) -> bool:
-    return not (np.int64(validity[row >> 3]) >> (row & 7)) & 1
 
 
 @helper
@@ -452,6 +503,9 @@ def write_lines(
     name_list_ends: npt.NDArray[np.int32],
     name_ends: npt.NDArray[np.int32],
     name_data: npt.NDArray[np.uint8],
+    header_ends: npt.NDArray[np.int32],
+    header_data: npt.NDArray[np.uint8],
+    header_validity: npt.NDArray[np.uint8],
     detail_ends: npt.NDArray[np.int64],
     detail_data: npt.NDArray[np.uint8],
     out: npt.NDArray[np.uint8],
@@ -467,6 +521,7 @@ def write_lines(
             end_row += batch_rows[i]
     key_style = np.int64(-1)
     value_style = np.int64(-1)
+    header_style = np.int64(-1)
     has_names = False
     has_detail = False
     for i in range(record_step, steps.shape[0]):
@@ -477,6 +532,9 @@ def write_lines(
             value_style = steps[i, 1]
         elif what == HEADER_NAMES:
             has_names = True
+        elif what == HEADERS:
+            has_names = True
+            header_style = steps[i, 1]
         elif what == DETAIL:
             has_detail = True
     at = np.int64(0)
@@ -510,7 +568,16 @@ def write_lines(
                 first = np.int64(name_list_ends[row])
                 last = np.int64(name_list_ends[row + 1])
                 if last > first:
-                    needed += 6 * np.int64(name_ends[last] - name_ends[first]) + 3 * (last - first)
+                    needed += 6 * np.int64(name_ends[last] - name_ends[first])
+                    needed += _PAIR_BYTES * (last - first)
+                    if header_style >= 0:
+                        for i in range(first, last):
+                            needed += _most_bytes(
+                                header_data,
+                                np.int64(header_ends[i]),
+                                np.int64(header_ends[i + 1]),
+                                header_style,
+                            )
             if has_detail:
                 needed += detail_ends[row + 1] - detail_ends[row]
         needed += _SPARE_BYTES
@@ -573,6 +640,23 @@ def write_lines(
                 at = _write_bytes(
                     out, at, value_data, np.int64(value_ends[row]), np.int64(value_ends[row + 1]), a
                 )
+            elif what == HEADERS:
+                first = np.int64(name_list_ends[row])
+                for i in range(first, np.int64(name_list_ends[row + 1])):
+                    if i > first:
+                        out[at] = 0x2C
+                        at += 1
+                    at = _write_header(
+                        out,
+                        at,
+                        name_ends,
+                        name_data,
+                        header_ends,
+                        header_data,
+                        header_validity,
+                        i,
+                        a,
+                    )
             elif what == SKIP_BY_KEY:
                 if _is_null(key_validity, row) == (a != 0):
                     step += c

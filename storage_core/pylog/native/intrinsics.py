@@ -151,6 +151,115 @@ def add_words(typing: Any, left: Any, right: Any) -> Any:
 
 
 @intrinsic
+def leading_zeros(typing: Any, word: Any) -> Any:
+    """Return how many of a word's highest bits are not set; the word is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def multiply_words(typing: Any, left: Any, right: Any) -> Any:
+    """Return the upper and the lower half of the product of two unsigned numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        double = ir.IntType(128)
+        product = builder.mul(*(builder.zext(each, double) for each in arguments))
+        upper = builder.trunc(builder.lshr(product, double(64)), _WORD)
+        return context.make_tuple(
+            builder, signature.return_type, [upper, builder.trunc(product, _WORD)]
+        )
+
+    return types.UniTuple(types.int64, 2)(types.int64, types.int64), generate
+
+
+def _eight_bits(value: int, count: int) -> Any:
+    return ir.Constant(ir.VectorType(ir.IntType(8), count), [value] * count)
+
+
+def _mask_of(count: int, find: Any) -> Any:
+    """Return the code of an intrinsic: a bit for each of ``count`` bytes that ``find`` marks."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *arguments)
+        kind = ir.VectorType(ir.IntType(8), count)
+        found = find(builder, builder.load(builder.bitcast(address, kind.as_pointer()), align=1))
+        return builder.zext(builder.bitcast(found, ir.IntType(count)), _WORD)
+
+    return generate
+
+
+@intrinsic
+def string_stops(typing: Any, buf: Any, at: Any) -> Any:
+    """Return which of 32 bytes are none of a JSON string's plain characters of ASCII."""
+
+    def find(builder: Any, stored: Any) -> Any:
+        marks = [builder.icmp_unsigned("==", stored, _eight_bits(each, 32)) for each in b'"\\']
+        # Signed, so that bytes from 0x80 on are below, too.
+        control = builder.icmp_signed("<", stored, _eight_bits(0x20, 32))
+        return builder.or_(builder.or_(*marks), control)
+
+    return types.int64(buf, types.int64), _mask_of(32, find)
+
+
+@intrinsic
+def copy_plain(typing: Any, dst: Any, dst_at: Any, src: Any, src_at: Any) -> Any:
+    """Copy 32 bytes; return which are none of a JSON string's plain characters of ASCII."""
+    signature = types.int64(dst, types.int64, src, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to = _address(context, builder, signature.args[0], *arguments[:2])
+        source = _address(context, builder, signature.args[2], *arguments[2:])
+        stored = builder.load(builder.bitcast(source, _BYTES.as_pointer()), align=1)
+        builder.store(stored, builder.bitcast(to, _BYTES.as_pointer()), align=1)
+        marks = [builder.icmp_unsigned("==", stored, _eight_bits(each, 32)) for each in b'"\\']
+        # Signed, so that bytes from 0x80 on are below, too.
+        control = builder.icmp_signed("<", stored, _eight_bits(0x20, 32))
+        found = builder.or_(builder.or_(*marks), control)
+        return builder.zext(builder.bitcast(found, ir.IntType(32)), _WORD)
+
+    return signature, generate
+
+
+@intrinsic
+def item_at(typing: Any, values: Any, at: Any) -> Any:
+    """Return ``values[at]`` as an int64, for an index that is not negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        item = builder.load(_address(context, builder, signature.args[0], *arguments))
+        return context.cast(builder, item, signature.args[0].dtype, types.int64)
+
+    return types.int64(values, types.int64), generate
+
+
+@intrinsic
+def put_item(typing: Any, values: Any, at: Any, item: Any) -> Any:
+    """Have ``values[at] = item``, for an index that is not negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *arguments[:2])
+        builder.store(
+            context.cast(builder, arguments[2], types.int64, signature.args[0].dtype), address
+        )
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64, types.int64), generate
+
+
+@intrinsic
+def not_digits(typing: Any, buf: Any, at: Any) -> Any:
+    """Return which of 16 bytes are no digits."""
+
+    def find(builder: Any, stored: Any) -> Any:
+        value = builder.sub(stored, _eight_bits(0x30, 16))
+        return builder.icmp_unsigned(">", value, _eight_bits(9, 16))
+
+    return types.int64(buf, types.int64), _mask_of(16, find)
+
+
+@intrinsic
 def read_file(typing: Any, descriptor: Any, buf: Any, at: Any, count: Any, position: Any) -> Any:
     """Read ``count`` bytes at ``position`` into ``buf[at:]``; return how many came, or -1."""
     signature = types.int64(types.int64, buf, types.int64, types.int64, types.int64)

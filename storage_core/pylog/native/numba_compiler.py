@@ -53,7 +53,7 @@ class UnsupportedKernelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CodeTarget:
-    """What machine code is for, in LLVM's words."""
+    """The platform for which machine code is made, in LLVM's words."""
 
     triple: str
     cpu: str

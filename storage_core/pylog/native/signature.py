@@ -30,7 +30,7 @@ _WORD_BYTES = 8
 _READABLE = 0x1 | 0x100
 _WRITABLE = 0x400
 
-_ARRAY = re.compile(r"npt\.NDArray\[np\.(u?int\d+)\]")
+_ARRAY = re.compile(r"npt\.NDArray\[np\.((?:u?int|float)\d+)\]")
 _RESULTS = {"None": 0, "int": 1, "bool": 1}
 _TUPLE = re.compile(r"tuple\[(int(?:, int)*)\]")
 

@@ -79,7 +79,10 @@ def time_text(milliseconds: int | None) -> str:
 
 
 def duration_text(milliseconds: int | None) -> str:
-    """Return a duration in its two largest units, ``2h 5m``; ``-`` if it is not known."""
+    """Return a duration in its two largest units, ``2h 5m``; ``-`` if it is not known.
+
+    Of a hundred days and more, hours say nothing.
+    """
     if milliseconds is None:
         return "-"
     sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
@@ -88,6 +91,8 @@ def duration_text(milliseconds: int | None) -> str:
         count, rest = divmod(rest, length)
         if count or parts:
             parts.append(f"{count}{unit}")
+    if len(parts) > 1 and len(parts[0]) > len("99d"):
+        parts = parts[:1]
     return sign + " ".join(parts[:2] or ["0s"])
 
 

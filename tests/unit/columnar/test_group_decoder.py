@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from pylog.columnar import decode_legacy, group_decoder
-from pylog.columnar.arrow_schema import RecordColumns, record_schema
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import Window, find_batches

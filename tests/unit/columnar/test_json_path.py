@@ -145,14 +145,33 @@ def test_numbers_beyond_those_that_are_read_are_compared_too(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text",
     [
-        ("$.at<2026-11-01", "2026-11-01"),  # a string, since it is not JSON
-        ("$.a==7", "=7"),
+        "$.at<2026-11-01",  # a string, since it is not JSON
+        '$.a="=7"',
+        "$.b=it's",
+        "$.c= 7 ",
     ],
 )
-def test_what_is_not_json_is_a_string(text: str, expected: str) -> None:
-    assert JsonPath.parse(text).holds(f'{{"at":"2026-10-31T23:59Z","a":"{expected}"}}'.encode())
+def test_what_is_not_json_is_a_string(text: str) -> None:
+    document = b'{"at":"2026-10-31T23:59Z","a":"=7","b":"it\'s","c":7}'
+    assert JsonPath.parse(text).holds(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("$.a==7", '"=7"'),
+        ("$.a='new'", "\"'new'\""),
+        ("$.a= new", '" new"'),
+        ("$.a=new ", '"new "'),
+        ("$.a>=='7'", "\"='7'\""),
+    ],
+)
+def test_a_string_that_hardly_a_value_has_is_refused(text: str, quoted: str) -> None:
+    with pytest.raises(ValueError, match=r"write =(7|new), or =") as refused:
+        JsonPath.parse(text)
+    assert f", or ={quoted} if" in str(refused.value)
 
 
 @pytest.mark.parametrize("path", ["$.a<true", "$.a>=null", "$.a>[1]", '$.a<={"b":1}'])

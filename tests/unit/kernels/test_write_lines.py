@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pylog.dump_log import lines as line_writer
-from pylog.dump_log.lines import Records, Style, line_template, write_lines
-from pylog.dump_log.lines import records_of as as_records
-from pylog.model import TimestampType
 from pylog.record.java_utf8 import decode_utf8
-from pylog.record.record import Record, RecordHeader
+from pylog.record_lines import line_template as line_writer
+from pylog.record_lines.line_template import Style, line_template
 from tests.support.java_utf8 import ANSWERS, all_short_inputs
+from tests.support.templated_lines import lines_of, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from pylog.dump_log.lines import LineTemplate
+    from pylog.record_lines.line_template import LineTemplate
 
 TEXTS = [
     *(b"", b"a", b"exactly8", b"more than eight bytes, ASCII alone", b"x" * 200),
@@ -47,25 +41,6 @@ TEXTS = [
     ),
 ]
 NUMBERS = [0, 1, 9, 10, 99, 100, 12345, 2**31, 10**18, 2**63 - 1, -1, -10, -(2**63)]
-
-
-def records_of(values: Sequence[bytes | None]) -> Records:
-    return as_records(
-        [
-            Record(offset, 0, TimestampType.CREATE_TIME, key=value, value=None)
-            for offset, value in enumerate(values)
-        ]
-    )
-
-
-def lines_of(
-    template: LineTemplate, records: Records, table: npt.NDArray[np.int64] | None = None
-) -> bytes:
-    if table is None:
-        table = np.zeros((1, 1), dtype=np.int64)
-    rows = np.zeros(len(table), dtype=np.int64)
-    rows[0] = records.rows
-    return b"".join(bytes(part) for part in write_lines(template, table, rows, records))
 
 
 def key_template(style: Style) -> LineTemplate:
@@ -118,51 +93,18 @@ def test_numbers_are_in_decimal() -> None:
     assert text.decode().split() == list(map(str, NUMBERS))
 
 
-def test_choices_and_conditions_go_by_columns_of_the_batch() -> None:
-    template = line_template(
-        "<$word$if7( seven$)>",
-        columns=["word", "n"],
-        words={"word": ("zero", "one")},
-        conditions={"if7": ("n", 7)},
-    )
-    table = np.array([[0, 7], [1, 6], [2, 7], [-1, 0]], dtype=np.int64)
-    assert lines_of(template, records_of([]), table) == b"<zero seven><one>< seven><>"
-
-
-def test_null_and_empty_keys_are_told_apart() -> None:
-    template = line_template("", "$keySize$ifKey( key: $keyTEXT$)$ifNoKey( null$);")
-    assert lines_of(template, records_of([None, b"", b"k"])) == b"-1 null;0 key: ;1 key: k;"
-
-
-def test_header_names_are_written_with_commas() -> None:
-    records = as_records(
-        [
-            Record(0, 0, TimestampType.CREATE_TIME, None, None, headers)
-            for headers in (
-                (),
-                (RecordHeader("a", b""), RecordHeader("", None), RecordHeader('é"', b"")),
-                (RecordHeader("b", None),),
-            )
-        ]
-    )
-    template = line_template("", "[$headersTEXT][$headersJSON]")
-    assert lines_of(template, records).decode() == '[][][a,,é"]["a","","é\\""][b]["b"]'
-
-
-def test_sequences_wrap_from_the_highest_to_zero() -> None:
-    template = line_template("", "$sequence ", columns=["baseSequence", "baseOffset"])
-    for base, expected in ((2**31 - 2, [2**31 - 2, 2**31 - 1, 0]), (-1, [-1, -1, -1])):
-        table = np.array([[base, 0]], dtype=np.int64)
-        text = lines_of(template, records_of([b""] * 3), table)
-        assert text.decode().split() == list(map(str, expected))
-
-
 @pytest.mark.parametrize("style", Style)
 def test_lines_do_not_depend_on_how_much_fits_into_the_output(
     style: Style, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The last one is measured before it is written, byte by byte.
-    longest = {Style.TEXT: b"\xff", Style.JSON: b"\n", Style.BASE64: b"x"}[style] * 66_000
+    worst = {
+        Style.TEXT: b"\xff",
+        Style.JSON: b"\n",
+        Style.BASE64: b"x",
+        Style.VERBATIM: b"x",
+    }
+    longest = worst[style] * 66_000
     values = [*TEXTS, longest]
     expected = lines_of(key_template(style), records_of(values))
     monkeypatch.setattr(line_writer, "OUTPUT_BYTES", 1)
@@ -170,19 +112,7 @@ def test_lines_do_not_depend_on_how_much_fits_into_the_output(
     assert lines_of(key_template(style), records_of(values)) == expected
 
 
-def test_the_line_of_a_batch_that_was_begun_is_not_written_again() -> None:
-    template = line_template("batch;", "$offset;")
-    table, rows = np.zeros((2, 1), dtype=np.int64), np.array([1, 1])
-    records = records_of([b"", b""])
-    parts = write_lines(template, table, rows, records, is_continued=True)
-    assert b"".join(map(bytes, parts)) == b"0;batch;1;"
-
-
-def test_records_that_are_not_those_of_the_batches_are_refused() -> None:
-    template = line_template("", "$offset")
-    with pytest.raises(ValueError, match="3 records for batches with 2"):
-        list(
-            write_lines(
-                template, np.zeros((1, 1), dtype=np.int64), np.array([2]), records_of([b""] * 3)
-            )
-        )
+def test_what_is_a_lines_text_already_is_written_as_it_lies() -> None:
+    assert lines_of(key_template(Style.VERBATIM), records_of(TEXTS)) == b"".join(
+        each + b"\0" for each in TEXTS
+    )

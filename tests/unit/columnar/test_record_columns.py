@@ -1,12 +1,25 @@
-"""Rows of places: as many as are asked for, whatever of them is wanted."""
+"""Columns of one value, and rows of places alone."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
-from pylog.columnar.arrow_schema import place_rows
+from pylog.columnar.record_columns import ConstantColumns, place_rows
 from pylog.model import TopicPartition
+
+
+@pytest.fixture
+def constants() -> ConstantColumns:
+    return ConstantColumns(TopicPartition("orders", 3))
+
+
+@pytest.mark.parametrize("counts", [(1,), (5_000, 3, 0), (1, 2_000, 1)])
+def test_as_many_values_as_asked_for(constants: ConstantColumns, counts: tuple[int, ...]) -> None:
+    for count in counts:
+        assert constants.topic(count).to_pylist() == ["orders"] * count
+        assert constants.partition(count).to_pylist() == [3] * count
+
 
 TOPIC, PARTITION = pa.field("topic", pa.string()), pa.field("partition", pa.int32())
 

@@ -1,0 +1,1 @@
+"""Values with a schema: wire formats, from bytes to Arrow columns and back; no I/O."""

@@ -1,0 +1,152 @@
+"""A ``FileDescriptorProto``, which some registries keep instead of text, as what it says.
+
+Source: google/protobuf/descriptor.proto.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pylog.typed.protobuf_schema import (
+    SCALARS,
+    ProtoEnum,
+    ProtoField,
+    ProtoFile,
+    ProtoMessage,
+    unescaped,
+)
+from pylog.typed.protobuf_wire import WireError, wire_fields
+
+_TYPES = (
+    *("", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string"),
+    *("group", "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64"),
+)
+_REPEATED, _REQUIRED = 3, 2
+_EDITION_PROTO2, _EDITION_PROTO3 = 998, 999
+_MOST_DEPTH = 60
+
+
+class _Syntax(NamedTuple):
+    is_proto3: bool
+    is_implicit: bool
+    is_closed: bool
+
+
+class _Fields(dict[int, list[int | bytes]]):
+    """The fields of a message on the wire."""
+
+    def bytes(self, number: int) -> list[bytes]:
+        return [each for each in self.get(number, []) if isinstance(each, bytes)]
+
+    def text(self, number: int) -> str:
+        return (self.bytes(number) or [b""])[-1].decode()
+
+    def integer(self, number: int) -> int:
+        found = [each for each in self.get(number, []) if isinstance(each, int)]
+        value = found[-1] if found else 0
+        return value - (1 << 64) if value >> 63 else value
+
+    def messages(self, number: int) -> list[_Fields]:
+        return [_fields(each) for each in self.bytes(number)]
+
+
+def _fields(content: bytes) -> _Fields:
+    found = _Fields()
+    for number, _, value in wire_fields(content):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def read_descriptor(content: bytes) -> ProtoFile:
+    """Return what a descriptor says.
+
+    Raises
+    ------
+    ValueError
+        It is none, or has groups.
+    """
+    try:
+        file = _fields(content)
+        package, syntax = file.text(2), _syntax(file)
+        return ProtoFile(
+            package,
+            [each.decode() for each in file.bytes(3)],
+            [_message(each, package, syntax, 0) for each in file.messages(4)],
+            [_enum(each, package, syntax) for each in file.messages(5)],
+        )
+    except (WireError, UnicodeDecodeError) as error:
+        raise ValueError(f"the schema is no descriptor of a file: {error}") from None
+
+
+def _syntax(file: _Fields) -> _Syntax:
+    edition = file.integer(14)
+    is_proto3 = file.text(12) == "proto3" or edition == _EDITION_PROTO3
+    is_proto2 = not is_proto3 and edition in {0, _EDITION_PROTO2}
+    features = [each for options in file.messages(8) for each in options.messages(50)]
+    is_implicit = any(each.integer(1) == 2 for each in features)
+    is_closed = any(each.integer(2) == 2 for each in features)
+    return _Syntax(is_proto3, is_proto3 or is_implicit, is_proto2 or is_closed)
+
+
+def _message(entry: _Fields, scope: str, syntax: _Syntax, depth: int) -> ProtoMessage:
+    name = f"{scope}.{entry.text(1)}".removeprefix(".")
+    if depth > _MOST_DEPTH:
+        raise ValueError(f"the schema has messages deeper than {_MOST_DEPTH} in each other")
+    oneofs = [each.text(1) for each in entry.messages(8)]
+    return ProtoMessage(
+        name,
+        [_field(each, oneofs, syntax) for each in entry.messages(2)],
+        [_message(each, name, syntax, depth + 1) for each in entry.messages(3)],
+        [_enum(each, name, syntax) for each in entry.messages(4)],
+        is_map_entry=any(options.integer(7) for options in entry.messages(7)),
+    )
+
+
+def _field(entry: _Fields, oneofs: list[str], syntax: _Syntax) -> ProtoField:
+    name, number, kind = entry.text(1), entry.integer(3), _type(entry)
+    found = ProtoField(name, number, kind, entry.integer(4) == _REPEATED)
+    is_synthetic = bool(entry.integer(17))
+    if 9 in entry and not is_synthetic and 0 <= entry.integer(9) < len(oneofs):
+        found.oneof = oneofs[entry.integer(9)]
+    found.presence = _presence(entry, found, syntax, is_synthetic=is_synthetic)
+    if 7 in entry:
+        found.default = unescaped(entry.text(7)) if kind == "bytes" else entry.text(7)
+    return found
+
+
+def _presence(entry: _Fields, field: ProtoField, syntax: _Syntax, *, is_synthetic: bool) -> str:
+    if field.is_repeated:
+        return ""
+    features = [each for options in entry.messages(8) for each in options.messages(21)]
+    if any(each.integer(5) == 2 for each in features):
+        raise ValueError(f"the schema's field {field.name!r} is a group, which is not read")
+    given = max((each.integer(1) for each in features), default=0)
+    if entry.integer(4) == _REQUIRED or given == 3:
+        return "required"
+    if field.oneof or is_synthetic or given == 1:
+        return "explicit"
+    return "implicit" if syntax.is_implicit or given == 2 else "explicit"
+
+
+def _type(entry: _Fields) -> str:
+    number = entry.integer(5)
+    kind = _TYPES[number] if 0 <= number < len(_TYPES) else ""
+    if kind == "group":
+        raise ValueError(f"the schema's field {entry.text(1)!r} is a group, which is not read")
+    if kind in SCALARS:
+        return kind
+    if not entry.text(6):
+        raise ValueError(f"the schema's field {entry.text(1)!r} has no type")
+    return entry.text(6)
+
+
+def _enum(entry: _Fields, scope: str, syntax: _Syntax) -> ProtoEnum:
+    names: dict[int, str] = {}
+    values = entry.messages(2)
+    for each in values:
+        names.setdefault(each.integer(2), each.text(1))
+    features = [each for options in entry.messages(3) for each in options.messages(7)]
+    given = max((each.integer(2) for each in features), default=0)
+    is_closed = given == 2 or (syntax.is_closed and given != 1)
+    first = values[0].integer(2) if values else 0
+    return ProtoEnum(f"{scope}.{entry.text(1)}".removeprefix("."), names, first, is_closed)

@@ -1,0 +1,43 @@
+"""Descriptors that are damaged are errors; what sound ones say is in ``test_protobuf_text.py``."""
+
+from __future__ import annotations
+
+import base64
+import random
+
+import pytest
+
+from pylog.typed.protobuf_descriptor import read_descriptor
+from tests.unit.typed.confluent_values import CONFLUENT
+
+
+def test_a_descriptor_is_read() -> None:
+    file = read_descriptor(base64.b64decode(CONFLUENT["protoc"]["common.proto"]["descriptor"]))
+    (message,) = file.messages
+    assert (file.package, message.name) == ("shop.common", "shop.common.Money")
+    assert [(field.name, field.type) for field in message.fields] == [
+        ("currency", "string"),
+        ("units", "int64"),
+    ]
+
+
+def test_a_group_is_refused() -> None:
+    field = b"\x0a\x01g\x18\x01\x20\x01\x28\x0a"
+    message = b"\x0a\x01M\x12" + bytes([len(field)]) + field
+    with pytest.raises(ValueError, match="'g' is a group"):
+        read_descriptor(b"\x22" + bytes([len(message)]) + message)
+
+
+def test_random_changes_of_a_descriptor_are_errors_or_descriptors() -> None:
+    rnd = random.Random(56_32)
+    sound = base64.b64decode(CONFLUENT["protoc"]["old.proto"]["descriptor"])
+    failed = 0
+    for _ in range(3_000):
+        changed = bytearray(sound)
+        for _ in range(rnd.randrange(1, 4)):
+            changed[rnd.randrange(len(changed))] = rnd.randrange(256)
+        try:
+            read_descriptor(bytes(changed))
+        except ValueError:
+            failed += 1
+    assert failed > 500

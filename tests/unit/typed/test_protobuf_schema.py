@@ -1,0 +1,32 @@
+"""Names in a schema mean what stands nearest."""
+
+from __future__ import annotations
+
+import pytest
+
+from pylog.typed.protobuf_schema import ProtoSchema, all_messages
+from pylog.typed.protobuf_text import parse_proto
+
+
+def test_a_name_is_looked_for_from_the_inside_out() -> None:
+    text = """
+    package a.b;
+    message M { message X { optional M m = 1; } optional X x = 1; optional .a.b.X y = 2;
+                optional b.X z = 3; }
+    message X {}
+    """
+    schema = ProtoSchema(parse_proto(text))
+    assert [field.type for field in schema.messages["a.b.M"].fields] == [
+        ".a.b.M.X", ".a.b.X", ".a.b.X",
+    ]  # fmt: skip
+    assert schema.messages["a.b.M.X"].fields[0].type == ".a.b.M"
+
+
+def test_a_name_that_means_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"no '\.X', which a field of M is of"):
+        ProtoSchema(parse_proto("message M { optional .X x = 1; }"))
+
+
+def test_messages_come_before_those_within_them() -> None:
+    file = parse_proto("message A { message B { message C {} } message D {} } message E {}")
+    assert [each.name for each in all_messages(file.messages)] == ["A", "A.B", "A.B.C", "A.D", "E"]
