@@ -27,6 +27,7 @@ from tests.support.reading import scanned
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.reading.damage import ReadModeName
     from tests.support.batches import Stored
 
 DIRECTORIES = 8
@@ -60,17 +61,17 @@ def test_rows_ranges_times_cuts_and_ends_are_those_of_what_was_written(
         first, end = log[0].base_offset, records[-1].offset + 1
         for mode in MODES:
             assert scanned(path, mode=mode) == records, lies
-            (view,) = pylog.scan(path, mode=mode).partitions
+            (view,) = pylog.scan(path, mode=mode).partitions  # type: ignore[arg-type]
             assert (view.log_start_offset, view.log_end_offset) == (first, end), lies
             start, stop = sorted(chance.sample(range(first, end + 1), 2))
             in_range = [each for each in records if start <= each.offset < stop]
             assert scanned(path, mode=mode, start=start, end=stop) == in_range, lies
-            check_cuts(path, mode, records, lies, chance)
+            check_cuts(path, mode, records, lies, chance)  # type: ignore[arg-type]
             check_times(path, mode, records, lies, chance)
 
 
 def check_cuts(
-    path: Path, mode: str, records: list[Stored], lies: str, chance: random.Random
+    path: Path, mode: ReadModeName, records: list[Stored], lies: str, chance: random.Random
 ) -> None:
     """Cuts are at batches, and what lies between them adds up to the whole."""
     size = chance.choice((1, 100, 700, 5_000))

@@ -28,7 +28,6 @@ from hypothesis.stateful import (
 
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
-from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.log.log_segment import FetchIsolation
@@ -43,6 +42,7 @@ from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support import batches, peers
+from tests.support.recording_io import ForgetfulIO
 
 if TYPE_CHECKING:
     from pylog.log.unified_log import UnifiedLog
@@ -163,16 +163,6 @@ def follow(known: dict[int, int], batch: Batch) -> None:
         known.setdefault(batch.producer_id, batch.first_offset)
     elif batch.marker:
         known.pop(batch.producer_id, None)
-
-
-class ForgetfulIO(DurableIO):
-    """Does not wait for the disk: no power is lost here."""
-
-    def fsync(self, path: str, descriptor: int) -> None:
-        pass
-
-    def fsync_directory(self, path: str) -> None:
-        pass
 
 
 def whole_batches(data: bytes) -> list[bytes]:

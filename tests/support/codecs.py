@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from contextlib import suppress
 
 import cramjam
-import lz4.block
 import xxhash
-import zstandard
+
+with suppress(ImportError):  # a free-threaded Python reads what brokers wrote without these
+    import lz4.block
+    import zstandard
 
 CODEC_IDS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 CODECS = tuple(CODEC_IDS)

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from tests.support.batches import Built
 
 SIZE_AT, MAGIC_AT, CRC_AT, PAYLOAD_AT = 8, 16, 17, 61
+
+
+def flip(path: Path, at: int, pattern: int = 1) -> None:
+    """Flip bits of one byte of a file; ``at`` counts from the end if it is negative."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= pattern
+    path.write_bytes(data)
 
 
 def with_bytes(built: Built, at: int, data: bytes) -> Built:

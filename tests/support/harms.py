@@ -21,6 +21,7 @@ from tests.support.batches import (
 )
 from tests.support.codecs import compress
 from tests.support.corruption import entries, resealed
+from tests.support.damage import flip
 from tests.support.metadata_log import feature_record, write_snapshot
 
 if TYPE_CHECKING:
@@ -438,9 +439,7 @@ def _cut_log(directory: Path) -> None:
 def _flip_log(directory: Path) -> None:
     path = sorted(directory.glob("*.log"))[0]
     batches = entries(path.read_bytes())
-    content = bytearray(path.read_bytes())
-    content[sum(map(len, batches[: len(batches) // 2])) + 30] ^= 1
-    path.write_bytes(content)
+    flip(path, sum(map(len, batches[: len(batches) // 2])) + 30)
 
 
 def _recovered_whole(*harms: Callable[[Harmed], object]) -> Callable[[Path], None]:
@@ -622,11 +621,11 @@ DIRECTORY_HARMS: tuple[DirectoryHarm, ...] = (
     ),
     ("a log start above the end of a stray partition", _stray_below_the_log_start),
     (
-        "a partition that the metadata do not have",
+        "a partition that the metadata does not have",
         lambda directory: shutil.copytree(directory / "harm-0", directory / "harm-900"),
     ),
     (
-        "a topic that the metadata do not have",
+        "a topic that the metadata does not have",
         lambda directory: shutil.copytree(directory / "harm-0", directory / "other-0"),
     ),
     ("metadata log missing", lambda directory: shutil.rmtree(directory / "__cluster_metadata-0")),

@@ -22,6 +22,7 @@ import subprocess
 import time
 import uuid
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.support.kafka_broker_clients import BrokerClients
@@ -35,7 +36,6 @@ from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
     from types import TracebackType
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -178,6 +178,12 @@ class KafkaBroker(BrokerClients):
     def bootstrap_servers(self) -> str:
         """Where clients connect; another port after each start."""
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def log_dirs(self) -> list[Path]:
+        """All of them, where the properties name several."""
+        named = self._own_properties.get("log.dirs", str(self.log_dir))
+        return [Path(each) for each in named.split(",")]
 
     @property
     def server_log(self) -> str:

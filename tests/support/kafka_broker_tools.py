@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TOOL_SECONDS = 120.0
 _FIRST_IN_JAVA = "4.3"
-_CONSUMER_TIMEOUT_MS = "10000"
+_CONSUMER_TIMEOUT_MS = "60000"
 _NULL = "<null>"
 _LINE_END = "<end>"  # bytes may hold line breaks
 

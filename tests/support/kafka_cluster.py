@@ -45,7 +45,7 @@ class KafkaCluster(BrokerClients):
         controllers = [f"{node}@127.0.0.1:{port}" for node, port in enumerate(ports[1::2], start=1)]
         format_options: list[str] = []
         if is_dynamic:
-            with_ids = ",".join(f"{each}:{_random_id()}" for each in controllers)
+            with_ids = ",".join(f"{each}:{random_directory_id()}" for each in controllers)
             format_options = [f"--initial-controllers={with_ids}"]
             servers = ",".join(each.partition("@")[2] for each in controllers)
             quorum = {
@@ -101,6 +101,11 @@ class KafkaCluster(BrokerClients):
         return ",".join(each.bootstrap_servers for each in self.nodes)
 
     @property
+    def log_dirs(self) -> list[Path]:
+        """Those of all nodes."""
+        return [each for node in self.nodes for each in node.log_dirs]
+
+    @property
     def server_log(self) -> str:
         """What the nodes have logged since they were started last, one after the other."""
         return "\n".join(each.server_log for each in self.nodes)
@@ -134,6 +139,6 @@ class KafkaCluster(BrokerClients):
                 raise failure
 
 
-def _random_id() -> str:
+def random_directory_id() -> str:
     """Return a directory id; Kafka makes none that begins with a hyphen."""
     return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]

@@ -14,11 +14,13 @@ from confluent_kafka import (
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
     KafkaError,
+    KafkaException,
     Producer,
     TopicPartition,
 )
 
 from tests.support.batches import CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE, Stored
+from tests.support.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.support.batches import Headers
 
-_SECONDS = 30.0
+_SECONDS = 90.0
 _POLL_SECONDS = 0.1
 _RETRY_SECONDS = 0.1
 _BATCH = 1_000
@@ -118,6 +120,15 @@ def offsets_for_times(bootstrap_servers: str, times: Mapping[str, int]) -> dict[
                 # A leader that is new does not know yet how far it may tell.
                 time.sleep(_RETRY_SECONDS)
     return found
+
+
+def commit(client: Consumer, offsets: list[TopicPartition]) -> None:
+    """Commit offsets, once a broker that has just made its topic coordinates groups."""
+    wait_for(
+        lambda: client.commit(offsets=offsets, asynchronous=False) is not None,
+        "a commit",
+        tolerates=(KafkaException,),
+    )
 
 
 def new_producer(

@@ -1,7 +1,8 @@
-"""Faults in ``.log`` files: what each does to a copy of a sound partition, and what is to be found.
+"""Faults in ``.log`` files: what each does to a copy of a sound partition.
 
 Every fault is a function of a `SoundPartition` and a random generator. It changes the copy and
-returns the `Fault`, or None where the partition has nothing that it could be done to.
+returns the `Place` of the damage, or None where the partition has nothing that it could be done to.
+What is to be found then is in the table of `tests.support.faults`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 HEADER_SIZE = 61
 
 
-class Fault(NamedTuple):
-    """What a finding is to tell: its code, its file, and a byte that its range has, if any."""
+class Place(NamedTuple):
+    """Where a fault is: the file, and a byte in it if that is known."""
 
-    code: str
     path: Path
     position: int | None = None
 
@@ -111,7 +111,7 @@ class SoundPartition:
         return False
 
 
-def flipped_bit(partition: SoundPartition, random: Random) -> Fault | None:
+def flipped_bit(partition: SoundPartition, random: Random) -> Place | None:
     """Flip one bit of what a checksum covers."""
     if not partition.all_entries:
         return None
@@ -120,10 +120,10 @@ def flipped_bit(partition: SoundPartition, random: Random) -> Fault | None:
     changed = bytearray(entry.data)
     changed[at] ^= 1 << random.randrange(8)
     entry.put(bytes(changed))
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def zeroed_block(partition: SoundPartition, random: Random) -> Fault | None:
+def zeroed_block(partition: SoundPartition, random: Random) -> Place | None:
     """Zero up to 512 bytes inside an entry, after its header, as a lost sector does."""
     usable = [each for each in partition.all_entries if any(each.data[HEADER_SIZE:])]
     if not usable:
@@ -133,19 +133,19 @@ def zeroed_block(partition: SoundPartition, random: Random) -> Fault | None:
     start = random.choice(places)
     end = min(start + random.randrange(1, 513), len(entry.data))
     entry.put(entry.data[:start] + bytes(end - start) + entry.data[end:])
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def impossible_size(partition: SoundPartition, random: Random) -> Fault | None:
+def impossible_size(partition: SoundPartition, random: Random) -> Place | None:
     """Make the size of an entry smaller than any can be."""
     if not partition.all_entries:
         return None
     entry = random.choice(partition.all_entries)
     entry.put(entry.data[:8] + struct.pack(">i", random.randrange(-100, 14)) + entry.data[12:])
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def offset_back(partition: SoundPartition, random: Random) -> Fault | None:
+def offset_back(partition: SoundPartition, random: Random) -> Place | None:
     """Give a batch the offset of the one before it; no checksum covers that field."""
     if partition.may_be_compacted:
         return None
@@ -157,20 +157,20 @@ def offset_back(partition: SoundPartition, random: Random) -> Fault | None:
         return None
     before, entry = random.choice(usable)
     entry.put(before.data[:8] + entry.data[8:])
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def unknown_magic(partition: SoundPartition, random: Random) -> Fault | None:
+def unknown_magic(partition: SoundPartition, random: Random) -> Place | None:
     """Give an entry a format that does not exist."""
     if not partition.all_entries:
         return None
     entry = random.choice(partition.all_entries)
     magic = random.randrange(3, 256)
     entry.put(entry.data[:16] + bytes([magic]) + entry.data[17:])
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def too_many_records_counted(partition: SoundPartition, random: Random) -> Fault | None:
+def too_many_records_counted(partition: SoundPartition, random: Random) -> Place | None:
     """Count one record more than a batch has, under a right checksum."""
     usable = [each for each in partition.all_entries if each.magic == 2 and each.record_count]
     if not usable:
@@ -178,10 +178,10 @@ def too_many_records_counted(partition: SoundPartition, random: Random) -> Fault
     entry = random.choice(usable)
     count = struct.pack(">i", entry.record_count + 1)
     entry.put(resealed(entry.data[:57] + count + entry.data[61:]))
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def no_records_counted(partition: SoundPartition, random: Random) -> Fault | None:
+def no_records_counted(partition: SoundPartition, random: Random) -> Place | None:
     """Count no record in a batch that has some, under a right checksum."""
     usable = [
         each
@@ -192,10 +192,10 @@ def no_records_counted(partition: SoundPartition, random: Random) -> Fault | Non
         return None
     entry = random.choice(usable)
     entry.put(resealed(entry.data[:57] + bytes(4) + entry.data[61:]))
-    return Fault("filled_empty_batch", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def skipped_sequence(partition: SoundPartition, random: Random) -> Fault | None:
+def skipped_sequence(partition: SoundPartition, random: Random) -> Place | None:
     """Let a batch's sequence number skip some, under a right checksum; no offset is missing."""
     if partition.may_be_compacted:
         return None
@@ -210,10 +210,10 @@ def skipped_sequence(partition: SoundPartition, random: Random) -> Fault | None:
     entry = random.choice(usable)
     sequence = int.from_bytes(entry.data[53:57], "big") + random.randrange(1, 1000)
     entry.put(resealed(entry.data[:53] + struct.pack(">i", sequence) + entry.data[57:]))
-    return Fault("sequence_gap", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def torn_segment(partition: SoundPartition, random: Random) -> Fault | None:
+def torn_segment(partition: SoundPartition, random: Random) -> Place | None:
     """Cut an earlier segment inside its last batch."""
     if partition.may_be_compacted:
         return None
@@ -222,10 +222,10 @@ def torn_segment(partition: SoundPartition, random: Random) -> Fault | None:
         return None
     entry = partition.entries_of(random.choice(usable))[-1]
     _truncate(entry.path, entry.position + random.randrange(17, len(entry.data)))
-    return Fault("damaged_batches", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def torn_tail(partition: SoundPartition, random: Random) -> Fault | None:
+def torn_tail(partition: SoundPartition, random: Random) -> Place | None:
     """Cut the last batch of the log, as a crash does."""
     if not partition.logs or not partition.entries_of(partition.logs[-1]):
         return None
@@ -234,17 +234,17 @@ def torn_tail(partition: SoundPartition, random: Random) -> Fault | None:
     zeros = len(entry.data) - len(entry.data.lstrip(b"\0"))
     _truncate(entry.path, entry.position + random.randrange(zeros + 1, len(entry.data)))
     _marker(partition).unlink(missing_ok=True)
-    return Fault("torn_tail", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def torn_tail_of_a_clean_stop(partition: SoundPartition, random: Random) -> Fault | None:
+def torn_tail_of_a_clean_stop(partition: SoundPartition, random: Random) -> Place | None:
     """Copy the marker of a clean stop along with a log that is torn."""
-    fault = torn_tail(partition, random)
+    place = torn_tail(partition, random)
     _marker(partition).touch()
-    return fault and fault._replace(code="unreadable_appends")
+    return place
 
 
-def zero_tail(partition: SoundPartition, random: Random) -> Fault | None:
+def zero_tail(partition: SoundPartition, random: Random) -> Place | None:
     """Append zero bytes to the last segment, as preallocation leaves them."""
     if not partition.logs:
         return None
@@ -252,10 +252,10 @@ def zero_tail(partition: SoundPartition, random: Random) -> Fault | None:
     size = path.stat().st_size
     _append(path, bytes(random.randrange(1, 5000)))
     _marker(partition).unlink(missing_ok=True)
-    return Fault("zero_tail", path, size)
+    return Place(path, size)
 
 
-def zeros_of_a_clean_stop(partition: SoundPartition, random: Random) -> Fault | None:
+def zeros_of_a_clean_stop(partition: SoundPartition, random: Random) -> Place | None:
     """Append zero bytes to the last segment, enough that a broker takes them for a batch."""
     # A node recovers the log of its metadata at each start, also after a clean stop.
     if not partition.logs or partition.directory.name.startswith("__cluster_metadata-"):
@@ -264,24 +264,24 @@ def zeros_of_a_clean_stop(partition: SoundPartition, random: Random) -> Fault | 
     size = path.stat().st_size
     _append(path, bytes(random.randrange(18, 5000)))
     _marker(partition).touch()
-    return Fault("start_refused", path, size)
+    return Place(path, size)
 
 
 def _marker(partition: SoundPartition) -> Path:
     return partition.directory.parent / ".kafka_cleanshutdown"
 
 
-def garbage_tail(partition: SoundPartition, random: Random) -> Fault | None:
+def garbage_tail(partition: SoundPartition, random: Random) -> Place | None:
     """Append bytes to the last segment that can be no batch."""
     if not partition.logs:
         return None
     path = partition.logs[-1]
     size = path.stat().st_size
     _append(path, b"\xff" * random.randrange(17, 500))
-    return Fault("damaged_batches", path, size)
+    return Place(path, size)
 
 
-def rest_of_a_segment(partition: SoundPartition, random: Random) -> Fault | None:
+def rest_of_a_segment(partition: SoundPartition, random: Random) -> Place | None:
     """Append part of a batch, or zeros, to an earlier segment."""
     if partition.may_be_compacted or len(partition.logs) < 2:
         return None
@@ -292,10 +292,10 @@ def rest_of_a_segment(partition: SoundPartition, random: Random) -> Fault | None
     size = path.stat().st_size
     torn = found[-1].data[: random.randrange(20, len(found[-1].data))]
     _append(path, random.choice([torn, bytes(700)]))
-    return Fault("segment_rest", path, size)
+    return Place(path, size)
 
 
-def missing_segment(partition: SoundPartition, random: Random) -> Fault | None:
+def missing_segment(partition: SoundPartition, random: Random) -> Place | None:
     """Remove all files of a segment in the middle."""
     logs = partition.logs
     usable = [index for index in range(1, len(logs) - 1) if logs[index].stat().st_size]
@@ -304,19 +304,19 @@ def missing_segment(partition: SoundPartition, random: Random) -> Fault | None:
     index = random.choice(usable)
     for suffix in SUFFIXES:
         logs[index].with_suffix(suffix).unlink(missing_ok=True)
-    return Fault("missing_segment", logs[index + 1], 0)
+    return Place(logs[index + 1], 0)
 
 
-def lost_log(partition: SoundPartition, random: Random) -> Fault | None:
+def lost_log(partition: SoundPartition, random: Random) -> Place | None:
     """Remove one ``.log``, and leave its indexes."""
     usable = [each for each in partition.logs if each.with_suffix(".index").exists()]
     if not usable:
         return None
     random.choice(usable).unlink()
-    return Fault("missing_log", partition.directory)
+    return Place(partition.directory)
 
 
-def removed_batch(partition: SoundPartition, random: Random) -> Fault | None:
+def removed_batch(partition: SoundPartition, random: Random) -> Place | None:
     """Cut a whole batch out of the middle of a segment."""
     if partition.may_be_compacted:
         return None
@@ -325,10 +325,10 @@ def removed_batch(partition: SoundPartition, random: Random) -> Fault | None:
         return None
     entry = random.choice(usable)
     entry.put(b"")
-    return Fault("offset_gap", entry.path, entry.position)
+    return Place(entry.path, entry.position)
 
 
-def renamed_segment(partition: SoundPartition, random: Random) -> Fault | None:
+def renamed_segment(partition: SoundPartition, random: Random) -> Place | None:
     """Give the last segment a name that is above all its offsets."""
     if not partition.logs or not partition.entries_of(partition.logs[-1]):
         return None
@@ -338,7 +338,7 @@ def renamed_segment(partition: SoundPartition, random: Random) -> Fault | None:
         old = path.with_suffix(suffix)
         if old.exists():
             old.rename(path.with_name(f"{base:020d}{suffix}"))
-    return Fault("misnamed_segment", path.with_name(f"{base:020d}.log"), 0)
+    return Place(path.with_name(f"{base:020d}.log"), 0)
 
 
 def _truncate(path: Path, size: int) -> None:
@@ -347,26 +347,3 @@ def _truncate(path: Path, size: int) -> None:
 
 def _append(path: Path, data: bytes) -> None:
     path.write_bytes(path.read_bytes() + data)
-
-
-LOG_FAULTS = (
-    flipped_bit,
-    zeroed_block,
-    impossible_size,
-    offset_back,
-    unknown_magic,
-    too_many_records_counted,
-    no_records_counted,
-    skipped_sequence,
-    torn_segment,
-    torn_tail,
-    torn_tail_of_a_clean_stop,
-    zero_tail,
-    zeros_of_a_clean_stop,
-    garbage_tail,
-    rest_of_a_segment,
-    missing_segment,
-    lost_log,
-    removed_batch,
-    renamed_segment,
-)

@@ -16,6 +16,15 @@ TIME_ENTRY = struct.Struct(">qi")
 TRANSACTION_ENTRY = struct.Struct(">hqqqq")
 
 
+def tree(directory: Path) -> dict[str, bytes]:
+    """Return the contents of all files below a directory, by their paths in it."""
+    return {
+        str(each.relative_to(directory)): each.read_bytes()
+        for each in sorted(directory.rglob("*"))
+        if each.is_file()
+    }
+
+
 def segment_path(directory: Path, base_offset: int, suffix: str = ".log") -> Path:
     return directory / f"{base_offset:020d}{suffix}"
 

@@ -34,14 +34,20 @@ def topic_record(name: str, topic_id: bytes = TOPIC_ID) -> bytes:
 
 
 def partition_record(
-    number: int, leader: int, replicas: tuple[int, ...], directories: tuple[bytes, ...] = ()
+    number: int,
+    leader: int,
+    replicas: tuple[int, ...],
+    directories: tuple[bytes, ...] = (),
+    *,
+    leader_epoch: int = 0,
 ) -> bytes:
     """Return the value of a PartitionRecord of the topic `TOPIC_ID`, since 3.7 with directories."""
     ids = bytes([len(replicas) + 1]) + b"".join(struct.pack(">i", each) for each in replicas)
     version = b"\x01" if directories else b"\x00"
     head = b"\x01\x03" + version + struct.pack(">i", number) + TOPIC_ID
     places = bytes([len(directories) + 1]) + b"".join(directories) if directories else b""
-    return head + ids + ids + b"\x01\x01" + struct.pack(">iii", leader, 0, 0) + places + b"\x00"
+    state = struct.pack(">iii", leader, leader_epoch, 0)
+    return head + ids + ids + b"\x01\x01" + state + places + b"\x00"
 
 
 def register_broker_record(broker: int, directories: tuple[bytes, ...]) -> bytes:

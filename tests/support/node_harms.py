@@ -161,7 +161,7 @@ def _future(
 ) -> Callable[[Disks], Disks]:
     """Return the harm that makes a ``-future`` directory of a partition of the first disk.
 
-    ``assigned``: whether the metadata assign the partition to its disk; ``live``: whether the live
+    ``assigned``: whether the metadata assigns the partition to its disk; ``live``: whether the live
     directory stays, on the other one; ``cut``: which of the two is shorter.
     """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pylog.server.protocol import Api
 
-SECONDS = 20
+SECONDS = 60
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">hhih")
 _API_VERSIONS = 18
@@ -85,7 +85,11 @@ class RawClient:
 
     def send_frame(self, frame: bytes) -> None:
         """Send any bytes as a frame."""
-        self._socket.sendall(_SIZE.pack(len(frame)) + frame)
+        self.send_bytes(_SIZE.pack(len(frame)) + frame)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send any bytes, which need be no frame."""
+        self._socket.sendall(data)
 
     def receive_frame(self) -> bytes:
         """Return the next frame; `ConnectionError` if the server has closed the connection."""

@@ -64,6 +64,10 @@ class RecordingIO(DurableIO):
             self._record_open(Kind.WRITE, descriptor, position, bytes(data[:written]))
             return written
 
+    def clone(self, path: str, descriptor: int, source: int) -> bool:
+        """Have bytes written, whatever the file system can."""
+        return False
+
     def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
         with self._guard:
             super().ftruncate(path, descriptor, size_bytes)
@@ -176,6 +180,10 @@ class FaultyIO(DurableIO):
     def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
         length = self._check(Kind.WRITE, path, len(data))
         return super().pwrite(path, descriptor, position, data[:length]) if length else 0
+
+    def clone(self, path: str, descriptor: int, source: int) -> bool:
+        """Have bytes written, whatever the file system can."""
+        return False
 
     def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
         self._check(Kind.TRUNCATE, path)

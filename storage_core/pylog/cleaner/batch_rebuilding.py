@@ -84,8 +84,14 @@ class BatchRebuilder:
         records: KeyedRecords,
         retention: BatchRetention,
         retained: RetainedRecords,
+        *,
+        has_new_header: BoolArray | None = None,
     ) -> WrittenBatches:
-        """Return what is to be written for the batches of ``records``."""
+        """Return what is to be written for the batches of ``records``.
+
+        ``has_new_header`` tells which of them ``records.headers`` have other fields of than the
+        window: those are written anew, even if all their records stay.
+        """
         headers, kept = records.headers, retained.kept
         batches = records.batches
         kept_counts = records.counts(kept)
@@ -95,6 +101,8 @@ class BatchRebuilder:
         needs_horizon &= ~has_horizon(headers) & (self._delete_horizon_ms is not None)
         has_records = kept_counts > 0
         is_copied = headers.is_v2 & (kept_counts == row_counts) & has_records & ~needs_horizon
+        if has_new_header is not None:
+            is_copied &= ~has_new_header
         is_built = (has_records & ~is_copied) | (~has_records & retention.keeps_header[batches])
         record_count = int(kept_counts.sum())
         if not is_built.any():

@@ -133,7 +133,10 @@ class TransactionBatch(NamedTuple):
 
 
 def transaction_batches(window: Window) -> Iterator[TransactionBatch]:
-    """Yield the control batches of a window, and those with data of transactions, in order."""
+    """Yield the control batches of a window, and those with data of transactions, in order.
+
+    Also control batches of no transaction, and emptied ones, which `transaction_events` has not.
+    """
     headers = window.headers
     is_control = headers.is_control
     of_transactions = np.flatnonzero(is_control | headers.is_transactional)

@@ -210,7 +210,7 @@ class LogToClean:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Whose log it is."""
+        """The partition of the log."""
         return self.log.topic_partition
 
     @property

@@ -101,7 +101,7 @@ class CleanedSegments:
 
     @property
     def segment_count(self) -> int:
-        """How many segments there are."""
+        """Number of cleaned segments."""
         return len(self.segments)
 
     def replace(self, old: Sequence[LogSegment]) -> None:

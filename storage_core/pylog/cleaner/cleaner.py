@@ -29,7 +29,8 @@ from pylog.cleaner.batch_retention import (
     retained_records,
 )
 from pylog.cleaner.cleaned_segments import CleanedSegments, group_segments_by_size
-from pylog.cleaner.keyed_records import KeyedRecordReader, checked_windows
+from pylog.cleaner.intact_windows import checked_windows
+from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.log_snapshot import CleanerStats
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.files.transaction_index import collect_entries

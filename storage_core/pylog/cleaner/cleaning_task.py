@@ -20,7 +20,8 @@ import pyarrow as pa
 from pylog.cleaner.batch_retention import discardable_batches, transaction_batches
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner, window_bytes
-from pylog.cleaner.keyed_records import KeyedRecordReader, checked_windows
+from pylog.cleaner.intact_windows import checked_windows
+from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.log_snapshot import SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.cleaner.throttler import Throttler
@@ -321,7 +322,7 @@ def events_of(batches: Iterable[TransactionBatch]) -> TransactionEvents:
 
 
 class SegmentTransactions(NamedTuple):
-    """What a task has found in a segment.
+    """The transactions that a task has found in a segment.
 
     Attributes
     ----------
@@ -358,7 +359,7 @@ class SegmentTransactionsTask:
     is_dirty: bool
 
     def run(self) -> SegmentTransactions:
-        """Return what the segment does to transactions.
+        """Return the transactions that begin and end in the segment.
 
         Raises
         ------

@@ -10,8 +10,6 @@ import numpy as np
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import hash_record_keys, legacy_to_v2
-from pylog.log_file.batch_walk import is_zero
-from pylog.log_file.segment_windows import SegmentWindows
 from pylog.native.checksum import wrong_checksum
 from pylog.record.batch_header import (
     COMPRESSION_CODEC_MASK,
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
     from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
-    from pylog.log.log_segment import LogSegment
-
 
 # Batches of any format and codec as uncompressed v2, in one buffer.
 #
@@ -46,7 +42,6 @@ if TYPE_CHECKING:
 # rewritten as v2, which they will be once they are cleaned.
 #
 # Source: MemoryRecords.buildRetainedRecordsInto (Kafka 4.3).
-
 
 _GROUP_BYTES = 4 << 20
 """Batches are decompressed until together they have so many bytes."""
@@ -210,12 +205,13 @@ class KeyedRecords(NamedTuple):
 class KeyedRecordReader:
     """Reads the records of batches in groups that take a bounded memory. One thread.
 
-    A compressed batch with a record above ``max_record_bytes`` is refused; see
-    `pylog.record.record_sizes`.
+    A compressed batch with a record above ``max_record_bytes`` is refused, see
+    `pylog.record.record_sizes`; ``advice`` ends the sentence about one that is too large.
     """
 
-    def __init__(self, max_record_bytes: int | None = None) -> None:
-        self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
+    def __init__(self, max_record_bytes: int | None = None, *, advice: str = _ADVICE) -> None:
+        self._advice = advice
+        self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, advice)
         self._max_record_bytes = max_record_bytes
 
     def read(
@@ -263,7 +259,7 @@ class KeyedRecordReader:
                         decompressor.buffer.view(*bounds[-1]),
                         self._max_record_bytes,
                         is_v2=magic == MAGIC_VALUE_V2,
-                        advice=_ADVICE,
+                        advice=self._advice,
                     )
             except (CorruptRecordError, InvalidRecordError) as error:
                 position = window.position_of(int(stored.batches[place]))
@@ -323,59 +319,3 @@ def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range
         batch = int(group.batches[int(at_fault)])
         raise invalid_batch(window, batch, _REASONS[int(status)])
     return records
-
-
-# A segment that is to be cleaned, in windows of whole batches that have been found sound.
-#
-# Cleaning replaces what it reads, so nothing is taken on trust: checksums are computed, offsets
-# have to go up, and the file has to end where a batch does. Kafka's cleaner does not check the
-# first two.
-
-
-def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Iterator[Window]:
-    """Yield the batches of a segment from byte ``start`` on."""
-    path, size = segment.log.path, segment.size_bytes
-    windows = SegmentWindows(
-        segment.log,
-        start,
-        size,
-        window_bytes=window_bytes,
-        first_window_bytes=window_bytes,
-        max_decompressed_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES,
-    )
-    lowest = segment.base_offset
-    for window in windows:
-        _check_sums(window)
-        _check_offsets(window, lowest)
-        lowest = int(window.headers.last_offsets[-1]) + 1
-        yield window
-    tail = windows.tail
-    if tail.position < size:
-        is_rest_zero = is_zero(segment.log, tail.position, size)
-        found = "zeros" if is_rest_zero else tail.defect or "no whole batch"
-        reason = (
-            f"cannot clean: {found} where {size - tail.position} bytes are left of the segment's "
-            f"{size}; save what is intact with pylog doctor --repair-to"
-        )
-        raise CorruptRecordError(reason, path, tail.position)
-
-
-def _check_sums(window: Window) -> None:
-    bad = find_bad_checksum(window)
-    if bad is not None:
-        raise CorruptRecordError(bad.reason, window.path, window.position_of(bad.index))
-
-
-def _check_offsets(window: Window, lowest: int) -> None:
-    headers = window.headers
-    lasts = headers.last_offsets
-    ends_before = np.concatenate([[lowest - 1], lasts[:-1]])
-    firsts = np.where(headers.is_v2, headers.offsets, lasts)
-    is_wrong = (firsts <= ends_before) | (lasts < firsts)
-    if is_wrong.any():
-        batch = int(is_wrong.argmax())
-        reason = (
-            f"batch has offsets {firsts[batch]} to {lasts[batch]}, "
-            f"expected them from {ends_before[batch] + 1} on"
-        )
-        raise CorruptRecordError(reason, window.path, window.position_of(batch))

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_cleaner_manager import CleaningAbortedError, LogCleanerManager
+from pylog.cleaner.cleaning_states import CleaningAbortedError
+from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.log_snapshot import CleanerStats
 from pylog.cleaner.throttler import Throttler
 from pylog.config import CleanerConfig
@@ -262,7 +263,7 @@ class LogCleaner:
         self._manager.states.resume(topic_partition)
 
     def metrics(self) -> CleanerMetrics:
-        """Return what the cleaner has done, and what it cannot do."""
+        """Return the metrics of the cleaner."""
         threads = self._threads
         last = [thread.last_stats for thread in threads]
         counts = [thread.counts for thread in threads]

@@ -75,7 +75,7 @@ class StagedGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedCleaning:
-    """What a task has made of a log.
+    """The cleaned segments that a task has staged for a log.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class LogSnapshot(NamedTuple):
 
     @classmethod
     def of(cls, log_to_clean: LogToClean) -> LogSnapshot:
-        """Return what a log is now."""
+        """Return a snapshot of a log as it is now."""
         log = log_to_clean.log
         return cls(
             log.topic_partition,
@@ -140,7 +140,7 @@ class LogSnapshot(NamedTuple):
 
     @property
     def log_directory(self) -> str:
-        """What the partition directory lies in."""
+        """The log directory in which the partition directory is."""
         return os.path.dirname(self.directory)  # noqa: PTH120 - kept as text
 
 
@@ -179,12 +179,12 @@ class SnapshotLog:
 
     @property
     def first_uncleanable_offset(self) -> int:
-        """Where cleaning ends, exclusive."""
+        """The exclusive end offset of the cleaning."""
         return self._snapshot.first_uncleanable_offset
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Whose log it is."""
+        """The partition of the log."""
         return self._snapshot.topic_partition
 
     @property

@@ -66,7 +66,7 @@ class OffsetMap:
 
     @property
     def utilization(self) -> float:
-        """Which share of the slots is used, 0 to 1."""
+        """Load factor, from 0 to 1."""
         return self.size / self.slots
 
     def put(

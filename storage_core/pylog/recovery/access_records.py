@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pylog.internal_topics.api_message import UnknownTypeError
 from pylog.internal_topics.cluster_metadata import read_metadata_record
-from pylog.internal_topics.message_reader import UnknownTypeError
 from pylog.internal_topics.metadata_image import ConfigResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pylog.internal_topics.message_reader import ApiMessage
+    from pylog.internal_topics.api_message import ApiMessage
 
 _BEGIN, _END, _ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
 

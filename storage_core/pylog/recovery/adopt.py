@@ -1,6 +1,6 @@
 """`adopt`: a stopped node of a cluster is given the partitions that old disks have.
 
-Without it a broker renames such directories to ``-stray``, since its metadata do not know them.
+Without it a broker renames such directories to ``-stray``, since its metadata does not know them.
 The records that make them known are appended to the log of the metadata; where a node was formatted
 and has never run, a snapshot has them, together with what the formatting has laid down. Each
 partition is copied as a repaired copy is (`pylog.checks.repair`).
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 from pylog.checks.repair import ensure_apart
 from pylog.errors import LogDirectoryError
-from pylog.files.owned_directories import writable_log_directory
+from pylog.files.owned_directories import ensure_writable_log_directory, local_location
 from pylog.recovery.adopted_topics import OldDisks
 from pylog.recovery.adoption_plan import AdoptionPlan
 from pylog.recovery.adoption_steps import Adoption, begun_in
 from pylog.recovery.adoption_target import AdoptionTarget
+from pylog.recovery.cluster_places import ClusterPlaces, is_of_a_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +58,7 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
         where none has. For nodes that have never run, and of which some are controllers alone.
     with_access
         Whether ACLs, SCRAM users, quotas and the defaults of all brokers come along, where the old
-        metadata are on the disks. What the cluster has already stays.
+        metadata is on the disks. What the cluster has already stays.
     threads
         As of `doctor`.
     dry_run
@@ -73,7 +74,7 @@ def adopt(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     Raises
     ------
     LogDirectoryError
-        Refused: the cluster has such a topic or such an id, it is not known what its metadata say,
+        Refused: the cluster has such a topic or such an id, it is not known what its metadata says,
         a log directory is missing, or an earlier call was interrupted. Nothing has changed.
     LogLockedError
         A broker runs on one of the log directories.
@@ -135,11 +136,19 @@ def end_adoption(into: Sequence[str | os.PathLike[str]], *, undo: bool = False) 
         ...
     pylog.errors.LogDirectoryError: kafka/intact: no call was interrupted here
     """
-    places = [writable_log_directory(each, must_exist=True) for each in into]
+    places = [local_location(each) for each in into]
     begun = begun_in(places)
     if not begun:
+        for each in places:
+            ensure_writable_log_directory(each, must_exist=True)
         reason = "no call was interrupted here"
         raise LogDirectoryError(reason, places[0])
+    if is_of_a_cluster(begun[0]):
+        with ClusterPlaces(begun) as cluster:
+            if undo:
+                cluster.undo()
+                return False
+            return cluster.finish()
     with Adoption(begun) as adoption:
         if undo:
             adoption.undo()

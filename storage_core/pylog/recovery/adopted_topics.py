@@ -12,19 +12,25 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from pylog.admin.consumer_groups import groups
 from pylog.checks.files import stored_topic_id
-from pylog.errors import LogDirectoryError, LogStorageError
+from pylog.errors import (
+    CorruptRecordError,
+    LogDirectoryError,
+    LogStorageError,
+    UnknownTopicOrPartitionError,
+)
 from pylog.files.directory_lock import ensure_not_in_use
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
 from pylog.files.leader_epochs import read_epoch_entries
 from pylog.files.partition_metadata import format_uuid
 from pylog.locations import is_remote, join, printable_location
+from pylog.log_file.segment_windows import SegmentWindows
 from pylog.reading.damage import DamageReport
 from pylog.reading.headers import header_windows
 from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
 from pylog.reading.log_directory import ensure_known_topics
+from pylog.record.batch_scan import find_bad_checksum
 from pylog.recovery.access_records import access_records
 from pylog.recovery.cluster_info import ensure_one_cluster, opened
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of
@@ -33,10 +39,12 @@ from pylog.writing.node import nodes_of
 if TYPE_CHECKING:
     import os
     import uuid
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pylog.internal_topics.metadata_image import MetadataImage, TopicImage
+    from pylog.reading.internal_logs import CommittedMetadata
     from pylog.reading.log_view import LogView
+    from pylog.record.batch_scan import BatchHeaders, Window
     from pylog.writing.node import Node
 
 _NO_EPOCH = -1
@@ -64,7 +72,7 @@ class AdoptedTopic(NamedTuple):
     name: str
     topic_id: uuid.UUID | None
     replicas: dict[int, list[OldReplica]]
-    image: TopicImage | None  # what the old metadata say
+    image: TopicImage | None  # what the old metadata says
 
 
 def adopted_topics(
@@ -124,15 +132,12 @@ def _adopted_topic(
 
 def _replica(view: LogView, place: int) -> OldReplica:
     """Read the headers of a log; what is damaged counts for nothing."""
-    epoch, highest, producer_id = _NO_EPOCH, _NO_EPOCH, -1
-    end_offset = view.local_log_start_offset
-    sound = view.with_damage(DamageReport(is_logged=False))
-    for each in header_windows(sound):
-        headers = each.window.headers
-        epoch = int(headers.partition_leader_epochs[-1])
-        highest = max(highest, int(np.max(headers.partition_leader_epochs)))
-        producer_id = max(producer_id, int(np.max(headers.producer_ids)))
-        end_offset = int(headers.last_offsets[-1]) + 1
+    try:
+        epoch, highest, end_offset, producer_id = _sums(view, _headers_of_intact_log(view))
+    except CorruptRecordError:
+        sound = view.with_damage(DamageReport(is_logged=False))
+        headers = (each.window.headers for each in header_windows(sound))
+        epoch, highest, end_offset, producer_id = _sums(view, headers)
     try:
         entries = read_epoch_entries(join(view.directory.path, LEADER_EPOCH_CHECKPOINT))
     except LogStorageError:
@@ -141,31 +146,82 @@ def _replica(view: LogView, place: int) -> OldReplica:
     return OldReplica(view, place, epoch, max(epoch, highest), end_offset, producer_id)
 
 
+def _sums(view: LogView, found: Iterable[BatchHeaders]) -> tuple[int, int, int, int]:
+    """Return the last and the highest epoch, where the log ends, and the highest producer id."""
+    epoch, highest, producer_id = _NO_EPOCH, _NO_EPOCH, -1
+    end_offset = view.local_log_start_offset
+    for headers in found:
+        epoch = int(headers.partition_leader_epochs[-1])
+        highest = max(highest, int(headers.partition_leader_epochs.max()))
+        producer_id = max(producer_id, int(headers.producer_ids.max()))
+        end_offset = int(headers.last_offsets[-1]) + 1
+    return epoch, highest, end_offset, producer_id
+
+
+def _headers_of_intact_log(view: LogView) -> Iterator[BatchHeaders]:
+    """Yield the headers of all batches of a log in which nothing is odd, in a third of the time.
+
+    `CorruptRecordError`: something is, and `header_windows` has to say what counts.
+    """
+    if view.pending_end_offset is not None:
+        raise CorruptRecordError("a commit to it has not ended", view.directory.path)
+    next_offset = -1
+    for segment in view.segments:
+        end = segment.size_bytes
+        with segment.open_log() as source:
+            windows = SegmentWindows(source, 0, end)
+            for window in windows:
+                headers = window.headers
+                if not _is_intact(window) or headers.offsets[0] < next_offset:
+                    raise CorruptRecordError("its batches are not intact", segment.file_path())
+                next_offset = int(headers.last_offsets[-1]) + 1
+                yield headers
+            if windows.tail.position < end or source.size() != end:
+                raise CorruptRecordError("its last batch is not whole", segment.file_path())
+
+
+def _is_intact(window: Window) -> bool:
+    """Whether batches of v2 follow each other, count what they can have, and have not changed."""
+    headers = window.headers
+    return (
+        headers.traits.all_v2
+        and not (headers.offsets[1:] <= headers.last_offsets[:-1]).any()
+        and bool(headers.has_possible_count.all())
+        and find_bad_checksum(window) is None
+    )
+
+
 class OldDisks:
     """The old disks."""
 
     def __init__(
         self, paths: Sequence[str | os.PathLike[str]], topics: Iterable[str] | None
     ) -> None:
+        self._paths = paths
         found = [opened(each) for each in paths]
         for path, _ in found:
             if not is_remote(path):
                 ensure_not_in_use(path)
         by_path = nodes_of(path for path, _ in found)
         ensure_one_cluster(by_path)
-        nodes = list(dict.fromkeys(by_path.values()))
-        self.copies, self.errors = find_copies(nodes)
+        self.nodes = list(dict.fromkeys(by_path.values()))
+        self.copies, self.errors = find_copies(self.nodes)
         self.copies = [each for each in self.copies if each.end_offset]
-        self.image: MetadataImage | None = None
+        self.metadata: CommittedMetadata | None = None
         if self.copies:
             try:
-                self.image = metadata_of(seed_of(self.copies), self.copies).image
+                self.metadata = metadata_of(seed_of(self.copies), self.copies)
             except LogStorageError as error:
                 self.errors.append(error)
         views = [view for _, each in found for view in each]
         self.topics = adopted_topics(
             views, by_path, self.image, None if topics is None else list(topics)
         )
+
+    @property
+    def image(self) -> MetadataImage | None:
+        """What the old metadata says; None if no disk has it."""
+        return None if self.metadata is None else self.metadata.image
 
     @property
     def highest_producer_id(self) -> int:
@@ -180,8 +236,16 @@ class OldDisks:
             default=-1,
         )
 
+    def expiring_groups(self) -> list[str]:
+        """Return the groups with committed offsets that a broker deletes for their age."""
+        try:
+            found = groups(*self._paths).groups
+        except (LogStorageError, UnknownTopicOrPartitionError):  # which other findings tell
+            return []
+        return [each.group_id for each in found if any(one.will_expire for one in each.offsets)]
+
     def access_records(self, there: Iterable[bytes]) -> list[bytes]:
-        """Return the records about access that the old metadata have and others lack."""
+        """Return the records about access that the old metadata has and others lack."""
         if not self.copies:
             return []
         old = access_records(metadata_values(seed_of(self.copies).view))

@@ -19,6 +19,7 @@ from pylog.files.partition_metadata import format_uuid, new_topic_id
 from pylog.internal_topics.metadata_image import NO_LEADER
 from pylog.locations import join, parent_of, printable_location
 from pylog.model import TopicPartition
+from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.recovery.adoption_steps import CHECKPOINTS, Adoption, MovedPartition
 from pylog.recovery.adoption_summary import AdoptedPartition, AdoptionSummary, AppendedRecords
 from pylog.recovery.metadata_batches import (
@@ -127,12 +128,13 @@ class AdoptionPlan:
         ids: Mapping[uuid.UUID, str],
     ) -> None:
         reason = None
+        advice = f"adopt it under a new name with rename (--rename {name}=NEW)"
         if name in names:
-            reason = f"the cluster has a topic {name}: adopt it under a new name (rename)"
+            reason = f"the cluster has a topic {name}: {advice}"
         elif topic_id is not None and topic_id in ids:
             reason = (
                 f"the cluster has the id of topic {name}, {format_uuid(topic_id)}, in topic "
-                f"{ids[topic_id]}: adopt it under a new name (rename), which gives it a new id"
+                f"{ids[topic_id]}: {advice}, which gives it a new id"
             )
         if reason is not None:
             raise LogDirectoryError(reason, printable_location(self._target.log_directories[0]))
@@ -248,6 +250,13 @@ class AdoptionPlan:
                     f"further, to offset {further[0].end_offset}, in an older leader epoch: its "
                     "records after the leader changed are not taken"
                 )
+        is_grouped = any(each.name == CONSUMER_OFFSETS_TOPIC for each in self.partitions)
+        if is_grouped and (expiring := self._source.expiring_groups()):
+            self._notes.append(
+                f"committed offsets of {named(expiring)} are older than offsets.retention.minutes: "
+                "a broker deletes them soon after its start, unless this is raised before, or they "
+                "are committed anew"
+            )
         if self._target.is_new and not self._target.voters:
             self._notes.append(
                 "if other controllers vote in this cluster, give their log directories, too"

@@ -12,15 +12,19 @@ step what is done                                 what a crash after it leaves
      and entries are put into checkpoints
 5    the records are put at the end of the        the same
      metadata's log, or the snapshot beside it
-6    ``.pylog-adoption`` is removed everywhere,   nothing is left to do; a broker starts once the
-     from the first log directory last            first one is gone, too
+6    ``.pylog-adoption`` is renamed to a          nothing is left to do; a broker starts once the
+     directory that brokers delete when they      first one is renamed, too, and deletes what is
+     start, and removed, everywhere, from the     left of them
+     first log directory last
 ==== ============================================ ==============================================
 
 A controller that is started meanwhile runs until the broker beside it has ended, and its log goes
 on. So where the records go is looked for when they are written; and once it has gone on after them,
 the adoption can be ended, and not be undone.
 
-Source: LogManager.loadLogs (Kafka 4.4).
+A directory cannot be removed at once, and half of a plan is another plan; but it can be renamed.
+
+Source: LogManager.loadLogs, LogManager.addLogToBeDeleted (Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -29,35 +33,39 @@ import json
 import os
 import shutil
 import stat
+import uuid
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.directory_lock import DirectoryLock
-from pylog.files.durable_io import DurableIO
+from pylog.files.durable_io import TEMPORARY_SUFFIX, DurableIO
 from pylog.files.file_names import (
     CLEANER_OFFSET_CHECKPOINT,
+    DELETE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    find_partition_directory_name,
+    log_delete_directory_name,
     parse_partition_directory_name,
 )
 from pylog.files.partition_metadata import write_partition_metadata
 from pylog.files.storage import open_file
 from pylog.locations import join, name_of, parent_of
+from pylog.model import TopicPartition
 from pylog.recovery.adoption_target import ADOPTION, AdoptionTarget, MetadataFile
 from pylog.scheduling.clock import SystemClock
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Iterable, Sequence
 
-    from pylog.model import TopicPartition
-
 _PLAN = "plan.json"
-_LOG_DIRECTORIES = "log-directories.json"
+_MARK = TopicPartition(ADOPTION.lstrip("."), 0)
+"""What a mark is called as a partition that is to be deleted."""
+LOG_DIRECTORIES = "log-directories.json"
 CHECKPOINTS = (
     LOG_START_OFFSET_CHECKPOINT,
     CLEANER_OFFSET_CHECKPOINT,
@@ -72,10 +80,40 @@ def begun_in(log_directories: Sequence[str]) -> list[str]:
     marked = [each for each in log_directories if os.path.isdir(join(each, ADOPTION))]  # noqa: PTH112
     for each in marked:
         with suppress(SegmentVanishedError):  # it was interrupted before anything was copied
-            with open_file(join(join(each, ADOPTION), _LOG_DIRECTORIES)) as file:
+            with open_file(join(join(each, ADOPTION), LOG_DIRECTORIES)) as file:
                 found: list[str] = json.loads(file.read_at(0, file.size()))
             return found
     return marked
+
+
+def remove_mark(io: DurableIO, log_directory: str) -> None:
+    """Remove the mark of an adoption, which is there as a whole or not at all."""
+    mark = join(log_directory, ADOPTION)
+    if os.path.isdir(mark):  # noqa: PTH112 - kept as text
+        io.replace(mark, join(log_directory, log_delete_directory_name(_MARK, uuid.uuid4())))
+        io.sync_directory(log_directory)
+    for name in os.listdir(log_directory):  # noqa: PTH208 - kept as text
+        if is_left_of_mark(name):
+            shutil.rmtree(join(log_directory, name))
+
+
+def is_left_of_mark(name: str) -> bool:
+    """Whether a directory is what a crash has left of a mark that was removed."""
+    found = find_partition_directory_name(name)
+    return (
+        found is not None
+        and found.state == DELETE_DIR_SUFFIX
+        and found.topic_partition == _MARK
+    )
+
+
+def write_empty_partition(io: DurableIO, directory: str, topic_id: uuid.UUID) -> None:
+    """Write the directory of a partition without records."""
+    io.make_directory(directory)
+    with io.open(join(directory, f"{0:020d}.log"), create=True) as file:
+        file.sync()
+    write_partition_metadata(io, join(directory, "partition.metadata"), topic_id)
+    io.sync_directory(directory)
 
 
 class MovedPartition(NamedTuple):
@@ -117,7 +155,7 @@ class Adoption:
         names = json.dumps(self.log_directories).encode()
         for each in self.log_directories:
             self._io.make_directory(join(each, ADOPTION))
-            self._io.write_atomically(join(join(each, ADOPTION), _LOG_DIRECTORIES), names)
+            self._io.write_atomically(join(join(each, ADOPTION), LOG_DIRECTORIES), names)
 
     def place_in(self, log_directory: str) -> str:
         """Return where copies for a log directory are written."""
@@ -125,11 +163,7 @@ class Adoption:
 
     def write_empty(self, directory: str, topic_id: uuid.UUID) -> None:
         """Write the directory of a partition without records."""
-        self._io.make_directory(directory)
-        with self._io.open(join(directory, f"{0:020d}.log"), create=True) as file:
-            file.sync()
-        write_partition_metadata(self._io, join(directory, "partition.metadata"), topic_id)
-        self._io.sync_directory(directory)
+        write_empty_partition(self._io, directory, topic_id)
 
     def set_topic_id(self, directory: str, topic_id: uuid.UUID) -> None:
         """Give a copy another topic id."""
@@ -174,7 +208,7 @@ class Adoption:
                 self._io.replace(each.target, each.copy)
         for path, data in {} if plan is None else plan["checkpoints"].items():
             if data is None:
-                self._io.remove(path, missing_ok=True)
+                self._remove_written(path)
             else:
                 self._io.write_atomically(path, bytes.fromhex(data))
                 _give_to_owner(path, parent_of(path))
@@ -202,9 +236,14 @@ class Adoption:
             if os.path.exists(_kept(each)):  # noqa: PTH110 - kept as text
                 self._io.replace(_kept(each), each)
         with suppress(FileNotFoundError):
-            self._io.remove(what.path, missing_ok=True)
+            self._remove_written(what.path)
             if not os.listdir(directory):  # noqa: PTH208 - kept as text
                 self._io.remove_directory(directory)
+
+    def _remove_written(self, path: str) -> None:
+        """Remove a file, and what a write of it has left that was interrupted."""
+        for each in (path, path + TEMPORARY_SUFFIX):
+            self._io.remove(each, missing_ok=True)
 
     def _plan(self) -> dict[str, Any] | None:
         try:
@@ -216,9 +255,7 @@ class Adoption:
 
     def _remove_marks(self) -> None:
         for each in reversed(self.log_directories):
-            with suppress(FileNotFoundError):
-                shutil.rmtree(join(each, ADOPTION))
-                self._io.sync_directory(each)
+            remove_mark(self._io, each)
 
     def _finish(self, plan: dict[str, Any]) -> None:
         partitions = _partitions(plan)

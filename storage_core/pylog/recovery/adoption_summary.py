@@ -45,7 +45,7 @@ class AppendedRecords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdoptionSummary:
-    """What `pylog.adopt` returns.
+    """What `pylog.adopt` and `pylog.jobs.adopt_cluster` return.
 
     Attributes
     ----------
@@ -67,6 +67,8 @@ class AdoptionSummary:
         What is lost, in sentences; empty if nothing is.
     notes
         What else is worth knowing.
+    steps
+        What is left to be done, a step each; of a cluster that moves as a whole.
     """
 
     into: list[str]
@@ -78,3 +80,4 @@ class AdoptionSummary:
     snapshot: str | None
     losses: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The stopped nodes that are to serve adopted topics, and what their metadata say.
+"""The stopped nodes that are to serve adopted topics, and what their metadata says.
 
 Records at the end of a log of the metadata count if most of the controllers that vote have them.
 A node that was formatted and has never run has no such log: what formatting has laid down is in a
@@ -70,7 +70,7 @@ class TargetDisk(NamedTuple):
 
 
 class AdoptionTarget:
-    """The nodes that are to serve the topics, and what their metadata say.
+    """The nodes that are to serve the topics, and what their metadata says.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class AdoptionTarget:
         return self.image.metadata_version or 0
 
     def metadata_files(self, values: Sequence[bytes], now_ms: int) -> Iterator[MetadataFile]:
-        """Yield what is put into which files so that the metadata have some more records."""
+        """Yield what is put into which files so that the metadata has some more records."""
         if self.is_new:
             data = snapshot_of([*self.values, *values], _SNAPSHOT_EPOCH, now_ms, self.voters)
             end = max((each.end_offset for each in self.snapshots), default=0) + _SNAPSHOT_STEP

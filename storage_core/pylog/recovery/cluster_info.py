@@ -35,7 +35,7 @@ from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pylog.internal_topics.access_image import AccessControlEntry, ClientQuota, ScramUser
     from pylog.internal_topics.metadata_image import Endpoint
@@ -80,7 +80,7 @@ class Quorum(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """Whether enough copies were given."""
+        """Whether enough voters were given for a quorum."""
         return self.needs is not None and len(self.has) >= self.needs
 
 
@@ -258,7 +258,7 @@ class ClusterInfo:
 
     @property
     def quorum_text(self) -> str:
-        """Who has to run, in words."""
+        """The voters that have to run, in words."""
         if self.quorum.needs is None:
             return "nothing here tells which controllers vote"
         ids = ", ".join(str(each.voter_id) for each in self.voters)
@@ -349,14 +349,34 @@ def info(*paths: str | os.PathLike[str]) -> ClusterInfo:
 
 def opened(path: str | os.PathLike[str]) -> tuple[str, list[LogView]]:
     """Return a log directory, and the logs in it; that of a partition, if one was given."""
-    directory = location(path).rstrip("/") or "/"
-    names = {each.name for each in list_directory(directory)}
-    if META_PROPERTIES not in names and find_partition_directory_name(name_of(directory)):
-        directory = parent_of(directory)
-        names = {each.name for each in list_directory(directory)}
+    directory, names = _log_directory_of(path)
     if META_PROPERTIES in names and not any(map(find_partition_directory_name, names)):
         return directory, []
     return directory, list(open_directory(directory))
+
+
+def log_directory_of(path: str | os.PathLike[str]) -> str:
+    """Return the log directory that a path is, or that the partition at a path is in."""
+    directory, names = _log_directory_of(path)
+    if META_PROPERTIES not in names:
+        open_directory(directory)  # raises if it is none
+    return directory
+
+
+def _log_directory_of(path: str | os.PathLike[str]) -> tuple[str, set[str]]:
+    directory = location(path).rstrip("/") or "/"
+    names = {each.name for each in list_directory(directory)}
+    if _is_partition(directory, names):
+        directory = parent_of(directory)
+        names = {each.name for each in list_directory(directory)}
+    return directory, names
+
+
+def _is_partition(directory: str, names: Collection[str]) -> bool:
+    """Whether it is one partition's, and no log directory with a name such as ``disk-1``."""
+    if META_PROPERTIES in names or any(map(find_partition_directory_name, names)):
+        return False
+    return find_partition_directory_name(name_of(directory)) is not None
 
 
 def ensure_one_cluster(nodes: dict[str, Node]) -> None:
@@ -375,7 +395,7 @@ def ensure_one_cluster(nodes: dict[str, Node]) -> None:
 def _seed_and_metadata(
     copies: Sequence[MetadataCopy], errors: list[LogStorageError]
 ) -> tuple[MetadataCopy | None, CommittedMetadata | None]:
-    """Return the furthest copy that says something, and what it says."""
+    """Return the furthest copy with metadata in it, and the metadata."""
     for seed in sorted(copies, key=lambda each: each.position, reverse=True):
         try:
             return seed, metadata_of(seed, copies)

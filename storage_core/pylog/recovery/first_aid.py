@@ -20,50 +20,52 @@ from __future__ import annotations
 
 import os
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.checks.repair import copy_file, ensure_apart
+from pylog.checks.repair import copy_file
 from pylog.errors import LogDirectoryError, LogStorageError
 from pylog.files.directory_lock import LOCK_FILE, ensure_not_in_use
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import (
-    LEADER_EPOCH_CHECKPOINT,
     META_PROPERTIES,
-    PARTITION_METADATA,
-    file_name_prefix,
 )
-from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import (
     QUORUM_STATE,
-    quorum_state_without_leader,
-    read_quorum_state,
 )
 from pylog.files.storage import list_directory
-from pylog.internal_topics.metadata_image import Endpoint
-from pylog.locations import is_remote, join, name_of, parent_of, printable_location
-from pylog.reading.internal_logs import CLUSTER_METADATA, Voter, is_behind, metadata_snapshots
-from pylog.reading.log_directory import open_directory
-from pylog.recovery.cluster_info import QuorumVoter, ensure_one_cluster, opened
+from pylog.locations import is_remote, join, parent_of, printable_location
+from pylog.model import TopicPartition
+from pylog.reading.discovery import LogStartOffsets, PartitionDirectory
+from pylog.reading.internal_logs import CLUSTER_METADATA, Voter
+from pylog.reading.log_view import LogView
+from pylog.reading.pending_commit import PendingCommit
+from pylog.recovery.cluster_info import QuorumVoter, ensure_one_cluster, log_directory_of
+from pylog.recovery.in_sync_minimum import MIN_IN_SYNC, minimum_record, too_high_minimums
 from pylog.recovery.metadata_batches import BatchAppender, MetadataAppend, metadata_record
 from pylog.recovery.metadata_copies import find_copies, metadata_of, seed_of, shared_end
+from pylog.recovery.metadata_copy_writer import quorum_state_after, write_metadata_copy
+from pylog.recovery.new_log_directory import UNFINISHED, ensure_empty
 from pylog.recovery.partition_plan import Fate, LostBrokers, PlannedPartition, plan_partitions
+from pylog.recovery.voter_addresses import (
+    given_endpoint,
+    known_endpoints,
+    quorum_setting,
+    shown_voters,
+)
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
 from pylog.writing.node import nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pylog.model import TopicPartition
+    from pylog.internal_topics.metadata_image import Endpoint
     from pylog.reading.internal_logs import CommittedMetadata
     from pylog.recovery.metadata_copies import MetadataCopy
     from pylog.writing.node import Node
 
-UNFINISHED = ".pylog-unfinished"
-"""Ends the name of a copy that is being made."""
 _SHOWN_PARTITIONS = 5
 
 
@@ -173,12 +175,12 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
     if not paths:
         msg = "give at least one log directory"
         raise ValueError(msg)
-    place = _target(to, paths)
-    views = dict(map(opened, paths))
-    for path in views:
+    place = ensure_empty(to, apart_from=paths)
+    log_directories = dict.fromkeys(map(log_directory_of, paths))
+    for path in log_directories:
         if not is_remote(path):
             ensure_not_in_use(path)
-    by_path = nodes_of(views)
+    by_path = nodes_of(log_directories)
     ensure_one_cluster(by_path)
     source = _Source(list(dict.fromkeys(by_path.values())), use)
     chosen = _chosen_voters(source, voters, dict(endpoints or {}))
@@ -197,7 +199,9 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
         ),
         source.log_ends,
     )
+    lowered, minimums = _lowered_minimums(source, gone, planned)
     appender = _appended(source, chosen, values)
+    appender.append_records(minimums, f"{MIN_IN_SYNC} of {named(lowered)} is lowered")
     aid = FirstAid(
         to=None if dry_run else place,
         cluster_id=source.node.cluster_id,
@@ -216,21 +220,6 @@ def first_aid(  # noqa: PLR0913 - keyword-only options, one for each thing a use
         state = _quorum_state(source, chosen)
         _write(source, appender.appended, state, place, with_partitions=with_partitions)
     return aid
-
-
-def _target(to: str | os.PathLike[str], paths: Sequence[str | os.PathLike[str]]) -> str:
-    """Return where the copy is made; raise where something is in its way."""
-    place = writable_log_directory(to).rstrip("/")
-    if os.path.isdir(place) and os.listdir(place):  # noqa: PTH112, PTH208 - kept as text
-        reason = "directory is not empty: give a new one, or an empty one, for the copy"
-        raise LogDirectoryError(reason, place)
-    unfinished = f"{place}{UNFINISHED}"
-    if os.path.lexists(unfinished):
-        reason = "an earlier call was interrupted and has left this: remove it, and call again"
-        raise LogDirectoryError(reason, unfinished)
-    for path in paths:
-        ensure_apart(place, os.fspath(path))
-    return place
 
 
 class _Source:
@@ -253,6 +242,11 @@ class _Source:
             raise LogDirectoryError(reason, printable_location(self.log_directory))
         self.node_id = meta.node_id
         self.directory_id = meta.directory_id
+        self._around = {
+            path: (LogStartOffsets(path), PendingCommit(path))
+            for each in nodes
+            for path in each.disks.metas
+        }
 
     @property
     def voter_ids(self) -> set[int]:
@@ -275,7 +269,7 @@ class _Source:
         self, use: str | os.PathLike[str] | None, errors: Sequence[LogStorageError]
     ) -> MetadataCopy:
         if use is not None:
-            wanted, _ = opened(use)
+            wanted = log_directory_of(use)
             for each in self.copies:
                 if os.path.realpath(each.log_directory) == os.path.realpath(wanted):
                     return each
@@ -340,13 +334,14 @@ class _Source:
         found = {}
         for node in self.nodes:
             for path in node.disks.metas:
-                directory = join(path, str(topic_partition))
+                directory = PartitionDirectory(topic_partition, join(path, str(topic_partition)))
+                starts, pending = self._around[path]
                 try:
-                    end = open_directory(directory)[topic_partition].log_end_offset
+                    view = LogView(directory, starts, pending=pending)
+                    if view.segments and node.node_id is not None:
+                        found[node.node_id] = view.log_end_offset
                 except LogStorageError:
                     continue
-                if node.node_id is not None:
-                    found[node.node_id] = end
         return found
 
 
@@ -388,37 +383,18 @@ def _directory_id(source: _Source, voter_id: int) -> uuid.UUID:
 
 
 def _endpoints(source: _Source, voter_id: int, given: str | None) -> tuple[Endpoint, ...]:
-    known = {each.voter_id: each.endpoints for each in source.metadata.voter_set}
-    registered = source.metadata.image.controllers.get(voter_id)
-    endpoints = known.get(voter_id) or (() if registered is None else registered.endpoints)
     if given is not None:
-        listeners = [*endpoints, *(one for each in known.values() for one in each)]
-        return (_endpoint(listeners[0].name if listeners else "CONTROLLER", given),)
+        return (given_endpoint(source.metadata, voter_id, given),)
+    endpoints = known_endpoints(source.metadata, voter_id)
     if not endpoints and source.metadata.kraft_version:
         reason = f"nothing tells where voter {voter_id} listens: give its endpoint"
         raise LogDirectoryError(reason, printable_location(source.log_directory))
     return endpoints
 
 
-def _endpoint(name: str, text: str) -> Endpoint:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        msg = f"endpoint {text!r} is not of the form host:port"
-        raise ValueError(msg)
-    return Endpoint(name, host.removeprefix("[").removesuffix("]"), int(port))
-
-
 def _described(voter: Voter, *, is_in_log: bool) -> QuorumVoter:
     directory_id = format_uuid(voter.directory_id) if is_in_log else None
     return QuorumVoter(voter.voter_id, directory_id, voter.endpoints)
-
-
-def _address(voter: Voter) -> str:
-    if not voter.endpoints:
-        return "HOST:PORT"
-    endpoint = voter.endpoints[0]
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    return f"{host}:{endpoint.port}"
 
 
 def _appended(source: _Source, voters: Sequence[Voter], changes: Sequence[bytes]) -> BatchAppender:
@@ -428,8 +404,7 @@ def _appended(source: _Source, voters: Sequence[Voter], changes: Sequence[bytes]
         record = metadata_record("AbortTransactionRecord", 0, {"reason": "pylog first-aid"})
         appender.append_records([record], "the metadata transaction that is open is aborted")
     if source.metadata.kraft_version and set(voters) != set(source.metadata.voter_set):
-        shown = ", ".join(f"{each.voter_id} at {_address(each)}" for each in voters)
-        appender.append_voters(voters, f"voters: {shown}")
+        appender.append_voters(voters, f"voters: {shown_voters(voters)}")
     appender.append_records(changes, "leaders and in-sync replicas of partitions")
     return appender
 
@@ -437,8 +412,8 @@ def _appended(source: _Source, voters: Sequence[Voter], changes: Sequence[bytes]
 _LOSSES = (
     (Fate.UNCLEAN, "elected unclean, and records that only lost brokers had are lost"),
     (Fate.NEEDS_ELECTION, "without a leader until an unclean election, which can lose records"),
-    (Fate.REASSIGNED, "all records are lost, and the partition is empty on this node"),
-    (Fate.LOST, "all records are lost, and no leader is left"),
+    (Fate.REASSIGNED, "lost but for what other disks have, and empty on this node"),
+    (Fate.LOST, "lost but for what other disks have, and no leader is left"),
 )
 
 
@@ -470,12 +445,7 @@ def _steps(
     shown = printable_location
     steps = [f"mv {shown(metadata)} {shown(aside)}"] if source.node.disks.metadata_logs else []
     steps += [f"cp -a {place}/{CLUSTER_METADATA} {shown(metadata)}"]
-    servers = ",".join(map(_address, voters))
-    if source.metadata.kraft_version:
-        setting = f"controller.quorum.bootstrap.servers={servers}"
-    else:
-        names = ",".join(f"{each.voter_id}@{_address(each)}" for each in voters)
-        setting = f"controller.quorum.voters={names}"
+    setting = quorum_setting(source.metadata, voters)
     steps.append(f"set {setting} in server.properties of this node, and of all that follow it")
     others = ", ".join(str(each.voter_id) for each in voters if each.voter_id != source.node_id)
     steps.append(
@@ -491,25 +461,38 @@ def _steps(
     return steps
 
 
+def _lowered_minimums(
+    source: _Source, gone: Collection[int], planned: Sequence[PlannedPartition]
+) -> tuple[list[str], list[bytes]]:
+    """Return whose minimum of replicas in sync is lowered to those that are left, and the records.
+
+    Kept, partitions would take no records; and they would show none beyond the last high watermark,
+    also once it was lowered, until the next one is appended.
+    """
+    image = source.metadata.image
+    counts = {
+        TopicPartition(topic.name, number): len(set(one.replicas) - set(gone))
+        for topic in image.topics
+        for number, one in topic.partitions.items()
+    }
+    for each in planned:
+        if each.fate is Fate.REASSIGNED:
+            counts[TopicPartition(each.topic, each.partition)] = 1
+    names, values = [], []
+    for resource, value in too_high_minimums(image, counts):
+        names.append(resource.name or "the default of all brokers")
+        values.append(minimum_record(resource, value))
+    return names, values
+
+
 def _tool(name: str) -> str:
     return f"{name}.sh --bootstrap-server HOST:PORT"
 
 
 def _quorum_state(source: _Source, voters: Sequence[Voter]) -> bytes:
-    """Return the memory of an epoch that no election has been in.
-
-    Without one, a node that was the last leader does not know it. It ends at the first answer of
-    another voter that does ("inconsistent with current leader").
-    """
-    epoch, _ = source.seed.position
-    for path in source.node.disks.metadata_logs:
-        with suppress(LogStorageError):  # one that cannot be read ends a node, and goes
-            metadata = join(path, str(CLUSTER_METADATA))
-            state = read_quorum_state(join(metadata, QUORUM_STATE))
-            epoch = max(epoch, -1 if state is None else state.leader_epoch)
     is_dynamic = bool(source.metadata.kraft_version)
     ids = None if is_dynamic else [each.voter_id for each in voters]
-    return quorum_state_without_leader(epoch + 1, ids)
+    return quorum_state_after(source.seed, [source.node], ids)
 
 
 def _write(
@@ -525,7 +508,7 @@ def _write(
     io.make_directory(unfinished)
     try:
         metadata = join(unfinished, str(CLUSTER_METADATA))
-        _write_metadata(io, source.seed, appended, metadata)
+        write_metadata_copy(io, source.seed, appended, metadata)
         io.write_atomically(join(metadata, QUORUM_STATE), state)
         if with_partitions:
             _copy_others(io, source.log_directory, unfinished)
@@ -537,38 +520,6 @@ def _write(
     except BaseException as error:  # Ctrl-C among them
         error.add_note(f"the copy is not finished: remove {unfinished}, and start no broker on it")
         raise
-
-
-def _write_metadata(
-    io: DurableIO, seed: MetadataCopy, appended: Sequence[MetadataAppend], directory: str
-) -> None:
-    """Copy the log up to its end, with its snapshots, and append to it."""
-    view = seed.view
-    snapshots = metadata_snapshots(view)
-    is_discarded = bool(snapshots) and is_behind(view, snapshots[-1])
-    io.make_directory(directory)
-    for snapshot in snapshots[-1:] if is_discarded else snapshots:
-        copy_file(io, snapshot.path, join(directory, name_of(snapshot.path)))
-    segments = [] if is_discarded else list(view.segments)
-    names = {entry.name for entry in list_directory(seed.directory)}
-    kept = [PARTITION_METADATA, *([] if is_discarded else [LEADER_EPOCH_CHECKPOINT])]
-    for name in kept:
-        if name in names:
-            copy_file(io, join(seed.directory, name), join(directory, name))
-    base_offsets = [each.base_offset for each in segments]
-    for base_offset in base_offsets:
-        name = f"{file_name_prefix(base_offset)}.log"
-        copy_file(io, join(seed.directory, name), join(directory, name))
-    position = view.end.end_position if segments else 0
-    last = base_offsets[-1] if segments else seed.end_offset
-    with io.open(join(directory, f"{file_name_prefix(last)}.log"), create=True) as file:
-        if file.size() > position:
-            file.truncate(position)
-        for each in appended:
-            file.write_at(position, each.data)
-            position += len(each.data)
-        file.sync()
-    io.sync_directory(directory)
 
 
 def _copy_others(io: DurableIO, source: str, target: str) -> None:

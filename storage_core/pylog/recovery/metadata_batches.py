@@ -42,7 +42,7 @@ _FIRST_LEVEL_WITH_ELR = 23
 
 
 class MetadataAppend(NamedTuple):
-    """A batch that is appended, and what it says."""
+    """A batch that is appended, and a text about it."""
 
     text: str
     base_offset: int

@@ -37,7 +37,7 @@ _RECOVERING = 1
 
 
 class Fate(StrEnum):
-    """What becomes of a partition.
+    """The outcome for a partition whose brokers are lost.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ class PlannedPartition(NamedTuple):
     leader
         The broker that leads it then; None if none does.
     missing
-        Of an unclean election: how many records other disks have beyond the leader's; None where
-        no other disk was given.
+        Of an unclean election, or where no replica is left: how many records other disks have that
+        the leader has not; None where no other disk was given.
     """
 
     topic: str
@@ -158,8 +158,9 @@ def _outcome(
     if survivors:
         known = [each for each in survivors if each in registration.last_known_elr]
         return _unclean(known or survivors, what, ends())
+    elsewhere = max(ends().values(), default=None)
     if not what.reassigns:
-        return _Outcome(Fate.LOST)
+        return _Outcome(Fate.LOST, missing=elsewhere)
     change = {
         "isr": [what.node_id],
         "leader": what.node_id,
@@ -170,7 +171,7 @@ def _outcome(
     }
     if level >= FIRST_LEVEL_WITH_DIRECTORIES and what.directory_id is not None:
         change["directories"] = [what.directory_id]
-    return _Outcome(Fate.REASSIGNED, what.node_id, change)
+    return _Outcome(Fate.REASSIGNED, what.node_id, change, elsewhere)
 
 
 def _unclean(candidates: list[int], what: LostBrokers, ends: Mapping[int, int]) -> _Outcome:

@@ -30,6 +30,7 @@ from pylog.model import TopicPartition
 from pylog.reading.coordinators import cluster_image, partition_count, partition_for
 from pylog.reading.group_records import CONSUMER_OFFSETS_TOPIC
 from pylog.reading.log_directory import open_directory
+from pylog.recovery.mirrored_offsets import read_mirrored_offsets
 from pylog.recovery.offset_translation import read_offset_translation
 from pylog.scheduling.clock import SystemClock
 from pylog.text.words import counted, named
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pylog.admin.consumer_groups import CommittedOffset, GroupListing
+    from pylog.recovery.mirrored_offsets import MirroredOffsets
     from pylog.recovery.offset_translation import OffsetTranslation
 
 _PARTITIONS = 50
@@ -89,12 +91,13 @@ class RestoredGroups:
     losses: list[str] = field(default_factory=list)
 
 
-def restore_groups(
+def restore_groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     *paths: str | os.PathLike[str],
     to: str | os.PathLike[str],
     groups: Iterable[str] | None = None,
     at_ms: int | None = None,
     offset_map: str | os.PathLike[str] | None = None,
+    topic_prefix: str = "",
     replaces: bool = False,
     dry_run: bool = False,
 ) -> RestoredGroups:
@@ -113,7 +116,10 @@ def restore_groups(
         What had been committed by this instant, in ms; None for the last.
     offset_map
         A CSV file of topic, partition, old and new offset, of logs whose records have other offsets
-        now. Partitions that are not in it are left out.
+        now; or a log directory with the offset syncs of MirrorMaker 2. Partitions that are not in
+        it are left out.
+    topic_prefix
+        What the topics' names begin with there, such as ``"old."`` of MirrorMaker 2.
     replaces
         Whether positions that these groups have there already are replaced.
     dry_run
@@ -141,15 +147,15 @@ def restore_groups(
     for path in paths:
         ensure_apart(place, os.fspath(path))
     listing = groups_of(*paths, groups=groups, at_ms=at_ms)
-    known = None if offset_map is None else read_offset_translation(offset_map)
+    known = None if offset_map is None else _offset_map(offset_map)
     count, is_made = _partitions_of(place, listing)
-    restored, losses = _restored(listing, known, count)
+    restored, losses = _restored(listing, known, count, topic_prefix)
     if not is_made:
         _ensure_there(place, restored)
     if not replaces:
         _ensure_new(place, restored)
     if restored and not dry_run:
-        _write(place, restored, count if is_made else None)
+        write_commits(place, restored, count if is_made else None)
     return RestoredGroups(place, not dry_run, restored, losses)
 
 
@@ -175,10 +181,18 @@ def _partitions_of(place: str, listing: GroupListing) -> tuple[int, bool]:
     return (len(views), False) if views else (_PARTITIONS, True)
 
 
+def _offset_map(path: str | os.PathLike[str]) -> OffsetTranslation | MirroredOffsets:
+    is_directory = os.path.isdir(path)  # noqa: PTH112 - also a descriptor
+    return read_mirrored_offsets(path) if is_directory else read_offset_translation(path)
+
+
 def _restored(
-    listing: GroupListing, known: OffsetTranslation | None, count: int
+    listing: GroupListing,
+    known: OffsetTranslation | MirroredOffsets | None,
+    count: int,
+    prefix: str,
 ) -> tuple[list[RestoredOffset], list[str]]:
-    restored, unmapped, unknown = [], [], []
+    restored, unmapped, unknown, earlier = [], [], [], []
     for group_id, each in _committed(listing):
         place = TopicPartition(each.topic, each.partition)
         if each.offset is None:
@@ -187,15 +201,20 @@ def _restored(
             unmapped.append(f"{group_id} in {place}")
         else:
             offset = each.offset if known is None else known.position(place, each.offset)
+            if offset is None:
+                earlier.append(f"{group_id} in {place}")
+                continue
             coordinator = partition_for(group_id, count)
+            topic = f"{prefix}{each.topic}"
             restored.append(
                 RestoredOffset(
-                    *(group_id, each.topic, each.partition, each.offset, offset, coordinator),
+                    *(group_id, topic, each.partition, each.offset, offset, coordinator),
                     each.metadata or "",
                 )
             )
     losses = [f"not known what was committed: {named(unknown)}"] if unknown else []
     losses += [f"not in the map: {named(unmapped)}"] if unmapped else []
+    losses += [f"before the first offset sync that is left: {named(earlier)}"] if earlier else []
     losses += [f"partitions of groups that could not be read: {each}" for each in listing.errors]
     shared = [each.group_id for each in listing.groups if each.share_partitions]
     losses += [f"share groups, which have no such offsets: {named(shared)}"] if shared else []
@@ -247,7 +266,10 @@ def _ensure_new(place: str, restored: Iterable[RestoredOffset]) -> None:
         raise LogDirectoryError(reason, place)
 
 
-def _write(place: str, restored: list[RestoredOffset], partitions: int | None) -> None:
+def write_commits(
+    place: str, restored: list[RestoredOffset], partitions: int | None = None
+) -> None:
+    """Append commits to ``__consumer_offsets``; make it first if it is said to have partitions."""
     now_ms = SystemClock().milliseconds()
     keys = [offset_commit_key(each.group_id, each.topic, each.partition) for each in restored]
     commits = [StoredOffset(each.offset, None, each.metadata, now_ms, None) for each in restored]

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from pylog.cleaner.log_cleaner_manager import CleaningStates
+from pylog.cleaner.cleaning_states import CleaningStates
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:

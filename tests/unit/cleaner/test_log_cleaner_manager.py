@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pylog.cleaner.log_cleaner_manager import CleaningAbortedError
+from pylog.cleaner.cleaning_states import CleaningAbortedError
 from pylog.errors import CorruptRecordError, KafkaStorageError
 from pylog.model import AppendOrigin, TopicPartition
 from tests.support.batches import marker

@@ -219,28 +219,6 @@ def test_a_producers_sequence_survives_cleaning_and_a_restart(
         producer.put(b"d")
 
 
-def test_records_of_an_open_transaction_are_not_in_the_map(dirty: DirtyLog) -> None:
-    """The bound is given; that it is the last stable offset is the candidates' affair."""
-    dirty.put((b"k", b"1"))
-    dirty.log.roll()
-    Producer(dirty, 1).put(b"k")
-    dirty.log.roll()
-    assert dirty.clean(end=dirty.log.last_stable_offset).next_dirty_offset == 1
-    assert dirty.offsets == [0, 1]
-
-
-def test_aborted_records_do_not_hide_older_ones(dirty: DirtyLog) -> None:
-    """Kafka: testBasicTransactionAwareCleaning."""
-    dirty.put((b"k", b"1"))
-    producer = Producer(dirty, 1)
-    producer.put(b"k")
-    producer.end(ABORT)
-    dirty.put((b"end", b"1"))
-    dirty.roll_and_clean()
-    assert (b"k", b"1") in dirty.pairs
-    assert (b"k", b"v") not in dirty.pairs
-
-
 def test_a_transaction_whose_marker_lies_below_the_log_start_is_taken_for_committed(
     dirty: DirtyLog,
 ) -> None:
@@ -282,18 +260,6 @@ def test_markers_of_a_transaction_that_spans_rounds(dirty: DirtyLog) -> None:
     assert markers == [3, 6]
     assert dirty.aborted() == [(2, 1, 3, 0), (1, 0, 6, 7)]
     assert [pair for pair in dirty.pairs if pair[1] == b"v"] == []
-
-
-def test_a_key_like_that_of_a_marker_is_a_key_like_any_other(dirty: DirtyLog) -> None:
-    """Kafka: testCleaningWithKeysConflictingWithTxnMarkerKeys."""
-    producer = Producer(dirty, 1)
-    marker_key = b"\0\0\0\1"
-    producer.put(marker_key)
-    producer.end(COMMIT)
-    dirty.put((b"end", b"1"))
-    dirty.roll_and_clean()
-    assert dirty.pairs[0] == (marker_key, b"v")
-    assert dirty.offsets == [0, 1, 2]
 
 
 def test_a_repeated_batch_is_recognised_after_cleaning(dirty: DirtyLog) -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
+from pylog.recovery.cluster_info import opened
+from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 from tests.support.metadata_log import (
     METADATA,
@@ -17,7 +18,6 @@ from tests.support.metadata_log import (
     register_broker_record,
     voters_batch,
     write_metadata_log,
-    write_snapshot,
 )
 
 if TYPE_CHECKING:
@@ -83,51 +83,6 @@ def test_a_broker_says_how_it_was_stopped_and_from_when_its_records_are(
     assert directory.first_timestamp < directory.last_timestamp
 
 
-def test_a_directory_of_zookeepers_time_starts_up_to_3_9(golden_root: GoldenRoot) -> None:
-    found = pylog.info(golden_root.case("2.8.2/internal-logdir"))
-    assert found.starts_on == ["3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
-    assert found.quorum == (None, ())
-
-
-@pytest.mark.parametrize(
-    ("level", "name", "versions"),
-    [
-        (1, "3.0-IV1", ["3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]),
-        (7, "3.3-IV3", ["3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", *["4.0", "4.1", "4.2"]]),
-        (21, "3.9-IV0", ["3.9", "4.0", "4.1", "4.2"]),
-        (25, "4.0-IV3", ["4.0", "4.1", "4.2"]),
-        (34, None, []),
-    ],
-)
-def test_the_level_of_metadata_version_tells_which_kafka_starts(
-    tmp_path: Path, level: int, name: str | None, versions: list[str]
-) -> None:
-    found = pylog.info(voting(tmp_path / "1", 1, [feature_record(level)], (1,)))
-    later = [] if level > 33 else ["4.3", "4.4"]
-    assert found.metadata_release == name
-    assert found.starts_on == [*versions, *(later if level > 6 else [])]
-    assert len(found.starts_on) + len(found.does_not_start_on) == 12
-
-
-def test_another_feature_may_need_a_later_kafka(tmp_path: Path) -> None:
-    values = [feature_record(21), feature_record(1, "streams.version")]
-    found = pylog.info(voting(tmp_path / "1", 1, values, (1,)))
-    assert found.starts_on == ["4.2", "4.3", "4.4"]
-    assert found.does_not_start_on[-1].reason == (
-        "streams.version is 1, which Kafka 4.2 or later can use"
-    )
-
-
-def test_a_feature_that_is_taken_back_blocks_nothing(tmp_path: Path) -> None:
-    values = [
-        feature_record(21),
-        feature_record(1, "streams.version"),
-        feature_record(0, "streams.version"),
-    ]
-    found = pylog.info(voting(tmp_path / "1", 1, values, (1,)))
-    assert (found.features, found.starts_on[0]) == ({"metadata.version": 21}, "3.9")
-
-
 def test_two_of_three_voters_have_to_run(tmp_path: Path) -> None:
     values = [feature_record(21)]
     disks = [voting(tmp_path / str(each), each, values, (1, 2, 3)) for each in (1, 3)]
@@ -147,28 +102,6 @@ def test_a_voter_with_another_directory_id_is_none(tmp_path: Path) -> None:
     found = pylog.info(directory)
     assert {each.directory_id for each in found.voters} == {RESERVED_ID}
     assert found.quorum == (2, ())
-
-
-def test_the_copy_that_goes_furthest_is_the_seed(tmp_path: Path) -> None:
-    short = voting(tmp_path / "1", 1, [feature_record(21)], (1, 2, 3))
-    more = [feature_record(21), config_record(4, "", "log.retention.ms", "5")]
-    long = voting(tmp_path / "2", 2, more, (1, 2, 3))
-    found = pylog.info(short, long)
-    assert (found.node_id, found.seed) == (1, str(long / METADATA))
-    assert [(each.end_offset, each.is_seed) for each in found.metadata_copies] == [
-        (2, False),
-        (3, True),
-    ]
-    assert found.metadata_copies[0].same_up_to == 2
-    assert found.broker_configs[0].configs == {"log.retention.ms": "5"}
-
-
-def test_a_snapshot_beyond_the_end_of_the_log_counts(tmp_path: Path) -> None:
-    short = voting(tmp_path / "1", 1, [feature_record(21)], (1, 2, 3))
-    snapshot = voting(tmp_path / "2", 2, [], (1, 2, 3))
-    write_snapshot(snapshot / METADATA, 70, [feature_record(25)])
-    found = pylog.info(short, snapshot)
-    assert (found.metadata_version, found.metadata_copies[1].end_offset) == (25, 70)
 
 
 def test_values_that_may_be_passwords_are_not_shown(tmp_path: Path) -> None:
@@ -196,26 +129,6 @@ def test_a_fenced_broker_without_replicas_is_stale(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_copy_is_an_error_and_the_other_one_is_read(tmp_path: Path) -> None:
-    good = voting(tmp_path / "1", 1, [feature_record(21)], (1, 2, 3))
-    bad = voting(tmp_path / "2", 2, [feature_record(21)] * 9, (1, 2, 3))
-    log = bad / METADATA / f"{0:020d}.log"
-    log.write_bytes(log.read_bytes()[:-1] + b"\xff")
-    found = pylog.info(good, bad)
-    assert found.errors
-    assert found.metadata_version == 21
-
-
-def test_a_freshly_formatted_directory_starts_with_what_was_formatted(
-    golden_root: GoldenRoot, tmp_path: Path
-) -> None:
-    node(tmp_path, 1)
-    case = golden_root.case("4.3.0/internal-logdir")
-    shutil.copy(case / "bootstrap.checkpoint", tmp_path)
-    found = pylog.info(tmp_path)
-    assert (found.metadata_release, found.starts_on) == ("4.3-IV0", ["4.3", "4.4"])
-
-
 def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
     one = node(tmp_path / "1", 1)
     two = node(tmp_path / "2", 2, cluster_id="TGS49_DL2kqPGPzG1xseBg")
@@ -225,3 +138,11 @@ def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
         pylog.info()
     with pytest.raises(LogDirectoryError):
         pylog.info(tmp_path / "none")
+
+
+def test_a_log_directory_may_have_a_name_as_a_partition_has_it(tmp_path: Path) -> None:
+    write_partition(tmp_path / "disk-1", {0: [batch_v2(plain_records(0, 3))]})
+    place, views = opened(tmp_path / "disk-1")
+    assert place == str(tmp_path / "disk-1")
+    assert [str(each.topic_partition) for each in views] == ["orders-0"]
+    assert opened(tmp_path / "disk-1" / "orders-0")[0] == place

@@ -11,8 +11,8 @@ import pylog
 from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
 from pylog.files.directory_lock import DirectoryLock
 from pylog.jobs import restore_groups
+from tests.support.log_files import tree
 from tests.support.metadata_log import feature_record, write_metadata_log
-from tests.unit.recovery.test_first_aid import tree
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,1 @@
+"""Logs of one partition held against each other, batch by batch."""

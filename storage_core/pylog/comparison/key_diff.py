@@ -1,0 +1,76 @@
+"""Two compacted logs: the latest value of each key, whatever a cleaner has taken out before.
+
+A key whose latest record is a tombstone is one that is not there: a cleaner removes the tombstone,
+too. What is held of each key is a digest, not the value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from pylog.comparison.diff_summary import Difference, Differences, DiffKind, PartitionDiff
+from pylog.reading.scan import scan
+
+if TYPE_CHECKING:
+    from pylog.comparison.replica_log import ReplicaLog
+    from pylog.model import IsolationLevel
+
+_DIGEST_BYTES = 16
+_SHOWN_BYTES = 40
+
+
+def diff_latest(left: ReplicaLog, right: ReplicaLog, *, isolation: IsolationLevel) -> PartitionDiff:
+    """Return in which keys' latest values two logs differ."""
+    found = Differences()
+    one = _latest(left, isolation, found, DiffKind.DAMAGED_LEFT)
+    other = _latest(right, isolation, found, DiffKind.DAMAGED_RIGHT)
+    same = 0
+    for key, (value, offset) in sorted(one.items(), key=lambda each: each[1][1]):
+        yours = other.get(key)
+        shown = _shown(key)
+        if yours is None:
+            found.add(Difference(DiffKind.ONLY_LEFT, offset, offset + 1, 1, shown))
+        elif yours[0] != value:
+            found.add(Difference(DiffKind.LATEST, offset, offset + 1, 1, shown, yours[1]))
+        else:
+            same += 1
+    for key, (_, offset) in sorted(other.items(), key=lambda each: each[1][1]):
+        if key not in one:
+            found.add(Difference(DiffKind.ONLY_RIGHT, offset, offset + 1, 1, _shown(key)))
+    return PartitionDiff(
+        *left.directory.topic_partition,
+        left.path,
+        right.path,
+        "compacted",
+        same,
+        found.in_order(),
+        found.counts,
+    )
+
+
+def _latest(
+    log: ReplicaLog, isolation: IsolationLevel, differences: Differences, damaged: DiffKind
+) -> dict[bytes, tuple[bytes, int]]:
+    found: dict[bytes, tuple[bytes, int]] = {}
+    records = scan(
+        log.directory.path,
+        columns=["offset", "key", "value"],
+        isolation=isolation,
+        mode="DROPMALFORMED",
+    )
+    for batch in records.to_reader():
+        columns = (batch[name].to_pylist() for name in ("offset", "key", "value"))
+        for offset, key, value in zip(*columns, strict=True):
+            if key is not None and value is None:
+                found.pop(key, None)
+            elif key is not None:
+                digest = hashlib.blake2b(value, digest_size=_DIGEST_BYTES).digest()
+                found[key] = digest, offset
+    differences.add_damage(damaged, records.damage)
+    return found
+
+
+def _shown(key: bytes) -> str:
+    text = key[:_SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    return f"key {text}{'…' if len(key) > _SHOWN_BYTES else ''}"

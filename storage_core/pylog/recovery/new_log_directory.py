@@ -1,0 +1,168 @@
+"""A log directory in the making: its place is empty, then holds an unfinished one, then all of it.
+
+===== ============================================= =============================================
+step  what is done                                  a crash after it
+===== ============================================= =============================================
+1     the directory is made, and in it              no broker starts there, since it refuses a log
+      ``.pylog-unfinished``                         directory with any other directory
+2     the log directory is made in that, and        the same
+      closed in order
+3     what it has is moved up, the marker of a      the same
+      clean stop last
+4     ``.pylog-unfinished`` is removed              it is done
+===== ============================================= =============================================
+
+The next call for the same place removes what an interrupted one has left, and begins anew.
+
+Source: LogManager.loadLogs, UnifiedLog.parseTopicPartitionName (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from pylog.checks.repair import ensure_apart
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
+from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
+from pylog.files import disk
+from pylog.files.directory_lock import LOCK_FILE, ensure_not_in_use
+from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import (
+    CLEAN_SHUTDOWN,
+    META_PROPERTIES,
+    ONLY_REPLICA,
+    find_partition_directory_name,
+)
+from pylog.files.meta_properties import read_meta_properties
+from pylog.files.owned_directories import (
+    FILES_OF_LOG_DIRECTORIES,
+    local_location,
+    writable_log_directory,
+)
+from pylog.files.storage import open_file
+from pylog.locations import join, printable_location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+UNFINISHED = ".pylog-unfinished"
+"""What is being made: the name of a directory in its place, or the end of one beside it."""
+
+
+def ensure_new(to: str | os.PathLike[str]) -> str:
+    """Return a local path at which a log directory can be made: empty, absent, or unfinished."""
+    place = local_location(to)
+    unfinished = join(place, UNFINISHED)
+    if disk.lexists(unfinished):
+        ensure_not_in_use(unfinished)
+        strange = [each for each in os.listdir(place) if not _is_ours(each)]  # noqa: PTH208
+        if strange:
+            reason = (
+                f"an interrupted call has left {UNFINISHED} here, and {strange[0]} is not from it: "
+                "move that away, or give another directory"
+            )
+            raise LogDirectoryError(reason, place)
+        return place
+    return ensure_empty(to)
+
+
+def ensure_empty(
+    to: str | os.PathLike[str],
+    *,
+    apart_from: Iterable[str | os.PathLike[str]] = (),
+    what: str = "the copy",
+) -> str:
+    """Return a local path at which ``what`` can be made: empty or absent, and apart from others."""
+    place = writable_log_directory(to).rstrip("/")
+    if os.path.isdir(place) and os.listdir(place):  # noqa: PTH112, PTH208 - kept as text
+        reason = f"directory is not empty: give a new one, or an empty one, for {what}"
+        raise LogDirectoryError(reason, place)
+    beside = f"{place}{UNFINISHED}"
+    if disk.lexists(beside):
+        reason = "an earlier call was interrupted and has left this: remove it, and call again"
+        raise LogDirectoryError(reason, beside)
+    for path in apart_from:
+        ensure_apart(place, os.fspath(path))
+    return place
+
+
+def _is_ours(name: str) -> bool:
+    known = {UNFINISHED, LOCK_FILE, ONLY_REPLICA, TOPIC_CONFIGS, *FILES_OF_LOG_DIRECTORIES}
+    return name in known or find_partition_directory_name(name) is not None
+
+
+def ensure_space(place: str, needed_bytes: int) -> None:
+    """Refuse to begin what the disk has no room for."""
+    existing = place
+    while not os.path.exists(existing):  # noqa: PTH110 - kept as text
+        existing = os.path.dirname(existing.rstrip("/")) or os.curdir  # noqa: PTH120
+    free = shutil.disk_usage(existing).free
+    if free < needed_bytes:
+        reason = f"the copy needs {needed_bytes} bytes, and {free} are free"
+        raise LogDirectoryError(reason, place)
+
+
+@contextmanager
+def new_log_directory(place: str) -> Iterator[str]:
+    """Give the path at which to make a log directory, which is at `place` once the block ends.
+
+    ``place`` is from `ensure_new`. An error in the block leaves nothing there.
+    """
+    io = DurableIO()
+    is_new = io.make_directory(place, exist_ok=True)
+    _remove_all(io, place)
+    unfinished = join(place, UNFINISHED)
+    io.make_directory(unfinished)
+    io.sync_directory(place)
+    try:
+        yield unfinished
+    except BaseException:  # Ctrl-C among them
+        _remove_all(io, place)
+        if is_new:
+            io.remove_directory(place)
+        raise
+    names = sorted(os.listdir(unfinished), key=lambda each: each == CLEAN_SHUTDOWN)  # noqa: PTH208
+    for name in names:
+        if name == CLEAN_SHUTDOWN:
+            io.sync_directory(place)
+        io.replace(join(unfinished, name), join(place, name))
+    io.sync_directory(place)
+    io.remove_directory(unfinished)
+    io.sync_directory(place)
+
+
+def _remove_all(io: DurableIO, directory: str) -> None:
+    """Remove what is in a directory; the sign that it is unfinished last."""
+    names = sorted(os.listdir(directory), key=lambda each: each == UNFINISHED)  # noqa: PTH208
+    for name in names:
+        path = join(directory, name)
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            _remove_all(io, path)
+            io.remove_directory(path)
+        else:
+            io.remove(path)
+
+
+def copy_identity(source: str, target: str, topics: Iterable[str]) -> None:
+    """Copy whose log directory it is, and what topics are configured to, as far as it is there."""
+    io = DurableIO()
+    path = join(source, META_PROPERTIES)
+    with suppress(CorruptCheckpointError, LogDirectoryError, SegmentVanishedError):
+        read_meta_properties(path)
+        with open_file(path) as file:
+            copied = join(target, META_PROPERTIES)
+            if not disk.lexists(copied):
+                io.write_atomically(copied, file.read_at(0, file.size()))
+    try:
+        stored = read_topic_configs(join(source, TOPIC_CONFIGS))
+    except (CorruptCheckpointError, LogDirectoryError) as error:
+        reason = f"what topics are configured to cannot be read: {error}"
+        raise LogDirectoryError(reason, printable_location(source)) from error
+    chosen = set(topics)
+    kept = {topic: each for topic, each in stored.items() if topic in chosen}
+    if kept:
+        known = read_topic_configs(join(target, TOPIC_CONFIGS))
+        write_topic_configs(io, join(target, TOPIC_CONFIGS), {**known, **kept})

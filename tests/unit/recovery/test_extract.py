@@ -1,0 +1,145 @@
+"""A part of a log directory becomes one of its own; random ranges are in tests/property."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.errors import CorruptRecordError, LogDirectoryError, OffsetOutOfRangeError
+from pylog.jobs import extract
+from tests.support.batches import batch_v2, plain_records
+from tests.support.damage import flip
+from tests.support.log_files import tree, write_partition
+from tests.support.reading import scanned
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
+
+
+@pytest.fixture
+def source(golden_root: GoldenRoot) -> Path:
+    return golden_root.case("4.3.0/internal-logdir")
+
+
+def test_a_copy_of_all_has_the_same_batches_and_side_files(source: Path, tmp_path: Path) -> None:
+    before = tree(source)
+    done = extract(source, to=tmp_path / "copy")
+    assert tree(source) == before
+    assert done.cut_transactions == []
+    for each in done.partitions:
+        name = f"{each.topic}-{each.partition}"
+        for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+            for path in sorted((source / name).glob(f"*{suffix}")):
+                copied = tmp_path / "copy" / name / path.name
+                assert copied.read_bytes() == path.read_bytes(), path
+        for file in ("leader-epoch-checkpoint", "partition.metadata"):
+            assert (tmp_path / "copy" / name / file).read_bytes() == (
+                source / name / file
+            ).read_bytes()
+    identity = "meta.properties"
+    assert (tmp_path / "copy" / identity).read_bytes() == (source / identity).read_bytes()
+    assert list(pylog.doctor(tmp_path / "copy").findings) == []
+
+
+def test_whole_batches_are_copied_and_the_start_is_exact_all_the_same(
+    source: Path, tmp_path: Path
+) -> None:
+    batches = pylog.read_table(source, "batches", topics=["orders"]).to_pylist()
+    first = next(each for each in batches if each["partition"] == 0 and each["records"] > 2)
+    start, end = first["base_offset"] + 1, first["last_offset"]
+    done = extract(
+        source, to=tmp_path / "copy", topics=["orders"], partitions=[0], start=start, end=end
+    )
+    [part] = done.partitions
+    assert (part.start_offset, part.end_offset) == (start, first["last_offset"] + 1)
+    assert (part.batches, part.rewritten_batches) == (1, 0)
+    expected = scanned(source, assign={"orders": [0]}, start=start, end=part.end_offset)
+    assert scanned(tmp_path / "copy") == expected
+
+
+def test_positions_may_differ_by_partition_and_may_be_times(source: Path, tmp_path: Path) -> None:
+    done = extract(
+        source,
+        to=tmp_path / "copy",
+        topics=["orders"],
+        start={("orders", 0): 5},
+        end={("orders", 1): 7, ("orders", 0): 9},
+        exact=True,
+    )
+    assert [(each.start_offset, each.end_offset) for each in done.partitions] == [(5, 9), (0, 7)]
+    early = pylog.Timestamp(0)
+    everything = extract(source, to=tmp_path / "times", topics=["orders"], start=early)
+    assert [each.start_offset for each in everything.partitions] == [0, 0]
+
+
+def test_a_dry_run_writes_nothing_and_says_the_same(source: Path, tmp_path: Path) -> None:
+    made = partial(extract, source, to=tmp_path / "copy", topics=["orders"], start=3, end=30)
+    planned = made(exact=True, dry_run=True)
+    assert list(tmp_path.iterdir()) == []
+    done = made(exact=True)
+    assert [each[:5] for each in planned.partitions] == [each[:5] for each in done.partitions]
+    assert planned.cut_transactions == done.cut_transactions
+    assert (planned.is_written, done.is_written) == (False, True)
+
+
+def test_what_makes_no_sense_is_refused_and_nothing_is_made(source: Path, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "file").touch()
+    with pytest.raises(LogDirectoryError, match="not empty"):
+        extract(source, to=full)
+    with pytest.raises(OffsetOutOfRangeError):
+        extract(source, to=tmp_path / "copy", topics=["orders"], end=10_000)
+    with pytest.raises(ValueError, match="starts at offset 9 and ends at 4"):
+        extract(source, to=tmp_path / "copy", topics=["orders"], start=9, end=4)
+    with pytest.raises(ValueError, match="expected one of name, include, abort"):
+        extract(source, to=tmp_path / "copy", transactions="drop")
+    assert [each.name for each in tmp_path.iterdir()] == ["full"]
+
+
+def test_a_copy_does_not_lie_in_its_source(source: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(source, own, copy_function=shutil.copy)
+    with pytest.raises(LogDirectoryError):
+        extract(own, to=own / "copy")
+
+
+def test_damage_in_the_range_is_refused_and_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(source / "orders-0", damaged / "orders-0", copy_function=shutil.copy)
+    log = next((damaged / "orders-0").glob("*.log"))
+    log.chmod(0o644)
+    flip(log, 80)
+    with pytest.raises(CorruptRecordError) as caught:
+        extract(damaged, to=tmp_path / "copy")
+    assert "repair-to" in caught.value.__notes__[0]
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("hole", [5, 2**31 - 2, 2**31 - 1, 2**31, 2**40])
+def test_a_cut_ends_where_it_says_though_nothing_is_near(hole: int, tmp_path: Path) -> None:
+    segments = {
+        0: [batch_v2(plain_records(0, 3))],
+        3 + hole: [batch_v2(plain_records(3 + hole, 2))],
+    }
+    write_partition(tmp_path / "source", segments, name="t-0")
+    for end in (3 + hole, 4 + hole):
+        to = tmp_path / str(end)
+        [part] = extract(tmp_path / "source", to=to, topics=["t"], end=end, exact=True).partitions
+        assert part.end_offset == end
+        (log,) = pylog.open_directory(to / "t-0")
+        assert log.log_end_offset == end
+        assert [each.offset for each in scanned(to)] == [0, 1, 2, *range(3 + hole, end)]
+        assert not pylog.doctor(to).gone
+
+
+def test_the_clusters_metadata_are_no_topic_to_extract(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="first-aid"):
+        extract(source, to=tmp_path / "copy", topics=["__cluster_metadata"])
+    assert list(tmp_path.iterdir()) == []

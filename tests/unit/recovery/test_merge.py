@@ -1,0 +1,331 @@
+"""`merge` on small replicas: what comes from where, what is missing, what is refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.errors import (
+    DivergedReplicasError,
+    LogDirectoryError,
+    LogLockedError,
+    UnknownTopicOrPartitionError,
+)
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.directory_lock import DirectoryLock
+from pylog.files.leader_epochs import read_leader_epoch_checkpoint
+from pylog.jobs import merge
+from tests.support.batches import (
+    COMMIT,
+    Built,
+    Stored,
+    batch_v2,
+    marker,
+    message,
+    plain_records,
+    wrapper,
+)
+from tests.support.damage import with_base_offset, with_flip
+from tests.support.log_files import (
+    segment_path,
+    tree,
+    write_high_watermarks,
+    write_log_start_offsets,
+    write_partition,
+)
+from tests.support.replica_histories import TOPIC_ID, stored_batches, write_epochs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pylog.results import MergedPartition
+
+
+def log(start: int, end: int, epoch: int = 0, *, step: int = 5) -> list[Built]:
+    return [batch_v2(plain_records(at, step), leader_epoch=epoch) for at in range(start, end, step)]
+
+
+def replica(
+    log_directory: Path,
+    segments: Mapping[int, Sequence[Built]],
+    epochs: list[tuple[int, int]] | None = None,
+    *,
+    node: int | None = None,
+    name: str = "orders-0",
+    topic_id: str = TOPIC_ID,
+) -> Path:
+    directory = write_partition(
+        log_directory, segments, name=name, with_index=False, with_time_index=False
+    )
+    write_epochs(directory, [(0, 0)] if epochs is None else epochs)
+    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    if node is not None:
+        text = f"version=1\ncluster.id=c\nnode.id={node}\n"
+        (log_directory / "meta.properties").write_text(text)
+    return directory
+
+
+def diverged(tmp_path: Path) -> list[Path]:
+    """Write the state that an unclean election leaves: the new leader lacks a marker.
+
+    As in three real clusters (3.9, 4.3, 4.4): producer 1 wrote offsets 40 to 44 and committed at
+    45, which the broker that was elected then did not have.
+    """
+    common = log(0, 40, step=10)
+    open_one = batch_v2(
+        plain_records(40, 5),
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    old = [*common[1:], open_one, marker(45, COMMIT), *log(46, 76, step=10)]
+    new = [*common[1:], open_one, *log(45, 70, 3)]
+    loser = {0: common[:1], 10: old}
+    return [
+        replica(tmp_path / "1", loser),
+        replica(tmp_path / "2", loser),
+        replica(tmp_path / "3", {0: common[:1], 10: new}, [(0, 0), (3, 45)]),
+    ]
+
+
+def only(*paths: Path, to: Path, **options: object) -> MergedPartition:
+    (merged,) = merge(*paths, to=to, **options).partitions  # type: ignore[arg-type]
+    return merged
+
+
+def ranges(merged: MergedPartition) -> list[tuple[int, int, str, str]]:
+    return [
+        (each.start_offset, each.end_offset, each.source.split("/")[-2], each.rule)
+        for each in merged.ranges
+    ]
+
+
+def gaps(merged: MergedPartition) -> list[tuple[int, int]]:
+    return [(each.start_offset, each.end_offset) for each in merged.gaps]
+
+
+def test_each_replica_gives_what_the_others_have_lost(tmp_path: Path) -> None:
+    whole = {0: log(0, 20), 20: log(20, 40), 40: log(40, 60)}
+    ones = [replica(tmp_path / name, whole) for name in "abc"]
+    (ones[0] / "00000000000000000020.log").unlink()
+    segment_path(ones[1], 0).write_bytes(b"")
+    data = bytearray(segment_path(ones[2], 20).read_bytes())
+    data[-3] ^= 4
+    segment_path(ones[2], 20).write_bytes(data)
+    before = tree(tmp_path)
+    merged = only(*ones, to=tmp_path / "out")
+    assert {name: each for name, each in tree(tmp_path).items() if name[:3] != "out"} == before
+    expected = [each.data for batches in whole.values() for each in batches]
+    assert list(stored_batches(tmp_path / "out" / "orders-0")) == expected
+    assert ranges(merged) == [
+        *((0, 20, "a", "leader"), (20, 40, "b", "follower"), (40, 60, "a", "leader"))
+    ]
+    assert (merged.gaps, merged.branches, merged.is_complete) == ([], [], True)
+    assert list(pylog.doctor(tmp_path / "out").findings) == []
+    records = pylog.scan(tmp_path / "out", topics=["orders"]).to_table()
+    assert records["offset"].to_pylist() == list(range(60))
+
+
+def test_of_an_unclean_election_the_new_leaders_log_is_left_and_the_lost_marker_is_named(
+    tmp_path: Path,
+) -> None:
+    ones = diverged(tmp_path)
+    write_high_watermarks(tmp_path / "1", {("orders", 0): 46})
+    merged = only(*ones, to=tmp_path / "out")
+    assert list(stored_batches(tmp_path / "out/orders-0")) == list(stored_batches(ones[2]))
+    (branch,) = merged.branches
+    assert (branch.start_offset, branch.end_offset, branch.epoch, branch.records) == (45, 76, 0, 31)
+    assert [each.split("/")[-2] for each in branch.sources] == ["1", "2"]
+    (cut,) = merged.transactions
+    assert (cut.producer_id, cut.first_offset, cut.marker, cut.marker_offset) == (
+        *(1, 40, "COMMIT", 45),
+    )
+    notes = "\n".join(merged.notes)
+    assert "not proven that this is the last leader" in notes
+    assert "1/orders-0 has a high watermark of 46, and leaves the log at offset 45" in notes
+    entries = read_leader_epoch_checkpoint(tmp_path / "out/orders-0/leader-epoch-checkpoint")
+    assert [tuple(each) for each in entries] == [(0, 0), (3, 45)]
+
+
+def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
+    one = replica(tmp_path / "1", {0: log(0, 40)})
+    two = replica(tmp_path / "2", {20: log(20, 40)}, [(0, 25)])
+    write_log_start_offsets(tmp_path / "2", {("orders", 0): 25})
+    merged = only(one, two, to=tmp_path / "out")
+    assert gaps(merged) == []
+    records = pylog.scan(tmp_path / "out", topics=["orders"]).to_table()
+    assert records["offset"].to_pylist() == list(range(25, 40))
+    stored = read_offset_checkpoint(tmp_path / "out/log-start-offset-checkpoint")
+    assert list(stored.values()) == [25]
+
+
+def test_a_flipped_base_offset_is_mended_from_another_replica_or_from_its_neighbours(
+    tmp_path: Path,
+) -> None:
+    batches = log(0, 40)
+    wrong = [*batches[:3], with_base_offset(batches[3], 15 + (1 << 20)), *batches[4:]]
+    one = replica(tmp_path / "1", {0: wrong})
+    for others in ([replica(tmp_path / "2", {0: batches[:5]})], []):
+        place = tmp_path / f"out{len(others)}"
+        merged = only(one, *others, to=place)
+        assert gaps(merged) == []
+        assert list(stored_batches(place / "orders-0")) == [each.data for each in batches]
+
+
+def test_two_histories_of_one_epoch_are_refused_and_the_preferred_one_is_taken(
+    tmp_path: Path,
+) -> None:
+    one = replica(tmp_path / "1", {0: log(0, 40)})
+    two = replica(tmp_path / "2", {0: log(0, 40, step=10)})
+    with pytest.raises(DivergedReplicasError) as caught:
+        merge(one, two, to=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (text,) = caught.value.divergences[:1]
+    assert text.startswith("orders-0: the replicas have different batches of one leader: offsets 0")
+    merged = only(one, two, to=tmp_path / "out", prefer=tmp_path / "2/orders-0")
+    assert ranges(merged) == [(0, 40, "2", "preferred")]
+    with pytest.raises(ValueError, match="is none of the paths"):
+        merge(one, two, to=tmp_path / "other", prefer=tmp_path / "3")
+
+
+def test_whole_directories_are_merged_partition_by_partition(tmp_path: Path) -> None:
+    for node in (1, 2):
+        for name in ("orders-0", "orders-1", "users-0"):
+            replica(tmp_path / str(node), {0: log(0, 20), 20: log(20, 40)}, name=name, node=node)
+    (tmp_path / "1/orders-0/00000000000000000020.log").unlink()
+    shutil.rmtree(tmp_path / "2/users-0")
+    done = merge(tmp_path / "1", tmp_path / "2", to=tmp_path / "out")
+    assert done.is_complete
+    found = {(each.topic, each.partition): len(each.sources) for each in done.partitions}
+    assert found == {("orders", 0): 2, ("orders", 1): 2, ("users", 0): 1}
+    assert pylog.scan(tmp_path / "out", topics=["orders"]).count() == 80
+    chosen = merge(
+        *(tmp_path / "1", tmp_path / "2"), to=tmp_path / "one", topics=["orders"], partitions=[1]
+    )
+    assert [(each.topic, each.partition) for each in chosen.partitions] == [("orders", 1)]
+    with pytest.raises(UnknownTopicOrPartitionError):
+        merge(tmp_path / "1", to=tmp_path / "none", topics=["other"])
+
+
+def test_replicas_of_two_topics_clusters_or_running_brokers_are_refused(tmp_path: Path) -> None:
+    one = replica(tmp_path / "1", {0: log(0, 40)})
+    two = replica(tmp_path / "2", {0: log(0, 40)}, topic_id="BBECAwQFBgcICQoLDA0ODw")
+    with pytest.raises(LogDirectoryError, match="of 2 topics of one name"):
+        merge(one, two, to=tmp_path / "out")
+    with pytest.raises(LogDirectoryError, match="not empty"):
+        merge(one, to=tmp_path / "2")
+    with pytest.raises(LogDirectoryError, match="not to be changed"):
+        merge(tmp_path / "1", to=tmp_path / "1" / "out")
+    with DirectoryLock(str(tmp_path / "1")), pytest.raises(LogLockedError):
+        merge(one, to=tmp_path / "out")
+    (tmp_path / "out.pylog-unfinished").mkdir()
+    with pytest.raises(LogDirectoryError, match="interrupted"):
+        merge(one, to=tmp_path / "out")
+
+
+def test_batches_without_epochs_are_held_against_each_other_by_offset_and_checksum(
+    tmp_path: Path,
+) -> None:
+    old = [message(each, magic=1) for each in plain_records(0, 20)]
+    one = replica(tmp_path / "1", {0: old[:10], 10: old[10:]}, [])
+    two = replica(tmp_path / "2", {0: old[:10]}, [])
+    segment_path(one, 0).unlink()
+    merged = only(one, two, to=tmp_path / "out")
+    assert [each[:3] for each in ranges(merged)] == [(0, 10, "2"), (10, 20, "1")]
+    assert any("v0 or v1" in each for each in merged.notes)
+
+
+def test_what_a_cleaner_has_taken_out_is_no_gap_where_the_file_is_whole(tmp_path: Path) -> None:
+    kept = [*log(0, 20), *log(35, 60)]
+    cleaned = batch_v2([Stored(62, 1, b"k", b"v")], base_offset=60, last_offset=64)
+    segments = {0: [*kept, cleaned], 70: log(70, 80), 100: log(100, 120)}
+    one = replica(tmp_path / "1", segments)
+    merged = only(one, to=tmp_path / "out")
+    assert [(each[:2], each.is_cleaned_or_lost) for each in merged.gaps] == [
+        ((65, 70), True),
+        ((80, 100), True),
+    ]
+    assert list(stored_batches(tmp_path / "out/orders-0")) == list(stored_batches(one))
+    # The last batch may be after a gap, as in a follower that has fetched a compacted log.
+    gappy = [*log(0, 20), *log(35, 60), *log(80, 85)]
+    two = replica(tmp_path / "2", {0: gappy})
+    assert only(two, to=tmp_path / "two").end_offset == 85
+    # No cleaner has been there: the first gap is one, and the last batch alone has a wrong offset.
+    three = replica(tmp_path / "3", {0: [*log(0, 20), *log(80, 85)]})
+    merged = only(three, to=tmp_path / "three")
+    assert (merged.end_offset, [each.start_offset for each in merged.branches]) == (20, [80])
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_wrapper_that_no_replica_has_is_a_gap(magic: int, tmp_path: Path) -> None:
+    whole = [wrapper(plain_records(at, 5), magic=magic, codec="gzip") for at in range(0, 40, 5)]
+
+    def damaged(*which: int) -> list[Built]:
+        return [with_flip(each, 30) if at in which else each for at, each in enumerate(whole)]
+
+    one = replica(tmp_path / "one", {0: damaged(0, 2, 4)}, [])
+    other = replica(tmp_path / "other", {0: damaged(0, 3, 4)}, [])
+    (partition,) = merge(one, other, to=tmp_path / "merged").partitions
+    gaps = [(each.start_offset, each.end_offset) for each in partition.gaps]
+    assert gaps == [(0, 5), (20, 25)]
+    found = pylog.scan(tmp_path / "merged", columns=["offset"]).to_table().column(0).to_pylist()
+    assert found == [*range(5, 20), *range(25, 40)]
+
+
+def test_a_damaged_batch_in_each_replica_is_no_reason_to_stop(tmp_path: Path) -> None:
+    batches = log(0, 40)
+    ones = [
+        replica(
+            tmp_path / str(at), {0: [*batches[:at], with_flip(batches[at], 80), *batches[at + 1 :]]}
+        )
+        for at in (1, 4, 6)
+    ]
+    merged = only(*ones, to=tmp_path / "out")
+    assert merged.gaps == []
+    assert list(stored_batches(tmp_path / "out/orders-0")) == [each.data for each in batches]
+
+
+@pytest.mark.slow
+def test_whatever_kills_it_leaves_the_sources_and_no_half_of_a_result(tmp_path: Path) -> None:
+    for node in (1, 2, 3):
+        segments = {at: log(at, at + 500) for at in range(0, 4000, 500)}
+        replica(tmp_path / str(node), segments)
+        (tmp_path / str(node) / "orders-0" / f"{500 * node:020d}.log").unlink()
+    sources = [tmp_path / str(node) / "orders-0" for node in (1, 2, 3)]
+    before = tree(tmp_path)
+    out = tmp_path / "out"
+    code = (
+        "import sys; from pylog.jobs import merge\n"
+        "print('ready', flush=True); merge(*sys.argv[2:], to=sys.argv[1])"
+    )
+    outcomes = set()
+    for round_number in range(12):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(out), *map(str, sources)], stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(round_number * 0.15)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        unfinished = tmp_path / "out.pylog-unfinished"
+        names = {name: each for name, each in tree(tmp_path).items() if name[:3] != "out"}
+        assert names == before
+        outcomes.add((out.exists(), unfinished.exists()))
+        if out.exists():
+            assert pylog.scan(out, topics=["orders"]).count() == 4000
+            shutil.rmtree(out)
+        shutil.rmtree(unfinished, ignore_errors=True)
+    assert (False, False) in outcomes
+    assert merge(*sources, to=out).is_complete
