@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from pylog.checks.consumers import GroupOutlook, MissingPartitions, RefusedPartition
     from pylog.internal_topics.group_state import StoredOffset
+    from pylog.model import IsolationName
     from pylog.reading.group_records import LastRecords, StoredGroups
     from pylog.reading.log_view import LogView
 
@@ -211,7 +212,7 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     *paths: str | os.PathLike[str],
     groups: Iterable[str] | None = None,
     at_ms: int | None = None,
-    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    isolation: IsolationName | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     server_properties: ServerProperties | None = None,
     now_ms: int | None = None,
     threads: int | None = None,
@@ -270,7 +271,7 @@ def groups(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     configured = server_properties or ServerProperties()
     if not views and not share_views:
         count = partition_count(image, CONSUMER_OFFSETS_TOPIC, {}, None)
-        named = "" if count is None else f", of {count} that the cluster's metadata name"
+        named = "" if count is None else f", of {count} that the cluster's metadata names"
         reason = (
             f"no partition of {CONSUMER_OFFSETS_TOPIC} is here{named}: committed offsets are in "
             "the log directories of the brokers that have these"

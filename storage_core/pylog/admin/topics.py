@@ -118,7 +118,7 @@ class TopicDescription:
         Topics that have been deleted: those of which the metadata's log still has it, and those
         whose directories are on their way out.
     metadata_path
-        Where the cluster's metadata were read; None where there are none.
+        Where the cluster's metadata was read; None where there is none.
     metadata_end_offset
         The offset after the last record of them.
     errors
@@ -253,7 +253,7 @@ def _ensure_whole(image: MetadataImage, view: LogView) -> None:
 
 
 class _LocalTopics:
-    """What the directories under the paths tell."""
+    """Topics of the partition directories under the paths."""
 
     def __init__(self, directories: Sequence[LogDirectory], attempts: Attempts) -> None:
         self._attempts = attempts

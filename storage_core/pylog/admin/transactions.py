@@ -198,7 +198,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         Whether committed and aborted transactions are listed, and not only counted.
     server_properties
         Of a broker: how many partitions ``__transaction_state`` has, where the cluster's metadata
-        are not here (`pylog.reading.coordinators`).
+        is not here (`pylog.reading.coordinators`).
     threads
         How many partitions are read at once; None for what the environment variable
         ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
@@ -281,7 +281,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
 
 
 class _Found(NamedTuple):
-    """What one partition has, up to damage."""
+    """The transactions of one partition, up to the first damage."""
 
     counts: Counter[str]
     listed: list[ListedTransaction]

@@ -71,7 +71,7 @@ class Dump:
 
     @property
     def is_sound(self) -> bool:
-        """Whether no file of the dump has a fault."""
+        """Whether all files of the dump are intact."""
         return all(report.is_sound for report in self.reports)
 
     @property
@@ -188,9 +188,9 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
     skip_record_metadata
         Of a record's line, print keys and values alone.
     max_bytes
-        Look at so many bytes of each ``.log`` file only.
+        Read only so many bytes of each ``.log`` file.
     max_message_size
-        How many bytes from an index entry's position on are looked at to verify it.
+        How many bytes after an index entry's position are read to verify it.
     verify_index_only
         Verify ``.index`` and ``.timeindex`` files without printing their entries.
     index_sanity_check

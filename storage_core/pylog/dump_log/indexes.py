@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.dump_log.lines import RecordsOneByOne, entry_lines, in_utf8, json_line, write_lines
+from pylog.dump_log.lines import RecordsOneByOne, entry_lines, in_utf8, json_line
 from pylog.dump_log.log import ALL_OFFSETS, ensure_normal_end
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.files.offset_index import OffsetIndexEntries
@@ -33,6 +33,7 @@ from pylog.record.batch_header import (
     RECORD_OVERHEAD_V0,
     V2_SPAN,
 )
+from pylog.record_lines.line_template import write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

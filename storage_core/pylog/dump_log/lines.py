@@ -8,29 +8,21 @@ Source: DumpLogSegments.printBatchLevel, dumpLog and printControlRecord (Kafka 3
 from __future__ import annotations
 
 import json
-import re
-from enum import IntEnum
 from json.encoder import encode_basestring, encode_basestring_ascii
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import (
-    all_valid_bitmap,
-    allocate,
     binary_array,
-    bytes_array,
     fixed_width_array,
     int64_values,
     string_array,
 )
-from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.internal_topics.control_messages import control_json, has_control_json
 from pylog.internal_topics.versions import KafkaVersion
-from pylog.kernels import write_lines as kernel
 from pylog.model import CompressionType, ControlRecordType
 from pylog.record.batch_header import MAGIC_OFFSET, MAGIC_VALUE_V2
 from pylog.record.batch_scan import find_batches
@@ -39,6 +31,7 @@ from pylog.record.control_record import parse_control_record_type, parse_end_tra
 from pylog.record.header_sums import has_horizon, last_sequences
 from pylog.record.legacy_batch import StoredMessage, iter_stored_messages
 from pylog.record.record_batch import RecordBatch
+from pylog.record_lines.line_template import NO_CHECKS, NO_RECORDS, Records, Style, line_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,54 +42,13 @@ if TYPE_CHECKING:
     from pylog.dump_log.options import DumpOptions
     from pylog.record.batch_scan import BatchHeaders
     from pylog.record.record import Record
+    from pylog.record_lines.line_template import LineTemplate
 
     Int64Array = npt.NDArray[np.int64]
 
 
 _MOST_RECORDS = 1 << 14
 """As many as are read one by one before their lines are written."""
-
-_NO_CHECKS = np.zeros(0, dtype=np.int64)
-
-
-class Records(NamedTuple):
-    """The records of some batches, in order."""
-
-    offsets: Int64Array
-    timestamps: Int64Array
-    checks: Int64Array
-    keys: pa.Array
-    values: pa.Array
-    headers: pa.Array
-
-    @property
-    def rows(self) -> int:
-        """How many records there are."""
-        return int(self.offsets.size)
-
-    def filter(self, is_in: npt.NDArray[np.bool_]) -> Records:
-        """Return the records that a mask picks."""
-        mask = fixed_width_array(is_in)
-        checks = self.checks[is_in] if self.checks.size else self.checks
-        arrays = (each.filter(mask) for each in (self.keys, self.values, self.headers))
-        return Records(self.offsets[is_in], self.timestamps[is_in], checks, *arrays)
-
-    def as_kernels_take_them(self) -> tuple[npt.NDArray[Any], ...]:
-        """Return offsets, timestamps, checks, keys, values and header names as flat arrays."""
-        names = self.headers.values.field(0)
-        return (
-            *(self.offsets, self.timestamps, self.checks),
-            *(*_ends_and_data(self.keys), _bits(self.keys)),
-            *(*_ends_and_data(self.values), _bits(self.values)),
-            _ends(self.headers),
-            *_ends_and_data(names),
-        )
-
-
-_NO_BYTES = bytes_array([])
-NO_RECORDS = Records(
-    _NO_CHECKS, _NO_CHECKS, _NO_CHECKS, _NO_BYTES, _NO_BYTES, pa.nulls(0, HEADERS_TYPE)
-)
 
 
 def decoded_records(group: DecodedGroup, is_valid: npt.NDArray[np.bool_]) -> Records:
@@ -147,6 +99,7 @@ def records_of(read: Sequence[Record | StoredMessage]) -> Records:
     names = [[name for name, _ in each.headers] for each in records]
     list_ends = np.cumsum([0, *map(len, names)], dtype=np.int32)
     all_names = string_array([name for each in names for name in each])
+    all_values = _binary_array([value for each in records for _, value in each.headers])
     return Records(
         np.array([each.offset for each in records], dtype=np.int64),
         np.array([each.timestamp for each in records], dtype=np.int64),
@@ -154,7 +107,8 @@ def records_of(read: Sequence[Record | StoredMessage]) -> Records:
         _binary_array([each.key for each in records]),
         _binary_array([each.value for each in records]),
         pa.ListArray.from_arrays(
-            fixed_width_array(list_ends), pa.StructArray.from_arrays([all_names], ["key"])
+            fixed_width_array(list_ends),
+            pa.StructArray.from_arrays([all_names, all_values], ["key", "value"]),
         ),
     )
 
@@ -167,30 +121,10 @@ def _binary_array(values: Sequence[bytes | None]) -> pa.Array:
     return binary_array(len(values), buffers, present, sum(each is None for each in values))
 
 
-def _ends(array: pa.Array) -> npt.NDArray[np.int32]:
-    ends: npt.NDArray[np.int32] = np.frombuffer(array.buffers()[1] or bytes(4), dtype=np.int32)
-    return ends[array.offset : array.offset + len(array) + 1]
-
-
-def _ends_and_data(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    return _ends(array), np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)
-
-
-def _bits(array: pa.Array) -> npt.NDArray[np.uint8]:
-    bitmap = array.buffers()[0]
-    if bitmap is None:
-        return all_valid_bitmap(len(array))
-    bits: npt.NDArray[np.uint8] = np.frombuffer(bitmap, dtype=np.uint8)
-    if array.offset:
-        flags = np.unpackbits(bits, bitorder="little")
-        bits = np.packbits(flags[array.offset : array.offset + len(array)], bitorder="little")
-    return bits
-
-
 def _stored_checksums(group: DecodedGroup, is_valid: npt.NDArray[np.bool_]) -> Int64Array:
     headers = group.headers
     if headers.traits.all_v2:
-        return _NO_CHECKS
+        return NO_CHECKS
     crcs = np.where(is_valid, headers.crcs, -1 - headers.crcs)
     if not headers.codec_ids.any():
         return crcs
@@ -203,193 +137,6 @@ def _stored_checksums(group: DecodedGroup, is_valid: npt.NDArray[np.bool_]) -> I
             )
         ]
     )
-
-
-# Lines with numbers, keys and values in them: a text with placeholders, written by a kernel.
-#
-# A template is the line as it is printed, ``lastOffset: $lastOffset``. ``$name`` stands for a
-# number of the batch, one of several words, a text that is known, or a field of the record.
-# ``$name(...$)`` is there for batches or records that meet a condition alone.
-
-
-OUTPUT_BYTES = 1 << 21
-"""As much text as is made at once; it stays in the processor's cache until it is written."""
-
-_LEAST_OUTPUT_BYTES = 1 << 14
-_TOKEN = re.compile(r"\$(?:(\w+)(\(?)|\))")
-NONE: Mapping[Any, Any] = MappingProxyType({})
-
-
-class Style(IntEnum):
-    """How bytes are written; see `pylog.kernels.write_lines`."""
-
-    TEXT = kernel.STYLE_TEXT
-    JSON = kernel.STYLE_JSON
-    BASE64 = kernel.STYLE_BASE64
-
-
-_OF_RECORD = {
-    "offset": (kernel.OFFSET,),
-    "timestamp": (kernel.TIMESTAMP,),
-    "keySize": (kernel.KEY_SIZE,),
-    "valueSize": (kernel.VALUE_SIZE,),
-    "recordCrc": (kernel.CRC,),
-    "detail": (kernel.DETAIL,),  # the text that was made for the record
-    **{f"headers{style.name}": (kernel.HEADER_NAMES, style) for style in Style},
-    **{f"key{style.name}": (kernel.KEY, style) for style in Style},
-    **{f"value{style.name}": (kernel.VALUE, style) for style in Style},
-}
-_IF_OF_RECORD = {
-    "ifKey": (kernel.SKIP_BY_KEY, 1),
-    "ifNoKey": (kernel.SKIP_BY_KEY, 0),
-    "ifValue": (kernel.SKIP_BY_VALUE, 1),
-    "ifNoValue": (kernel.SKIP_BY_VALUE, 0),
-}
-
-
-class LineTemplate(NamedTuple):
-    """The steps of a batch's line and, from ``record_step`` on, of a record's, for the kernel."""
-
-    steps: npt.NDArray[np.int64]
-    record_step: int
-    most_batch_bytes: int  # of literals and numbers
-    most_record_bytes: int
-    literals: npt.NDArray[np.uint8]
-    literal_ends: npt.NDArray[np.int64]
-
-
-def line_template(
-    batch: str,
-    record: str = "",
-    *,
-    columns: Sequence[str] = (),
-    words: Mapping[str, Sequence[str]] = NONE,
-    conditions: Mapping[str, tuple[str, int]] = NONE,
-    texts: Mapping[str, str] = NONE,
-) -> LineTemplate:
-    """Return the template of a batch's line and of the lines of its records."""
-    steps = _Steps(columns, words, conditions, texts)
-    most_batch_bytes = steps.add_line(batch)
-    record_step = len(steps.steps)
-    most_record_bytes = steps.add_line(record)
-    literals = b"".join([*steps.literals, bytes(kernel.LITERAL_PADDING)])
-    return LineTemplate(
-        np.array(steps.steps, dtype=np.int64).reshape(-1, kernel.STEP_FIELDS),
-        record_step,
-        most_batch_bytes,
-        most_record_bytes,
-        np.frombuffer(literals, dtype=np.uint8),
-        np.cumsum([0, *map(len, steps.literals)], dtype=np.int64),
-    )
-
-
-class _Steps:
-    def __init__(
-        self,
-        columns: Sequence[str],
-        words: Mapping[str, Sequence[str]],
-        conditions: Mapping[str, tuple[str, int]],
-        texts: Mapping[str, str],
-    ) -> None:
-        self.steps: list[list[int]] = []
-        self.literals: list[bytes] = []
-        self._columns, self._words = list(columns), words
-        self._conditions, self._texts = conditions, texts
-        self._is_literal_open = False
-
-    def add_line(self, line: str) -> int:
-        """Add the steps of a line; return how many bytes it has, keys and values left out."""
-        open_steps: list[list[int]] = []
-        plain, *tokens = _TOKEN.split(line)
-        most_bytes = self._add_literal(plain, is_new=True)
-        for name, begins_condition, text in zip(*[iter(tokens)] * 3, strict=True):
-            if begins_condition:
-                self._add(*self._condition(name), -len(self.steps) - 1)
-                open_steps.append(self.steps[-1])
-            elif name is None:
-                open_steps.pop()[-1] += len(self.steps)
-            else:
-                most_bytes += self._add_field(name)
-            most_bytes += self._add_literal(text, is_new=name is None)
-        return most_bytes
-
-    def _condition(self, name: str) -> tuple[int, int, int]:
-        if name in _IF_OF_RECORD:
-            return (*_IF_OF_RECORD[name], 0)
-        column, value = self._conditions[name]
-        return kernel.SKIP_UNLESS, self._columns.index(column), value
-
-    def _add_field(self, name: str) -> int:
-        if name in self._texts:
-            return self._add_literal(self._texts[name])
-        words = [word.encode() for word in self._words.get(name, ())]
-        if name == "recordIsValid":
-            words = [b"true", b"false"]
-            self._add(kernel.VALIDITY, len(self.literals))
-        elif words:
-            self._add(kernel.CHOICE, self._columns.index(name), len(self.literals), len(words))
-        elif name == "sequence":
-            self._add(kernel.SEQUENCE, *map(self._columns.index, ("baseSequence", "baseOffset")))
-        elif name in self._columns:
-            self._add(kernel.NUMBER, self._columns.index(name))
-        else:
-            self._add(*_OF_RECORD[name])
-        self.literals += words
-        return max([kernel.NUMBER_BYTES, *map(len, words)])
-
-    def _add_literal(self, text: str, *, is_new: bool = False) -> int:
-        data = text.encode()
-        if self._is_literal_open and not is_new:
-            self.literals[-1] += data
-        elif data:
-            self._add(kernel.LITERAL, len(self.literals))
-            self.literals.append(data)
-            self._is_literal_open = True
-        return len(data)
-
-    def _add(self, *step: int) -> None:
-        self.steps.append([*step, *[0] * (kernel.STEP_FIELDS - len(step))])
-        self._is_literal_open = False
-
-
-def write_lines(
-    template: LineTemplate,
-    table: npt.NDArray[np.int64],
-    batch_rows: npt.NDArray[np.int64] | None = None,
-    records: Records = NO_RECORDS,
-    *,
-    details: Mapping[int, str] = NONE,
-    is_continued: bool = False,
-) -> Iterator[memoryview]:
-    """Yield the lines of a table of batches in UTF-8, each with its records after it."""
-    rows = records.rows
-    batch_rows = np.zeros(len(table), dtype=np.int64) if batch_rows is None else batch_rows
-    if int(batch_rows.sum()) != rows or batch_rows.size != len(table):
-        msg = f"{rows} records for batches with {int(batch_rows.sum())}"
-        raise ValueError(msg)
-    arrays = records.as_kernels_take_them()
-    texts = {row: details[row].encode("utf-8", "replace") for row in sorted(details)}
-    detail_sizes = np.zeros(rows + 1, dtype=np.int64)
-    for row, text in texts.items():
-        detail_sizes[row + 1] = len(text)
-    detail_data = np.frombuffer(b"".join(texts.values()), dtype=np.uint8)
-    state = np.zeros(kernel.STATES, dtype=np.int64)
-    state[kernel.STATE_HAS_LINE] = is_continued
-    most = len(table) * template.most_batch_bytes + rows * template.most_record_bytes
-    most += 3 * sum(each.size for each in arrays if each.dtype == np.uint8)
-    size_bytes = min(max(most, _LEAST_OUTPUT_BYTES), OUTPUT_BYTES)
-    while True:
-        buffer, out = allocate(size_bytes)
-        written = kernel.write_lines(
-            *template, table, batch_rows, *arrays, np.cumsum(detail_sizes), detail_data, out, state
-        )
-        if written:
-            yield memoryview(buffer)[:written]
-        needed = int(state[kernel.STATE_NEEDED])
-        if not needed:
-            return
-        del buffer, out
-        size_bytes = max(OUTPUT_BYTES, needed)
 
 
 _FLAGS = ("isTransactional", "isControl")
@@ -407,7 +154,7 @@ _BATCH = (
 )
 _RECORD = (
     "| offset: $offset $timestampType: $timestamp keySize: $keySize valueSize: $valueSize"
-    "$ifV2( sequence: $sequence headerKeys: [$headersTEXT]$)"
+    "$ifV2( sequence: $sequence headerKeys: [$headerNamesTEXT]$)"
     "$ifOld( isValid: $recordIsValid crc: $recordCrc$brace$)"
 )
 _KEY_AND_VALUE = "$ifData($ifKey( key: $keyTEXT$)$ifValue( payload: $valueTEXT$)$)"
@@ -429,7 +176,7 @@ _JSON_RECORD = '{"type":"record","path":$path,"offset":$offset'
 _JSON_METADATA = (
     ',"timestamp":$timestamp,"timestampType":"$timestampType"'
     ',"keySize":$keySize,"valueSize":$valueSize'
-    '$ifV2(,"sequence":$sequence,"headerKeys":[$headersJSON]$)'
+    '$ifV2(,"sequence":$sequence,"headerKeys":[$headerNamesJSON]$)'
     '$ifOld(,"isValid":$recordIsValid,"crc":$recordCrc$)'
 )
 _JSON_KEY_AND_VALUE = (
@@ -596,4 +343,4 @@ def _json(text: str | None) -> str:
     """Return what a decoder has made: an object as it is, a sentence as a string."""
     if text is None:
         return "null"
-    return text if text.startswith('{"') else encode_basestring(text)
+    return text if text.startswith(('{"', '["')) or text == "{}" else encode_basestring(text)

@@ -28,8 +28,6 @@ from pylog.dump_log.lines import (
     MAGIC,
     POSITION,
     SIZE,
-    LineTemplate,
-    Records,
     RecordsOneByOne,
     batch_and_record_lines,
     batch_table,
@@ -37,7 +35,6 @@ from pylog.dump_log.lines import (
     decoded_records,
     decoded_text,
     in_utf8,
-    write_lines,
 )
 from pylog.dump_log.report import FileReport, OffsetGaps
 from pylog.errors import (
@@ -65,6 +62,7 @@ from pylog.record.batch_header import (
 )
 from pylog.record.batch_scan import Window, find_batches
 from pylog.record.header_sums import valid_checksums
+from pylog.record_lines.line_template import LineTemplate, Records, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -25,7 +25,7 @@ MOST_PAIRS = 100_000
 
 @dataclass(slots=True)
 class FileReport:
-    """What a dump has found about one file.
+    """The faults that a dump has found in one file.
 
     Attributes
     ----------

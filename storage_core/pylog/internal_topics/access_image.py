@@ -93,7 +93,7 @@ class AccessImage:
     @property
     def quotas(self) -> list[ClientQuota]:
         """The quotas, sorted by what they are of."""
-        entities = sorted(self._quotas, key=lambda key: [(kind, name or "") for kind, name in key])
+        entities = sorted(self._quotas, key=lambda key: list(map(_part_order, key)))
         return [
             ClientQuota(dict(each), dict(sorted(self._quotas[each].items()))) for each in entities
         ]
@@ -121,9 +121,8 @@ class AccessImage:
                 self._apply_quota(fields)
 
     def _apply_quota(self, fields: dict[str, Any]) -> None:
-        entity = tuple(
-            sorted((each["entityType"], each["entityName"]) for each in fields["entity"])
-        )
+        parts = ((each["entityType"], each["entityName"]) for each in fields["entity"])
+        entity = tuple(sorted(parts, key=_part_order))
         limits = self._quotas.setdefault(entity, {})
         if fields["remove"]:
             limits.pop(fields["key"], None)
@@ -131,6 +130,11 @@ class AccessImage:
             limits[fields["key"]] = fields["value"]
         if not limits:
             del self._quotas[entity]
+
+
+def _part_order(part: tuple[str, str | None]) -> tuple[str, str]:
+    kind, name = part
+    return kind, name or ""
 
 
 def _word(words: dict[int, str], number: int) -> str:

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from pylog.errors import InvalidRecordError
+from pylog.internal_topics.api_message import read_api_message
 from pylog.internal_topics.message_json import json_text
-from pylog.internal_topics.message_reader import read_api_message
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 
 if TYPE_CHECKING:
-    from pylog.internal_topics.message_reader import ApiMessage
+    from pylog.internal_topics.api_message import ApiMessage
 
 
 _MESSAGES = parse_messages("""

@@ -27,17 +27,15 @@ from pylog.record.java_utf8 import decode_utf8
 from pylog.record.varint import decode_unsigned_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pylog.internal_topics.schema import Field, Message
     from pylog.internal_topics.versions import KafkaVersion
 
     ReadValue = Callable[["Readable"], Any]
 
-
 ENDS_EARLY = "the message ends before its last field"
 """Why a message that is too short is refused; Kafka's exception has no text."""
-
 _MAX_STRING_BYTES = 0x7FFF
 _VARINT_BYTES = 5
 _CONTINUED = 0x80
@@ -296,7 +294,7 @@ def _value_reader(field: Field, form: _Form, name: str, *, is_nullable: bool) ->
 
 
 def _text_reader(kind: str, form: _Form, name: str, *, is_nullable: bool) -> ReadValue:
-    """Return what reads a string or bytes."""
+    """Return the function that reads a string or bytes."""
     is_string = kind == "string"
     read_length = _length_reader(_INT16 if is_string else _INT32, is_flexible=form.is_flexible)
 
@@ -355,80 +353,3 @@ def _read_uuid(readable: Readable) -> uuid.UUID:
     if readable.remaining < _UUID_BYTES:
         raise InvalidRecordError(ENDS_EARLY)
     return uuid.UUID(bytes=readable.array(_UUID_BYTES))
-
-
-# Messages after a frame: version of the frame, number of the message's type, its version.
-#
-# Three unsigned varints, then the message and nothing more. ``__cluster_metadata`` and
-# ``__remote_log_metadata`` hold such values.
-#
-# Source: AbstractApiMessageSerde, MetadataParseException (Kafka 4.3).
-
-
-_FRAME_VERSION = 1
-_MAX_INT16 = 0x7FFF
-
-
-class UnknownTypeError(InvalidRecordError):
-    """A message of a type that is not known, such as one of a later version of Kafka."""
-
-    def __init__(self, type_id: int) -> None:
-        super().__init__(
-            "org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id "
-            f"{type_id}"
-        )
-        self.type_id = type_id
-
-
-class ApiMessage(NamedTuple):
-    """A message that has been read: its schema, its version and its fields."""
-
-    message: Message
-    version: int
-    fields: dict[str, Any]
-
-
-def read_api_message(
-    value: bytes | None, messages: Mapping[int, Message], kafka_version: KafkaVersion
-) -> ApiMessage:
-    """Return the message in a record's value."""
-    readable = Readable(value or b"")
-    frame_version = _read_number(readable, "frame version")
-    if frame_version == 0:
-        reason = (
-            "Could not deserialize metadata record with frame version 0. Note that upgrades from "
-            "the preview release of KRaft in 2.8 to newer versions are not supported."
-        )
-        raise InvalidRecordError(reason)
-    if frame_version != _FRAME_VERSION:
-        reason = (
-            f"Could not deserialize metadata record due to unknown frame version {frame_version}"
-            f"(only frame version {_FRAME_VERSION} is supported)"
-        )
-        raise InvalidRecordError(reason)
-    type_id = _read_number(readable, "type")
-    version = _read_number(readable, "version")
-    message = messages.get(type_id)
-    if message is None:
-        raise UnknownTypeError(type_id)
-    try:
-        fields = read_message(message, readable, version, kafka_version)
-    except InvalidRecordError as error:
-        reason = f"Failed to deserialize record with type {type_id}"
-        raise InvalidRecordError(reason) from error
-    if readable.remaining:
-        reason = f"Found {readable.remaining} byte(s) of garbage after {type_id}"
-        raise InvalidRecordError(reason)
-    return ApiMessage(message, version, fields)
-
-
-def _read_number(readable: Readable, what: str) -> int:
-    try:
-        number = readable.unsigned_varint()
-    except InvalidRecordError as error:
-        reason = f"Error while reading {what}"
-        raise InvalidRecordError(reason) from error
-    if number > _MAX_INT16:
-        reason = f"Value for {what} was too large."
-        raise InvalidRecordError(reason)
-    return (number + 0x8000) % 0x10000 - 0x8000

@@ -230,7 +230,7 @@ def _field_writer(field: Field, version: int, *, is_flexible: bool) -> WriteValu
 
 
 def _value_writer(field: Field, version: int, *, is_flexible: bool) -> WriteValue:
-    """Return what writes one value of a field's type."""
+    """Return the function that writes one value of a field's type."""
     match field.type:
         case "struct":
             return _StructWriter(field.fields, version, is_flexible=is_flexible)

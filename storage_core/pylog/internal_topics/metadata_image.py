@@ -16,15 +16,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.internal_topics.access_image import AccessImage
+from pylog.internal_topics.api_message import UnknownTypeError
 from pylog.internal_topics.cluster_metadata import read_metadata_record
-from pylog.internal_topics.message_reader import UnknownTypeError
 from pylog.internal_topics.versions import METADATA_VERSION
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
     import uuid
 
-    from pylog.internal_topics.message_reader import ApiMessage
+    from pylog.internal_topics.api_message import ApiMessage
 
 NO_LEADER = -1
 _NO_LEADER_CHANGE = -2
@@ -82,7 +82,7 @@ class TopicImage:
 
 
 class Endpoint(NamedTuple):
-    """Where a broker or a controller listens."""
+    """The address at which a broker or a controller listens."""
 
     name: str
     host: str
@@ -153,7 +153,7 @@ class MetadataImage:
 
     @property
     def configured(self) -> list[ConfigResource]:
-        """What has properties of its own, sorted."""
+        """The resources that have properties of their own, sorted."""
         return sorted(resource for resource, configs in self._configs.items() if configs)
 
     def configs_of(self, resource: ConfigResource) -> dict[str, str]:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.errors import InvalidRecordError
 from pylog.files.partition_metadata import format_uuid
-from pylog.internal_topics.message_reader import read_api_message
+from pylog.internal_topics.api_message import read_api_message
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import KafkaVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.internal_topics.message_reader import ApiMessage
+    from pylog.internal_topics.api_message import ApiMessage
 
 _MESSAGES = parse_messages("""
     struct TopicIdPartition

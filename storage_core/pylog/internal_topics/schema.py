@@ -79,7 +79,7 @@ class Field:
 
     @property
     def is_nullable(self) -> bool:
-        """Whether it may be null in any version."""
+        """Whether the field may be null in any version."""
         return bool(self.nullable_versions)
 
 
@@ -180,7 +180,7 @@ def _field(header: str, below: list[str], versions: range, structs: Mapping[str,
 
 
 def _versions(text: str) -> range:
-    """Return what ``3``, ``0-4`` or ``3+`` names."""
+    """Return the versions that ``3``, ``0-4`` or ``3+`` names."""
     if text.endswith("+"):
         return range(int(text[:-1]), _ALL.stop)
     first, dash, last = text.partition("-")

@@ -103,7 +103,7 @@ class SharePartitionKey(NamedTuple):
 
     @classmethod
     def of(cls, record: CoordinatorRecord) -> SharePartitionKey:
-        """Return what a record is about."""
+        """Return the group and partition that a record is about."""
         return cls(record.key["groupId"], record.key["topicId"], record.key["partition"])
 
 

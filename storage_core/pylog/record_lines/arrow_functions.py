@@ -67,6 +67,11 @@ def match_substring_regex(column: pa.Array, pattern: str) -> pa.Array:
     return call_function("match_substring_regex", [column], MatchSubstringOptions(pattern))
 
 
+def not_equal(column: pa.Array, other: pa.Array) -> pa.Array:
+    """Return whether each row differs from that of another column."""
+    return call_function("not_equal", [column, other])
+
+
 def replace_substring(column: pa.Array, pattern: str, replacement: str) -> pa.Array:
     """Return text with a part replaced wherever it is found."""
     options = ReplaceSubstringOptions(pattern, replacement)

@@ -33,7 +33,7 @@ from pylog.record_lines.text_column import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _COLUMN_OF = {
     "t": "topic",
@@ -84,10 +84,10 @@ class KcatFormat(NamedTuple):
         fields = [_COLUMN_OF[part] for part in self.parts if isinstance(part, str)]
         return tuple(dict.fromkeys(fields)) or ("offset",)
 
-    def lines(self, batch: pa.RecordBatch, *, is_printable: bool = False) -> memoryview:
+    def lines(self, batch: pa.RecordBatch, *, is_printable: bool = False) -> Iterator[memoryview]:
         """Return the text of each record, one after the other."""
         if not batch.num_rows:
-            return memoryview(b"")
+            return
         parts: list[pa.Array | bytes] = []
         for part in self.parts:
             text = part if isinstance(part, bytes) else _text(part, batch)
@@ -95,8 +95,9 @@ class KcatFormat(NamedTuple):
                 text = printable_column(text)
             parts.append(text)
         if not any(isinstance(part, pa.Array) for part in parts):
-            return memoryview(b"".join(self.parts) * batch.num_rows)  # type: ignore[arg-type]
-        return whole_text(joined_bytes(*parts))
+            yield memoryview(b"".join(self.parts) * batch.num_rows)  # type: ignore[arg-type]
+        else:
+            yield whole_text(joined_bytes(*parts))
 
 
 def _text(field: str, batch: pa.RecordBatch) -> pa.Array | bytes:

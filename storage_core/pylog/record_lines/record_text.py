@@ -9,6 +9,8 @@ between key and value, and nothing is lost.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from pylog.record_lines.arrow_functions import cast, equal, if_else, replace_substring
@@ -21,6 +23,10 @@ from pylog.record_lines.text_column import (
 )
 from pylog.text.words import printable
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
 TEXT_COLUMNS = ("key", "value")
 """The columns that `text_lines` needs."""
 
@@ -30,14 +36,14 @@ LOCATED_COLUMNS = ("topic", "partition", "offset", "timestamp", *TEXT_COLUMNS)
 _NULL = r"\N"
 
 
-def text_lines(batch: pa.RecordBatch) -> memoryview:
-    """Return a line for each record of ``batch``."""
+def text_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield a line for each record of ``batch``."""
     keys, values = _tab_text(batch.column("key")), _tab_text(batch.column("value"))
-    return whole_text(joined(keys, "\t", values, "\n", null=_NULL))
+    yield whole_text(joined(keys, "\t", values, "\n", null=_NULL))
 
 
-def located_lines(batch: pa.RecordBatch) -> memoryview:
-    """Return a line for each record: partition, offset, time in UTC or ``-``, key, value."""
+def located_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield a line for each record: partition, offset, time in UTC or ``-``, key, value."""
     stamps = batch.column("timestamp")
     text = cast(stamps, pa.large_string())
     is_missing = equal(
@@ -48,7 +54,7 @@ def located_lines(batch: pa.RecordBatch) -> memoryview:
     place = joined(topics, "-", batch.column("partition"), "\t", batch.column("offset"))
     keys, values = _tab_text(batch.column("key")), _tab_text(batch.column("value"))
     times = if_else(is_missing, text_column([b"-"])[0], text)
-    return whole_text(joined(place, "\t", times, "\t", keys, "\t", values, "\n", null=_NULL))
+    yield whole_text(joined(place, "\t", times, "\t", keys, "\t", values, "\n", null=_NULL))
 
 
 def _tab_text(column: pa.Array) -> pa.Array:

@@ -6,8 +6,9 @@ Their names are here: whoever checks a name needs no Arrow.
 from __future__ import annotations
 
 import difflib
+from typing import Literal, get_args
 
-TABLE_NAMES = (
+TableName = Literal[
     "partitions",
     "segments",
     "batches",
@@ -18,7 +19,15 @@ TABLE_NAMES = (
     "cleaning",
     "findings",
     "latest",
-)
+    "schemas",
+    "mm2_checkpoints",
+    "mm2_offset_syncs",
+    "mm2_heartbeats",
+    "connect_offsets",
+    "connect_configs",
+    "connect_status",
+]
+TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
 """What `pylog.read_table` and Spark's option ``table`` take."""
 
 _ALL = ", ".join(TABLE_NAMES)

@@ -115,7 +115,7 @@ class _Deletion(NamedTuple):
 
 
 class _Dirtiness(NamedTuple):
-    """Of a whole log, as a cleaner sees it."""
+    """The first dirty offset and dirty ratio of a log, as a cleaner sees it."""
 
     first_dirty_offset: int | None = None
     ratio: float | None = None

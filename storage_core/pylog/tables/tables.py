@@ -23,6 +23,7 @@ from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables import unknown_table
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
+from pylog.tables.connect import CONNECT_CONFIGS, CONNECT_OFFSETS, CONNECT_STATUS
 from pylog.tables.latest import LATEST
 from pylog.tables.log_tables import (
     FINDINGS_TABLE,
@@ -33,6 +34,8 @@ from pylog.tables.log_tables import (
     SEGMENTS,
     TRANSACTIONS,
 )
+from pylog.tables.mirror_maker import MM2_CHECKPOINTS, MM2_HEARTBEATS, MM2_OFFSET_SYNCS
+from pylog.tables.schemas import SCHEMAS
 from pylog.text.instants import FIRST_MS, LAST_MS, calendar_text
 from pylog.text.names import names_nearest_keyword
 
@@ -43,7 +46,9 @@ if TYPE_CHECKING:
 
     from pylog.config.server_properties import ServerProperties
     from pylog.model import OffsetSpecs
+    from pylog.reading.damage import ReadModeName
     from pylog.reading.log_view import LogView
+    from pylog.tables import TableName
     from pylog.tables.metadata_table import MetadataTable
 
 
@@ -61,6 +66,13 @@ METADATA_TABLES = (
     CLEANING,
     FINDINGS_TABLE,
     LATEST,
+    SCHEMAS,
+    MM2_CHECKPOINTS,
+    MM2_OFFSET_SYNCS,
+    MM2_HEARTBEATS,
+    CONNECT_OFFSETS,
+    CONNECT_CONFIGS,
+    CONNECT_STATUS,
 )
 _BY_NAME = {table.name: table for table in METADATA_TABLES}
 
@@ -158,7 +170,7 @@ def rows_of_logs(table: MetadataTable, views: Sequence[LogView]) -> Iterator[pa.
 @names_nearest_keyword
 def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
-    table: str,
+    table: TableName,
     *,
     topics: str | Iterable[str] | None = None,
     assign: Mapping[str, Iterable[int]] | None = None,
@@ -167,7 +179,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     check_keys: bool = False,
     server_properties: ServerProperties | None = None,
     end: OffsetSpecs = LOG_END,
-    mode: str | ReadMode = ReadMode.FAILFAST,
+    mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     leave_page_cache: bool = False,
     filesystem: object | None = None,
@@ -175,8 +187,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
 ) -> pa.Table:
     """Return a table about the logs under ``path``.
 
-    Made of batch headers and side files; only "findings" and "latest" decode records, and
-    "cleaning" where keys are asked for. Partitions are read side by side, by as many threads as
+    Made of batch headers and side files; only "findings", "latest" and "schemas" decode records,
+    and "cleaning" where keys are asked for. Partitions are read side by side, by as many threads as
     there are processors, or as the environment variable ``PYLOG_NUM_THREADS`` says.
 
     Parameters
@@ -186,8 +198,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         returned. Never written to or locked, nor read through a mapping.
     table
         "partitions", "segments", "batches", "index_entries", "transactions", "producers",
-        "leader_epochs", "cleaning", "findings" or "latest"; docs/table-columns.md has their
-        columns.
+        "leader_epochs", "cleaning", "findings", "latest" or "schemas"; docs/table-columns.md has
+        their columns.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
         names. By default all topics but internal ones, which must be named: ``topics`` may be the
@@ -297,7 +309,7 @@ def table_views(
     topics: str | Iterable[str] | None = None,
     assign: Mapping[str, Iterable[int]] | None = None,
     pattern: str | None = None,
-    mode: str | ReadMode = ReadMode.FAILFAST,
+    mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
     leave_page_cache: bool = False,
 ) -> list[LogView]:
     """Return the logs that a table is made of, in its order; all parameters as of `read_table`."""

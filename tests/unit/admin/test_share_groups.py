@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pylog
 from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.damage import flip
 from tests.support.log_files import write_log_start_offsets, write_partition
 
 if TYPE_CHECKING:
@@ -272,9 +273,7 @@ def test_what_is_before_damage_counts_and_the_damage_is_named(tmp_path: Path) ->
     write_group(tmp_path)
     path = write_states(tmp_path, (key(0), snapshot(3)), (key(0, UPDATE), update(10)))
     log = path / f"{0:020d}.log"
-    content = bytearray(log.read_bytes())
-    content[-1] ^= 1
-    log.write_bytes(content)
+    flip(log, -1)
     listing = pylog.groups(tmp_path)
     assert rows_of(listing) == {(TOPIC_ID, 0): (2, 7, 3, 0, None)}
     (error,) = listing.errors

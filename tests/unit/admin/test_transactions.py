@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -8,40 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from tests.support.batches import ABORT, COMMIT, Built, Stored, batch_v2, marker, plain_records
+from tests.support.batches import ABORT, COMMIT, batch_v2, marker
 from tests.support.log_files import write_partition
+from tests.unit.admin.coordinated import MINUTE, coordinated, data
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.golden import GoldenRoot
 
-MINUTE = 60_000
 NOW = 100 * MINUTE
-
-
-def data(offset: int, producer_id: int, timestamp: int = 1000) -> Built:
-    return batch_v2(
-        plain_records(offset, 1, timestamp=timestamp),
-        producer_id=producer_id,
-        producer_epoch=3,
-        base_sequence=0,
-        is_transactional=True,
-    )
-
-
-def coordinated(
-    at: int, name: str, producer_id: int, status: int, started: int, *places: tuple[str, int]
-) -> Stored:
-    """Return a record of ``__transaction_state``, value version 0."""
-    partitions = b"".join(
-        struct.pack(">h", len(topic)) + topic.encode() + struct.pack(">ii", 1, number)
-        for topic, number in places
-    )
-    value = struct.pack(">hqhib", 0, producer_id, 3, 5 * MINUTE, status)
-    value += struct.pack(">i", len(places)) + partitions + struct.pack(">qq", started, started)
-    key = struct.pack(">hh", 0, len(name)) + name.encode()
-    return Stored(at, 1, key, value)
 
 
 def test_overdue_ones_come_first_and_the_oldest_of_them_at_the_head(tmp_path: Path) -> None:
@@ -70,32 +45,6 @@ def test_overdue_ones_come_first_and_the_oldest_of_them_at_the_head(tmp_path: Pa
     assert overdue == [False] * 3
     last = pylog.transactions(tmp_path, now_ms=NOW, includes_ended=True).transactions[-1]
     assert (last.state, last.started_ms, last.ended_ms, last.open_ms) == ("committed", 5, 77, None)
-
-
-def test_a_transactional_id_and_its_state_come_from_the_coordinator(tmp_path: Path) -> None:
-    write_partition(tmp_path, {0: [data(0, 1, 9), data(1, 2), data(2, 3), data(3, 4), data(4, 5)]})
-    records = [
-        coordinated(0, "under-way", 1, 1, 4000, ("orders", 0)),
-        coordinated(1, "ended", 2, 4, 0),
-        coordinated(2, "elsewhere", 3, 1, 0, ("orders", 1)),
-        # Another producer has the id of producer 4 by now.
-        coordinated(3, "moved", 4, 1, 0, ("orders", 0)),
-        coordinated(4, "moved", 9, 1, 0, ("orders", 0)),
-    ]
-    write_partition(tmp_path, {0: [batch_v2(records)]}, name="__transaction_state-0")
-    found = {each.producer_id: each for each in pylog.transactions(tmp_path).transactions}
-    assert {
-        producer: (each.transactional_id, each.coordinator_state, each.is_hanging)
-        for producer, each in found.items()
-    } == {
-        1: ("under-way", "Ongoing", False),
-        2: ("ended", "CompleteCommit", True),
-        3: ("elsewhere", "Ongoing", True),
-        4: ("moved", "Ongoing", True),
-        5: (None, None, None),
-    }
-    # The coordinator knows when it began; of others the first batch tells.
-    assert (found[1].started_ms, found[2].started_ms) == (4000, 1000)
 
 
 def test_a_young_transaction_is_not_hanging_whatever_its_coordinator_says(tmp_path: Path) -> None:
@@ -175,18 +124,3 @@ def test_whoever_is_interrupted_does_not_wait_for_other_partitions(
         assert time.monotonic() - start < 30
     finally:
         goes_on.set()
-
-
-def test_transactional_ids_with_one_producer_id_are_named(tmp_path: Path) -> None:
-    records = [
-        coordinated(0, "a", 1, 0, 0),
-        coordinated(1, "b", 1, 4, 0),
-        coordinated(2, "c", 1, 0, 0),
-        coordinated(3, "c", 2, 0, 0),  # it has another one by now
-        coordinated(4, "d", 3, 0, 0),
-        coordinated(5, "e", 3, 0, 0),
-        coordinated(6, "e", 3, 0, 0)._replace(value=None),
-    ]
-    write_partition(tmp_path, {0: [batch_v2(records)]}, name="__transaction_state-0")
-    [shared] = pylog.transactions(tmp_path).shared_producers
-    assert shared == (1, ("a", "b"))

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pylog.internal_topics.coordinator_record import CoordinatorRecordType
     from pylog.internal_topics.schema import Message
 
+TOOL_DECODER_NAMES = DECODER_NAMES[:5]
+"""Those that ``kafka-dump-log`` has."""
 TOOL_VERSIONS = ("3.9.2", "4.0.0", "4.2.0", "4.3.1")
 _FILE = Path(__file__).with_suffix(".json.xz")
 _SEED = 20261123
@@ -225,7 +227,7 @@ def main() -> None:
     """Make the file."""
     kept: dict[str, dict[str, list[tuple[str | None, ...]]]] = {}
     with tempfile.TemporaryDirectory() as directory:
-        for decoder in DECODER_NAMES:
+        for decoder in TOOL_DECODER_NAMES:
             kept[decoder] = {
                 version: _print(Path(directory), decoder, version)
                 for version in TOOL_VERSIONS

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from pylog.errors import InvalidRecordError
 from pylog.internal_topics.decoders import DECODER_NAMES, DecoderName, dump_decoder
 from pylog.internal_topics.versions import KafkaVersion
-from tests.unit.internal_topics.dumped_records import TOOL_VERSIONS, DumpedRecord, dumped_records
+from tests.unit.internal_topics.dumped_records import (
+    TOOL_DECODER_NAMES,
+    TOOL_VERSIONS,
+    DumpedRecord,
+    dumped_records,
+)
 
 RECORDS = dumped_records()
 
@@ -21,7 +26,7 @@ def texts(name: DecoderName, record: DumpedRecord) -> str:
     return " ".join(parts)
 
 
-@pytest.mark.parametrize("name", DECODER_NAMES)
+@pytest.mark.parametrize("name", TOOL_DECODER_NAMES)
 @pytest.mark.parametrize("version", TOOL_VERSIONS)
 def test_records_of_all_types_are_printed_as_kafkas_own_tool_prints_them(
     name: DecoderName, version: str
@@ -32,7 +37,7 @@ def test_records_of_all_types_are_printed_as_kafkas_own_tool_prints_them(
         return
     assert len(chosen) >= 12
     for record in chosen:
-        # The metadata were left out; which characters are left in their place depends on the tool.
+        # The metadata was left out; which characters are left in their place depends on the tool.
         printed = record.text.removeprefix("| ").removeprefix(" ")
         assert texts(name, record) == printed, record
 
@@ -42,21 +47,6 @@ def test_a_version_without_a_decoder_is_refused() -> None:
         dump_decoder("share-group-state", KafkaVersion.V3_9)
     with pytest.raises(ValueError, match="decoder 'offset' is not known, expected one of offsets,"):
         dump_decoder("offset")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["offsets", "transaction-log", "share-group-state"])
-@pytest.mark.parametrize("version", [KafkaVersion.V4_0, KafkaVersion.V4_3])
-def test_a_record_without_a_key_ends_the_dump_of_a_coordinators_topic(
-    name: DecoderName, version: KafkaVersion
-) -> None:
-    decoder = dump_decoder(name, version)
-    with pytest.raises(InvalidRecordError, match=r"at offset 7 .* had a missing key"):
-        decoder.decode(None, b"", 7)
-
-
-def test_a_null_is_a_text_where_a_topic_has_values_alone() -> None:
-    text = "Error at 3, skipping. Error while reading frame version"
-    assert dump_decoder("cluster-metadata").decode(None, None, 3) == (None, text)
 
 
 @pytest.mark.parametrize("name", DECODER_NAMES)
@@ -75,7 +65,7 @@ def test_no_bytes_make_a_decoder_fail_otherwise(
     assert any(isinstance(text, str) for text in texts)
 
 
-@pytest.mark.parametrize("name", DECODER_NAMES)
+@pytest.mark.parametrize("name", TOOL_DECODER_NAMES)
 @given(data=st.data())
 def test_no_change_of_a_sound_record_makes_a_decoder_fail_otherwise(
     name: DecoderName, data: st.DataObject

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.internal_topics.message_json import json_text
-from pylog.internal_topics.versions import KafkaVersion
 
 
 @pytest.mark.parametrize(
@@ -41,11 +40,3 @@ def test_values_are_printed_as_jackson_prints_them(value: object, text: str) -> 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
 def test_json_says_what_was_printed(value: object) -> None:
     assert json.loads(json_text(value)) == value  # type: ignore[arg-type]
-
-
-def test_a_version_is_known_by_its_text_and_later_ones_are_greater() -> None:
-    assert [str(each) for each in KafkaVersion] == ["3.9", "4.0", "4.1", "4.2", "4.3", "4.4"]
-    assert KafkaVersion.parse("4.1") is KafkaVersion.V4_1
-    assert KafkaVersion.V3_9 < KafkaVersion.V4_0
-    with pytest.raises(ValueError, match=r"'4\.5' is not known, expected one of 3\.9, 4\.0"):
-        KafkaVersion.parse("4.5")

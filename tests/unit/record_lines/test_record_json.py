@@ -2,18 +2,27 @@ from __future__ import annotations
 
 import base64
 import json
-import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pylog
-from pylog.record_lines.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
+from pylog.record_lines.record_json import json_lines
 from tests.support.batches import Stored, batch_v2, message, plain_records
 from tests.support.log_files import write_partition
+from tests.unit.record_lines.text_lines import (
+    Row,
+    arrow_batch,
+    arrow_batches,
+    base64_text,
+    escaped_for_terminals,
+    line,
+    printed,
+    text_line,
+    text_lines,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,18 +35,14 @@ KEYS = [
 ]
 
 
-def arrow_batches(directory: Path) -> list[pa.RecordBatch]:
-    scan = pylog.scan(directory, columns=JSON_COLUMNS, timestamp_unit="ms")
-    return list(scan.to_batches())
-
-
 def lines_of(log_directory: Path, batches: list[Built], name: str = "orders-0") -> list[bytes]:
     directory = write_partition(log_directory, {0: batches}, name=name)
-    return b"".join(map(json_lines, arrow_batches(directory))).splitlines(keepends=True)
+    lines = (base64_lines(each) for each in arrow_batches(directory))
+    return b"".join(lines).splitlines(keepends=True)
 
 
-def base64_text(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()
+def base64_lines(batch: pa.RecordBatch) -> bytes:
+    return b"".join(json_lines(batch, "base64"))
 
 
 def plain_line(record: Stored, epoch: int | None) -> bytes:
@@ -54,7 +59,8 @@ def plain_line(record: Stored, epoch: int | None) -> bytes:
         "value": base64_text(record.value),
         "headers": [[name, base64_text(value)] for name, value in record.headers],
     }
-    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+    line = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    return "".join(map(escaped_for_terminals, line)).encode() + b"\n"
 
 
 def test_batches_with_and_without_a_leader_epoch_keep_theirs(tmp_path: Path) -> None:
@@ -104,10 +110,10 @@ def test_slices_are_the_lines_they_cover(tmp_path: Path) -> None:
     ]
     directory = write_partition(tmp_path, {0: [batch_v2(stored)]})
     (batch,) = arrow_batches(directory)
-    whole = bytes(json_lines(batch)).splitlines(keepends=True)
+    whole = base64_lines(batch).splitlines(keepends=True)
     for start in range(0, 40, 7):
-        assert json_lines(batch.slice(start, 7)) == b"".join(whole[start : start + 7])
-    assert bytes(json_lines(batch.slice(0, 0))) == b""
+        assert base64_lines(batch.slice(start, 7)) == b"".join(whole[start : start + 7])
+    assert base64_lines(batch.slice(0, 0)) == b""
 
 
 def test_messages_of_old_formats_have_no_epoch_and_v0_no_time(tmp_path: Path) -> None:
@@ -134,19 +140,6 @@ def test_a_percent_sign_in_a_topic_is_itself(tmp_path: Path) -> None:
     assert json.loads(line)["topic"] == "100%d"
 
 
-def test_lines_are_ascii(tmp_path: Path) -> None:
-    record = Stored(0, 1, None, None, (("größe\u2028", None),))
-    (line,) = lines_of(tmp_path, [batch_v2([record])])
-    assert line.isascii()
-    assert json.loads(line)["headers"] == [["größe\u2028", None]]
-
-
-def text_line(directory: Path, record: Stored) -> bytes:
-    path = write_partition(directory, {0: [batch_v2([record], leader_epoch=3)]}, name="t-0")
-    (batch,) = arrow_batches(path)
-    return bytes(json_lines_of_text(batch))
-
-
 def test_text_is_printed_as_text_and_says_so(tmp_path: Path) -> None:
     record = Stored(0, 1, "ключ".encode(), b'{"a": 1}', (("ü", b"x"), ("n", None)))
     assert (
@@ -159,23 +152,6 @@ def test_text_is_printed_as_text_and_says_so(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "printed"),
-    [
-        (None, b"null"),
-        (b"", b'""'),
-        (b"\xff\x00", b'{"base64":"/wA="}'),
-        (b"\x1b[2J\n", b'"\\u001b[2J\\n"'),
-        ("\x7f\x9b\u202e\u2028".encode(), b'"\\u007f\\u009b\\u202e\\u2028"'),
-    ],
-)
-def test_text_that_a_terminal_would_act_upon_is_escaped(
-    value: bytes | None, printed: bytes, tmp_path: Path
-) -> None:
-    line = text_line(tmp_path, Stored(0, 1, value, value))
-    assert b'"key":%b,"value":%b,"headers":[]}' % (printed, printed) in line
-
-
 @given(value=st.binary() | st.text().map(str.encode))
 def test_text_values_lose_nothing(value: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     line = text_line(tmp_path_factory.mktemp("log"), Stored(0, 1, None, value))
@@ -185,20 +161,7 @@ def test_text_values_lose_nothing(value: bytes, tmp_path_factory: pytest.TempPat
     assert back == value
 
 
-class Row(NamedTuple):
-    """What a line is made of, whether or not a broker would store it."""
-
-    offset: int
-    timestamp: int
-    timestamp_type: int
-    leader_epoch: int | None
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes | None]] | None
-
-
 INT64 = st.integers(-(2**63), 2**63 - 1)
-printed = st.text('aZ09 ~"\\\\/é\u2028\x7f\n\x00🎈', max_size=8).map(str.encode)
 values = st.none() | st.binary(max_size=9) | st.text(max_size=9).map(str.encode) | printed
 all_names = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.just("same")
 rows = st.builds(
@@ -213,68 +176,6 @@ rows = st.builds(
 )
 
 
-def arrow_batch(records: list[Row], topic: str) -> pa.RecordBatch:
-    pair = pa.struct([("key", pa.string()), ("value", pa.binary())])
-    columns = {
-        "topic": pa.array([topic] * len(records), pa.string()),
-        "partition": pa.array([2**31 - 1] * len(records), pa.int32()),
-        "offset": pa.array([row.offset for row in records], pa.int64()),
-        "timestamp": pa.array([row.timestamp for row in records], pa.int64()).cast(
-            pa.timestamp("ms", tz="UTC")
-        ),
-        "timestampType": pa.array([row.timestamp_type for row in records], pa.int32()),
-        "headers": pa.array([row.headers for row in records], pa.list_(pair)),
-        "key": pa.array([row.key for row in records], pa.binary()),
-        "value": pa.array([row.value for row in records], pa.binary()),
-        "batch": pa.array(
-            [{"leaderEpoch": row.leader_epoch} for row in records],
-            pa.struct([("leaderEpoch", pa.int32())]),
-        ),
-    }
-    return pa.RecordBatch.from_pydict(columns)
-
-
-def acts_upon_terminals(character: str) -> bool:
-    directions = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-    return (
-        unicodedata.category(character) in {"Cc", "Zl", "Zp"}
-        or unicodedata.bidirectional(character) in directions
-        or character in "\u061c\u200e\u200f"
-    )
-
-
-def text_json(value: bytes | None) -> str:
-    """Return a value as the text form has it, by the standard library."""
-    if value is None:
-        return "null"
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return json.dumps({"base64": base64_text(value)}, separators=(",", ":"))
-    escaped = json.dumps(text, ensure_ascii=False)
-    return "".join(f"\\u{ord(c):04x}" if acts_upon_terminals(c) else c for c in escaped)
-
-
-def base64_json(value: bytes | None) -> str:
-    return json.dumps(base64_text(value))
-
-
-def line(row: Row, topic: str, *, is_text: bool) -> bytes:
-    of_value = text_json if is_text else base64_json
-    headers = [
-        f"[{text_json(name.encode()) if is_text else json.dumps(name)},{of_value(value)}]"
-        for name, value in row.headers or []
-    ]
-    mark = '"values":"text",' if is_text else '"values":"base64",'
-    return (
-        f'{{"topic":{json.dumps(topic)},"partition":{2**31 - 1},"offset":{row.offset},'
-        f'"timestamp":{row.timestamp},"timestampType":{row.timestamp_type},'
-        f'"leaderEpoch":{json.dumps(row.leader_epoch)},{mark}'
-        f'"key":{of_value(row.key)},"value":{of_value(row.value)},'
-        f'"headers":[{",".join(headers)}]}}\n'
-    ).encode()
-
-
 @pytest.mark.parametrize("is_text", [False, True], ids=["base64", "text"])
 @given(st.lists(rows, max_size=12), st.integers(0, 12), st.integers(0, 12))
 def test_any_rows_are_written_as_the_standard_library_writes_them(
@@ -285,9 +186,9 @@ def test_any_rows_are_written_as_the_standard_library_writes_them(
 ) -> None:
     topic = 'tö%p"ic'
     part = arrow_batch(records, topic).slice(start, length)
-    lines = json_lines_of_text(part) if is_text else json_lines(part)
+    lines = text_lines(part) if is_text else base64_lines(part)
     expected = [line(row, topic, is_text=is_text) for row in records[start:][:length]]
-    assert bytes(lines).splitlines(keepends=True) == b"".join(expected).splitlines(keepends=True)
+    assert lines.splitlines(keepends=True) == b"".join(expected).splitlines(keepends=True)
 
 
 @pytest.mark.parametrize("is_text", [False, True], ids=["base64", "text"])
@@ -304,24 +205,5 @@ def test_bytes_under_a_null_are_not_seen(is_text: bool) -> None:  # noqa: FBT001
         row._replace(key=None, value=None) if null else row
         for row, null in zip(records, is_null, strict=True)
     ]
-    lines = json_lines_of_text(batch) if is_text else json_lines(batch)
-    assert bytes(lines) == b"".join(line(row, "t", is_text=is_text) for row in shown)
-
-
-def with_values(texts: list[str]) -> list[Row]:
-    return [Row(0, 0, 0, 0, None, text.encode(), None) for text in texts]
-
-
-def test_every_character_is_itself_or_escaped() -> None:
-    # Beyond these, up to the surrogates and after them, nothing is escaped.
-    records = with_values([chr(code) for code in range(0x2100)])
-    lines = bytes(json_lines_of_text(arrow_batch(records, "t")))
-    assert lines == b"".join(line(row, "t", is_text=True) for row in records)
-
-
-@pytest.mark.parametrize("code", range(0x81))
-def test_a_column_of_one_character_is_escaped_where_it_must_be(code: int) -> None:
-    (row,) = with_values([chr(code)])
-    lines = json_lines_of_text(arrow_batch([row], "t"))
-    assert bytes(lines) == line(row, "t", is_text=True)
-    assert lines.format == "B"
+    lines = text_lines(batch) if is_text else base64_lines(batch)
+    assert lines == b"".join(line(row, "t", is_text=is_text) for row in shown)

@@ -19,7 +19,7 @@ def lines(*records: tuple[bytes | None, bytes | None]) -> Sequence[str]:
     batch = pa.RecordBatch.from_arrays(
         [pa.array(keys, pa.binary()), pa.array(values, pa.binary())], names=["key", "value"]
     )
-    text = bytes(text_lines(batch)).decode()
+    text = b"".join(text_lines(batch)).decode()
     assert text.endswith("\n")
     return text[:-1].split("\n")
 

@@ -23,6 +23,8 @@ from tests.support.odd_files import KINDS, deadline, put
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.reading.damage import ReadModeName
+
 Rows = list[dict[str, Any]]
 
 BATCHES = [
@@ -101,7 +103,7 @@ STRUCTURE = [name for name in TABLE_NAMES if name != "latest"]
 """The tables about structure: where a log's start is not known, nobody can tell its records."""
 
 
-def tables(logs: Path, mode: str = "FAILFAST") -> dict[str, Rows]:
+def tables(logs: Path, mode: ReadModeName = "FAILFAST") -> dict[str, Rows]:
     return {name: pylog.read_table(logs, name, mode=mode).to_pylist() for name in STRUCTURE}
 
 
@@ -144,7 +146,7 @@ def test_a_broken_side_file_is_reported_in_rows_and_hides_nothing(
     sound = tables(logs)
     put(path_of(logs, name), kind)
     with deadline(logs):
-        found = tables(logs, mode)
+        found = tables(logs, mode)  # type: ignore[arg-type]
     is_sound = (name, kind) in SOUND
     for table, column in COLUMNS[name]:
         if mode == "DROPMALFORMED" and name == LOG_START_CHECKPOINT:

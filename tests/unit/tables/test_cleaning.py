@@ -28,6 +28,7 @@ from tests.support.batches import (
     message,
     wrapper,
 )
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 from tests.support.metadata_log import (
     TOPIC,
@@ -281,9 +282,7 @@ def test_what_it_calls_dead_is_what_compaction_removes(tmp_path: Path, seed: int
 
 def test_damage_is_an_error_or_left_out(compacted: Path) -> None:
     path = segment_path(compacted / "orders-0", 4)
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1  # in the last record of offsets 6 and 7
-    path.write_bytes(data)
+    flip(path, -1)  # in the last record of offsets 6 and 7
     with pytest.raises(CorruptRecordError, match=r"00000000000000000004\.log"):
         rows(compacted, check_keys=True)
     found = rows(compacted, check_keys=True, mode="DROPMALFORMED")

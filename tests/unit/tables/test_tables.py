@@ -20,6 +20,8 @@ from tests.support.log_files import segment_path, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.tables import TableName
+
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
@@ -67,7 +69,7 @@ def test_partitions_are_chosen_as_for_a_scan(
 
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
-def test_every_table_begins_with_topic_and_partition(logs: Path, name: str) -> None:
+def test_every_table_begins_with_topic_and_partition(logs: Path, name: TableName) -> None:
     table = pylog.read_table(logs, name)
     assert table.schema == metadata_table(name).schema
     assert table.schema.names[:2] == ["topic", "partition"]
@@ -111,7 +113,7 @@ def test_a_time_that_no_datetime_can_be_is_given_in_milliseconds(
         ("latest", "timestamp"),
     ):
         caplog.clear()
-        table = pylog.read_table(tmp_path, name)
+        table = pylog.read_table(tmp_path, name)  # type: ignore[arg-type]
         (row,) = table.to_pylist()
         assert pa.types.is_int64(table.schema.field(column).type) == is_far
         assert (f"column {column} is in milliseconds" in caplog.text) == is_far
@@ -156,9 +158,9 @@ def test_an_unknown_table_is_reported_with_the_nearest_name(logs: Path) -> None:
     with pytest.raises(
         ValueError, match=r"^records are not a table, pylog\.scan reads them\. The "
     ):
-        pylog.read_table(logs, "records")
+        pylog.read_table(logs, "records")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"no table 'segmnt'; did you mean 'segments'\? The tab"):
-        pylog.read_table(logs, "segmnt")
+        pylog.read_table(logs, "segmnt")  # type: ignore[arg-type]
 
 
 def test_bytes_of_a_path_that_are_not_utf_8_are_escaped(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_bytes_of_a_path_that_are_not_utf_8_are_escaped(tmp_path: Path) -> None:
     file = f"{directory}/{0:020}.log"
     tables = {"partitions": directory, "batches": directory, "segments": file, "cleaning": file}
     for name, path in tables.items():
-        assert pylog.read_table(odd, name)["path"].to_pylist() == [path]
+        assert pylog.read_table(odd, name)["path"].to_pylist() == [path]  # type: ignore[arg-type]
     of_stats = pylog.stats(odd).tables
     assert of_stats["partitions"]["path"].to_pylist() == [directory]
     assert set(of_stats["disk"]["path"].to_pylist()) == {rf"{tmp_path}/b\udcff"}
@@ -195,7 +197,7 @@ def test_an_unknown_topic_is_an_error(logs: Path) -> None:
 @pytest.mark.parametrize("name", ["segments", "batches", "transactions"])
 @pytest.mark.parametrize("base_offset", [0, 6])
 def test_a_damaged_header_is_an_error_with_file_and_byte(
-    logs: Path, name: str, base_offset: int
+    logs: Path, name: TableName, base_offset: int
 ) -> None:
     path = segment_path(logs / "orders-2", base_offset)
     content = bytearray(path.read_bytes())
@@ -216,7 +218,7 @@ def test_damage_is_left_out_and_logged_where_that_is_asked_for(
     size = 12 + int.from_bytes(content[8:12], "big")
     content[size + 8 : size + 12] = b"\xff\xff\xff\xff"  # the second batch's size
     path.write_bytes(content)
-    table = pylog.read_table(logs, "batches", mode="dropmalformed")
+    table = pylog.read_table(logs, "batches", mode="dropmalformed")  # type: ignore[arg-type]
     assert table["base_offset"].to_pylist() == [0, 2, 4, 6, 8] * 2 + [0, 4, 6, 8] + [0, 2, 4, 6, 8]
     (record,) = caplog.records
     assert f"{path}: bytes {size} to {2 * size - 1} are damaged" in record.getMessage()
@@ -226,11 +228,11 @@ def test_damage_is_left_out_and_logged_where_that_is_asked_for(
             [("invoices", 0), ("orders", 0), ("orders", 2), ("orders", 10)],
         )
     with pytest.raises(ValueError, match="mode 'DROP' is not one of FAILFAST"):
-        pylog.read_table(logs, "batches", mode="DROP")
+        pylog.read_table(logs, "batches", mode="DROP")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["segments", "batches", "transactions"])
-def test_offsets_that_go_back_are_an_error(tmp_path: Path, name: str) -> None:
+def test_offsets_that_go_back_are_an_error(tmp_path: Path, name: TableName) -> None:
     batches = [batch_v2(plain_records(offset, 2)) for offset in (0, 2, 1)]
     write_partition(tmp_path, {0: batches, 5: [batch_v2(plain_records(5, 1))]}, with_index=False)
     with pytest.raises(CorruptRecordError, match=r"offsets 1 to 2, expected from 4 on and below 5"):
@@ -239,7 +241,7 @@ def test_offsets_that_go_back_are_an_error(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["segments", "batches", "transactions"])
 def test_batches_that_are_missing_before_the_next_segment_are_an_error(
-    logs: Path, name: str
+    logs: Path, name: TableName
 ) -> None:
     path = segment_path(logs / "orders-2", 0)
     path.write_bytes(path.read_bytes()[:-10])

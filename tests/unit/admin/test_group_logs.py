@@ -1,0 +1,53 @@
+"""The logs that groups read: lag, past instants, topics that were made again."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING
+
+import pylog
+from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.log_files import write_partition
+from tests.unit.admin.committed_offsets import CASE, commit_key, commits, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
+
+
+def test_lag_is_counted_to_the_end_of_the_log_or_to_its_last_stable_offset(
+    golden_root: GoldenRoot,
+) -> None:
+    case = golden_root.case(CASE)
+    ends = json.loads((case / "offsets.json").read_text())["orders-1"]
+    assert (ends["latest"], ends["latestReadCommitted"]) == (49, 45)
+    for isolation, end in (("read_uncommitted", 49), ("read_committed", 45)):
+        (group,) = pylog.groups(case, groups=["grp-late"], isolation=isolation).groups  # type: ignore[arg-type]
+        (offset,) = group.offsets
+        assert (offset.offset, offset.log_end_offset, offset.lag) == (9, end, end - 9)
+
+
+def test_the_log_of_a_past_instant_ended_where_it_ended_then(tmp_path: Path) -> None:
+    written(tmp_path, [commits((0, 0, 2))])
+    records = batch_v2([*plain_records(0, 3, timestamp=10), *plain_records(3, 2, timestamp=9000)])
+    write_partition(tmp_path, {0: [records]}, name="orders-0")
+    for at_ms, end in ((None, 5), (12, 3), (8_999, 3), (9_000, 4)):
+        ((offset,),) = (each.offsets for each in pylog.groups(tmp_path, at_ms=at_ms).groups)
+        assert (offset.log_end_offset, offset.lag) == (end, end - 2)
+
+
+def test_a_topic_that_was_made_again_has_no_lag(tmp_path: Path) -> None:
+    topic_id = bytes(range(16))
+    value = b"\x00\x04" + struct.pack(">qi", 1, 0) + b"\x01" + struct.pack(">q", 5)
+    value += b"\x01\x00\x10" + topic_id
+    record = Stored(0, 1, commit_key("g", "orders", 0), value)
+    written(tmp_path, [batch_v2([record])])
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name="orders-0")
+    for text_of_id, end in (("AAECAwQFBgcICQoLDA0ODw", 2), ("sjhcX-UcQSKqZ9r7sV6gLw", None)):
+        (tmp_path / "orders-0" / "partition.metadata").write_text(
+            f"version: 0\ntopic_id: {text_of_id}"
+        )
+        ((offset,),) = (each.offsets for each in pylog.groups(tmp_path).groups)
+        assert (offset.offset, offset.log_end_offset) == (1, end)
