@@ -1,4 +1,4 @@
-"""Partitions that checkpoints or the cluster's metadata name, and that have no directory."""
+"""Partitions that checkpoints or the cluster's metadata names, and that have no directory."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def never_seen(
         for topic_partition, assignment in absent.items():
             place = assignment.path or path
             message = (
-                f"the cluster's metadata assign {topic_partition} to node {node.node_id}, and none "
-                "of its log directories has it"
+                f"the cluster's metadata assigns {topic_partition} to node {node.node_id}, and "
+                "none of its log directories has it"
             )
             found = kinds.ABSENT_PARTITION.found(
                 join(place, str(topic_partition)), message, severity=Severity.ERROR
@@ -108,7 +108,7 @@ def absent_partitions(
     """Yield a finding for each partition that a broker misses, and one for all others.
 
     A crash leaves lines of partitions that have just been moved or deleted, a clean stop leaves
-    none. The cluster's metadata know better than either.
+    none. The cluster's metadata knows better than either.
     """
     ends = {each: recorded_offsets(path, each) for each in sorted(absent)}
     missed = {

@@ -54,7 +54,7 @@ class AffectedOffsets(NamedTuple):
     def of(
         cls, finding: Finding, topic: str | None = None, partition: int | None = None
     ) -> AffectedOffsets:
-        """Return what a finding is about."""
+        """Return the offsets that a finding is about."""
         return cls(
             *(topic, partition),
             *(finding.next_offset, finding.end_offset),

@@ -99,7 +99,7 @@ class LogWalk:
         self.records.end_segment()
 
     def note_bytes(self, size_bytes: int) -> None:
-        """Tell whoever wants to know that a window was read."""
+        """Report the bytes of a window as progress."""
         if self._on_bytes is not None:
             self._on_bytes(size_bytes)
 
@@ -181,7 +181,7 @@ def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[
                 if end_offset is not None:  # a consumer continues after what it finds there
                     end_offset = max(end_offset, end_of_batches(each.path))
                 message = (
-                    f"the first batch, which is sound, has offset {offset}, and the file's name "
+                    f"the first batch, which is intact, has offset {offset}, and the file's name "
                     f"says {name}"
                 )
         yield kind.found(
@@ -272,7 +272,7 @@ def _overlap(
 
 
 def size_findings(walk: SegmentWalk) -> Iterator[Finding]:
-    """Yield what no broker can open, or has to split."""
+    """Yield findings about segments that no broker can open, or has to split."""
     segment = walk.segment
     if segment.size_bytes > MOST_SEGMENT_BYTES:
         message = f"file has {segment.size_bytes} bytes, expected at most {MOST_SEGMENT_BYTES}"
@@ -352,7 +352,7 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
     with open_file(path) as source:
         is_preallocated = is_zero(source, end, segment.size_bytes)
     rest = segment.size_bytes - end
-    kind, what = kinds.TORN_TAIL, f"{rest} bytes of a batch that was not written whole"
+    kind, what = kinds.TORN_TAIL, f"{rest} bytes of a batch that is not whole"
     if is_preallocated:
         kind, what = kinds.ZERO_TAIL, f"{rest} zero bytes: the file is preallocated, or has a hole"
     severity, effect = Severity.INFO, None
@@ -372,7 +372,7 @@ def tail_findings(view: LogView, start: BrokerStart | None) -> Iterator[Finding]
 def with_torn_records(findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with a torn tail as an error where it has cost records that were there.
 
-    A batch that was not written whole had been acknowledged to nobody. One below the high
+    A batch that is not whole had been acknowledged to nobody. One below the high
     watermark, or the recovery point, was whole.
     """
     reached = [
@@ -382,7 +382,7 @@ def with_torn_records(findings: Sequence[Finding]) -> list[Finding]:
     ]
     if not reached:
         return list(findings)
-    what = f"it was whole, since the log went on to offset {max(reached) - 1}"
+    what = f"that batch had been written: the log went on to offset {max(reached) - 1}"
     return [
         each._replace(
             severity=Severity.ERROR, message=f"{each.message}; {what}", end_offset=max(reached)

@@ -117,7 +117,7 @@ class BrokerStart(NamedTuple):
         return is_loaded and self.cut_path is None and self.broken_swap is None
 
     def found_losses(self) -> list[Finding]:
-        """Return of what it loses records, without times."""
+        """Return findings about the records that a start loses, without their times."""
         losses = []
         if self.broken_swap is not None:
             path, _, offset, end, _ = self.broken_swap
@@ -151,7 +151,7 @@ class BrokerStart(NamedTuple):
         )
 
     def describe(self) -> str:
-        """Return a sentence of what it would do."""
+        """Return a sentence about what a broker would do."""
         if self.refusal is not None:
             return f"a broker does not start on it: {self.refusal.message}"
         return self._end_text() if self.broken_swap is None else self._swap_text()
@@ -174,9 +174,9 @@ class BrokerStart(NamedTuple):
                 return "a broker starts on it as it is: there is nothing to scan"
             if not self.scanned_segments:
                 return "a broker starts on it as it is: it was shut down cleanly"
-            scanned = counted(self.scanned_segments, "segment")
-            them = "it" if self.scanned_segments == 1 else "them"
-            return f"a broker scans {scanned} and finds {them} intact"
+            if self.scanned_segments == 1:
+                return "a broker scans the last segment alone, and finds it intact"
+            return f"a broker scans the last {self.scanned_segments} segments: they are intact"
         where = f"cuts {name_of(self.cut_path)} off at byte {self.cut_position}"
         text = f"a broker {where}: {counted(self.lost_bytes, 'byte is', 'bytes are')} lost"
         if self.deleted_segments:

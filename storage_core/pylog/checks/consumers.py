@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class LogRange(NamedTuple):
-    """Where a log starts and ends, exclusive."""
+    """The start offset of a log, and its exclusive end offset."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ class Placement:
         if replicas.directories and all(
             self._is_gone(each, replicas.directory_of(each)) for each in replicas.replicas
         ):
-            reason = "its log is gone from the disk that the cluster's metadata name"
+            reason = "its log is gone from the disk that the cluster's metadata names"
             return Reset(reason, Severity.WARNING)
         return None
 
@@ -165,7 +165,7 @@ class RefusedPartition(NamedTuple):
 
     @classmethod
     def of(cls, partition: int, mixed: MixedKinds) -> RefusedPartition:
-        """Return what a partition is refused for."""
+        """Return a partition as one that is refused for groups of two kinds."""
         return cls(partition, mixed.offset, mixed.group_id, mixed.kind, mixed.group_kind)
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class MissingPartitions(NamedTuple):
     partitions
         Their numbers.
     gone
-        The numbers of those that the cluster's metadata assign to these log directories.
+        The numbers of those that the cluster's metadata assigns to these log directories.
     partition_count
         How many partitions the topic has; None where that is not known.
     """

@@ -76,7 +76,7 @@ def doctor(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     max_decompressed_bytes
         A batch that has more, decompressed, is a finding.
     kafka_version
-        Of the broker that is to start on the directories, "3.9" to "4.4"; the newest if None.
+        Version of the broker that will use the directories, "3.9" to "4.4"; the newest if None.
     as_user
         Name or id of the user that a broker runs as; if None, the owner of most of what lies in a
         log directory. What he may not do is a finding, whatever this process may do.

@@ -66,7 +66,7 @@ class Examination:
     paths
         Log directories, or directories of partitions.
     kafka_version
-        Of the broker that is to start on them.
+        Version of the broker that will use them.
     as_user
         Whom it runs as; None for the owner of most of what lies in a log directory.
 
@@ -251,7 +251,7 @@ class Examination:
         return self._at_home[node]
 
     def _are_at_home(self, node: Node) -> bool:
-        """Whether every partition lies in the log directory that the metadata assign it to.
+        """Whether every partition lies in the log directory that the metadata assigns it to.
 
         If one does not, a broker makes it anew where its log directory goes offline, or it has no
         leader where it is assigned to that one.

@@ -1,7 +1,7 @@
 """What becomes of ``-future`` directories, the copies of partitions that are moved between disks.
 
-A broker loads them like live ones. Then it looks where the cluster's metadata assign the partition,
-by the id of a log directory (Kafka 3.7 and later):
+A broker loads them like live ones. Then it looks where the cluster's metadata assigns the
+partition, by the id of a log directory (Kafka 3.7 and later):
 
 * To that of the ``-future`` directory: it becomes the partition, however short it is, and the live
   one is deleted.
@@ -102,7 +102,7 @@ def _beside_live(view: LogView, node: Node, *, is_here: bool) -> Finding:
 
 def _promoted(view: LogView, live: list[LogView], what: str) -> Finding:
     path = view.directory.path
-    becomes = "the cluster's metadata assign it to this log directory, so this copy becomes it"
+    becomes = "the cluster's metadata assigns it to this log directory, so this copy becomes it"
     lost = _lost(view, live[0]) if live else None
     if lost is None:
         return kinds.FUTURE_DIRECTORY.found(path, f"{what}; {becomes}")
@@ -135,7 +135,7 @@ def _moved(view: LogView, live: list[LogView], what: str, assignment: Assignment
         Place.GONE: "to a log directory that the node does not have any more",
     }.get(assignment.place, "to no log directory")
     message = (
-        f"this is the only copy of {topic_partition}, and the cluster's metadata assign it "
+        f"this is the only copy of {topic_partition}, and the cluster's metadata assigns it "
         f"{where}: a broker makes an empty one, and cuts this one to nothing. First {rename}"
     )
     return _loss(kinds.FUTURE_IS_CUT, path, message, (start, end))
@@ -146,7 +146,7 @@ def _unknown(view: LogView, live: list[LogView], what: str) -> Finding:
     if live and _lost(view, live[0]) is None and _lost(live[0], view) is None:
         return kinds.FUTURE_DIRECTORY.found(path, what)
     message = (
-        f"{what}; where the cluster's metadata assign it is not known: there, it becomes the "
+        f"{what}; where the cluster's metadata assigns it is not known: there, it becomes the "
         "partition; elsewhere, a broker cuts it to the live log"
     )
     return kinds.FUTURE_DIRECTORY.found(path, message)._replace(own_effect=Effect.UNKNOWN)

@@ -46,7 +46,7 @@ class GroupPosition(NamedTuple):
 
 
 class GroupsOfCluster(NamedTuple):
-    """What is found of the groups of a cluster."""
+    """Committed positions of a cluster's groups, and the findings about these groups."""
 
     log_directory: str  # one in which they are
     positions: dict[TopicPartition, list[GroupPosition]]

@@ -379,7 +379,7 @@ def _of_other_nodes(nodes: Mapping[str, Node]) -> Iterator[tuple[str, Finding]]:
         if owner != said:
             message = (
                 f"the file says node {said[1]} of cluster {said[0]}, and the cluster's metadata "
-                f"have this log directory as one of node {owner[1]} of cluster {owner[0]}"
+                f"has this log directory as one of node {owner[1]} of cluster {owner[0]}"
             )
             where = join(path, META_PROPERTIES)
             found = kinds.META_PROPERTIES_OF_ANOTHER.found(where, message)

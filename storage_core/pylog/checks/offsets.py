@@ -225,7 +225,7 @@ class OffsetAccount:
         ]
 
     def _is_explained(self, gap: OffsetGap) -> bool:
-        """Whether compaction may have made the gap."""
+        """Return whether compaction may have made the gap between two batches."""
         below = self._cleaner_offset is not None and gap.end <= self._cleaner_offset
         return self._is_compacted or below or self._is_unfinished(gap)
 

@@ -392,7 +392,7 @@ class _Check:
         yield from self._sequences.add(walk.segment, window)
 
     def _is_last_unreadable(self) -> bool:
-        """Whether nobody can say where the log ends."""
+        """Return whether the last segment is unreadable, so that the log's end is unknown."""
         return bool(self._view.segments) and any(
             each.is_unreadable for each in self._damaged_in(self._view.segments[-1].file_path())
         )
@@ -410,7 +410,7 @@ class _Check:
         about_snapshots = list(self._snapshots.findings(end_offset))
         is_disputed = any(each.kind == kinds.WRONG_SNAPSHOT for each in about_snapshots)
         if start is not None and start.refusal is None and end_offset is not None:
-            undecided = Undecided(self._transactions.undecided(), start.first_undecided_offset)
+            undecided = Undecided(*self._transactions.undecided(), start.first_undecided_offset)
             if undecided.first is not None:
                 end = end_offset if start.leaves_log else start.log_end_offset
                 has_all = self._account.is_whole(undecided.first, end)

@@ -23,7 +23,7 @@ class PartitionCheck(NamedTuple):
     findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
     # what is no sound batch, and batches whose records cannot be decoded, in file order
     damaged: list[DamagedRange]
-    # Of the ``.log`` files; of them, what was read and is sound.
+    # Of the ``.log`` files; of them, what was read and is intact.
     size_bytes: int = 0
     scanned_bytes: int = 0
     # Of the batches on the disk; the end is exclusive

@@ -39,7 +39,7 @@ class PartitionReport:
     findings
         About the log, the directory, indexes and side files, in this order.
     size_bytes, scanned_bytes
-        Of the ``.log`` files; of them, what was read and is sound.
+        Of the ``.log`` files; of them, what was read and is intact.
     start_offset, end_offset
         Of the files on the disk; the end is exclusive.
     offsets

@@ -1,9 +1,9 @@
-"""The public `repair_copy`: a log directory of what is sound in another one.
+"""The public `repair_copy`: a log directory of what is intact in another one.
 
 Nothing is ever repaired in place. The new directory is made in four steps:
 
-1. The sound batches are copied (`pylog.checks.rescue`), with what is sound of the leader epochs and
-   of the log directory's files, and with the topic's id, from ``partition.metadata``, from the
+1. Intact batches are copied (`pylog.checks.rescue`), with what is valid of the leader epochs and of
+   the log directory's files, and with the topic's id, from ``partition.metadata``, from the
    cluster's metadata, or from another partition of the topic. No index, no snapshot, no recovery
    point and no marker of a clean stop is copied.
 2. The directory is opened as its owner (`pylog.log.log_manager`), as after a crash: every segment
@@ -115,7 +115,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     progress: Callable[[int, int], None] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> RepairSummary:
-    """Write a copy of a log directory that holds what is sound in it, and on which a broker boots.
+    """Write a copy of what is intact in a log directory, from which a broker can start.
 
     Every sound batch is kept, also those after damage, and those that stand where they do not
     belong: what is lost leaves a gap in the offsets, which consumers pass over. A transaction of
@@ -135,7 +135,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     topics, partitions
         As of `doctor`.
     threads, progress, max_decompressed_bytes
-        As of `doctor`; the progress is that of looking for what is sound.
+        See `doctor`; the progress is that of the first step, which looks for what is intact.
 
     Returns
     -------
@@ -278,7 +278,7 @@ class _PartitionCopy(NamedTuple):
         io.make_directory(directory)
         for each in self.segments:
             name = f"{file_name_prefix(each.base_offset)}.log"
-            _copy_pieces(io, each.pieces, join(directory, name))
+            copy_pieces(io, each.pieces, join(directory, name))
         if self.topic_id is not None:
             write_partition_metadata(io, join(directory, PARTITION_METADATA), self.topic_id)
         if not any(each.kind in _EPOCH_KINDS for each in self.check.findings):
@@ -357,22 +357,29 @@ def _topic_id(view: LogView, source: Examined, nodes: Mapping[str, Node]) -> uui
 
 
 def copy_file(io: DurableIO, source: str, target: str) -> None:
-    """Copy a file, and sync it; its directory is made if need be."""
+    """Copy a file, and sync it; its directory is made if need be.
+
+    Where the file system can, the copy shares the bytes of the file until one of them changes.
+    """
     directory = parent_of(target)
     io.make_directory(directory, exist_ok=True)
     with open_file(source) as file, io.open(target, create=True) as to:
-        _copy_bytes(file, 0, file.size(), to, 0)
+        if not to.clone(file):
+            _copy_bytes(file, 0, file.size(), to, 0)
         to.sync()
     io.sync_directory(directory)
 
 
-def _copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
+def copy_pieces(io: DurableIO, pieces: list[Piece], target: str) -> None:
+    """Write pieces of files one after the other to a new one, and sync it."""
     with io.open(target, create=True) as file:
         at = 0
         for segment, run in groupby(pieces, key=attrgetter("segment")):
             with segment.open_log() as source:
                 for each in run:
-                    _copy_bytes(source, each.start, each.end, file, at)
+                    is_whole = not (at or each.start) and each.end == source.size()
+                    if not (is_whole and file.clone(source)):
+                        _copy_bytes(source, each.start, each.end, file, at)
                     if each.base_offset is not None:
                         file.write_at(at, each.base_offset.to_bytes(OFFSET_LENGTH, "big"))
                     at += each.end - each.start

@@ -52,7 +52,7 @@ class Replica(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Whose it is, and where."""
+        """The replica in words: its node, and its directory."""
         return f"that of {self.node} in {printable_location(self.check.view.directory.path)}"
 
 

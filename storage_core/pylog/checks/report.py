@@ -31,7 +31,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """What is wrong with some log directories.
+    """The findings about some log directories, and what was read for them.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class DoctorReport:
 
     @property
     def scanned_bytes(self) -> int:
-        """Of them, what was read and is sound."""
+        """Bytes of ``.log`` files that were read and are intact."""
         return sum(each.scanned_bytes for each in self.partitions)
 
     def to_table(self) -> pa.Table:
@@ -196,7 +196,7 @@ class RepairedPartition:
 
 @dataclass(frozen=True, slots=True)
 class RepairSummary:
-    """What was found, and what was copied.
+    """The findings about the source, and the partitions that were copied.
 
     Attributes
     ----------
@@ -285,6 +285,7 @@ _OFFSETS = (
     ("compacted", "removed by compaction", "none"),
     ("missing", "missing", "gzip"),
     ("damaged", "damaged", "other"),
+    ("torn_off", "torn off", "other"),
 )
 """Kinds of offsets, their names and colours."""
 
@@ -301,7 +302,12 @@ def _page(report: DoctorReport) -> str:
 
 
 def _page_part(report: DoctorReport) -> str:
-    verdict = "".join(f"<li>{text(each, 2000)}</li>" for each in report.verdict.reasons)
+    first, *others = (text(each, 2000) for each in report.verdict.reasons)
+    colour = (
+        _COLOURS[report.worst] if report.worst in (Severity.ERROR, Severity.WARNING) else "good"
+    )
+    verdict = f'<li style="color:var(--{colour})"><b>{first}</b></li>'
+    verdict += "".join(f"<li>{each}</li>" for each in others)
     counts = report.counts
     plurals = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
     figures = [
@@ -357,11 +363,11 @@ def _place(finding: Finding) -> str:
 def _partition_cards(report: DoctorReport) -> Iterator[str]:
     wrong = [each for each in report.partitions if _has_warning(each)]
     for each in wrong[:_MOST_PARTITIONS]:
-        offsets = each.offsets
+        offsets, torn_off = each.offsets, _torn_off(report, each)
         parts = [
             Share(name, count, f"{name}: {number(count)}", colour, colour)
             for kind, name, colour in _OFFSETS
-            if (count := getattr(offsets, kind))
+            if (count := getattr(offsets, kind, torn_off))
         ]
         start = "" if each.start_text is None else f" A start: {text(each.start_text)}."
         note = f"Start offset {each.start_offset:,}, end offset {each.end_offset:,}.{start}"
@@ -370,6 +376,18 @@ def _partition_cards(report: DoctorReport) -> Iterator[str]:
     more = len(wrong) - _MOST_PARTITIONS
     if more > 0:
         yield card("More partitions", "", note=f"{counted(more, 'partition')} more with findings.")
+
+
+def _torn_off(report: DoctorReport, partition: PartitionReport) -> int:
+    """Return how many offsets were in the log, and are after its end now."""
+    count = 0
+    for each in report.verdict.lost_already:
+        start, end = each.from_offset, each.to_offset
+        if (each.topic, each.partition) == tuple(partition.topic_partition) and (
+            start is not None and end is not None and start >= (partition.end_offset or 0)
+        ):
+            count += end - start
+    return count
 
 
 def _has_warning(partition: PartitionReport) -> bool:

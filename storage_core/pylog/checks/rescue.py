@@ -1,6 +1,6 @@
 """Which bytes of which files a repaired copy of a log has, and what it lacks.
 
-What is sound where it stands is copied as it is. Batches that are intact and do not stand where
+What is intact, and in its place, is copied as it is. Batches that are intact and do not stand where
 they belong are put there: segments that carry each other's names, a run that was written twice,
 batches in a wrong order, a batch that shares its first offset with the marker before it, and what
 ``.deleted``, ``.cleaned`` and ``.swap`` files hold of offsets that are gone. An intact batch is one
@@ -70,19 +70,19 @@ class Piece(NamedTuple):
 
 
 class SegmentCopy(NamedTuple):
-    """A segment of the copy, and what it is made of, in order."""
+    """A segment of the copy, and the pieces of which it consists, in order."""
 
     base_offset: int
     pieces: list[Piece]
 
     @property
     def size_bytes(self) -> int:
-        """How long its ``.log`` file will be."""
+        """Size of the ``.log`` file that the segment gets."""
         return sum(each.end - each.start for each in self.pieces)
 
 
 class Rescue(NamedTuple):
-    """What a repaired copy of a log is made of."""
+    """The pieces of which a repaired copy of a log consists."""
 
     segments: list[SegmentCopy]
     in_place: list[tuple[int, int]]  # offsets ``[start, end)`` of batches that stood elsewhere
@@ -103,7 +103,7 @@ class _Batch(NamedTuple):
 
 
 def rescue(check: PartitionCheck) -> Rescue:
-    """Return what is copied of a log."""
+    """Return the segments of a repaired copy of a log."""
     segments = check.view.segments
     foreign = () if check.start is None else check.start.foreign_swaps
     bases, sound = [], []

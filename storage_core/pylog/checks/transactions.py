@@ -116,27 +116,30 @@ class TransactionFindings:
                 first = stored[key].first_offset
                 yield _wrong(kinds.WRONG_TRANSACTION_INDEX, path, message, first, key[1] + 1)
 
-    def undecided(self) -> int | None:
+    def undecided(self) -> tuple[int | None, int | None]:
         """Return where the first transaction begins that is open, once all windows were added.
 
-        None without one.
+        At the earliest and, as its first batch shows, at the latest; None without one.
         """
         start = self._view.local_log_start_offset
-        return min(
-            (
-                start
-                if each.begins_before_log_start is not False or each.first_offset is None
-                else each.first_offset
-                for each in self._transactions.still_open()
-            ),
-            default=None,
+        still_open = list(self._transactions.still_open())
+        earliest = (
+            start
+            if each.begins_before_log_start is not False or each.first_offset is None
+            else each.first_offset
+            for each in still_open
         )
+        latest = (start if each.first_offset is None else each.first_offset for each in still_open)
+        return min(earliest, default=None), min(latest, default=None)
 
 
 class Undecided(NamedTuple):
     """From which offset on transactions are open; None where none is."""
 
     in_log: int | None  # as batches show it
+    # The same if those of which it is not known have not begun before the log's start: a part of a
+    # log has no snapshot from before it.
+    in_log_at_most: int | None
     in_snapshots: int | None  # as the producers' state has it after a broker's start
 
     def finding(self, path: str, end_offset: int, *, is_whole: bool) -> Finding | None:
@@ -144,7 +147,7 @@ class Undecided(NamedTuple):
 
         ``is_whole`` tells whether the log has all that was written from there on.
         """
-        shown, stored = self
+        shown, latest, stored = self
         if stored is not None and (shown is None or stored < shown or not is_whole):
             why = "the log does not show it" if is_whole else "its end may be what is missing"
             message = (
@@ -152,13 +155,13 @@ class Undecided(NamedTuple):
                 "consumers of committed records wait there until it is aborted"
             )
             return _wrong(kinds.WRONG_STABLE_OFFSET, path, message, stored, end_offset)
-        if is_whole and shown is not None and (stored is None or stored > shown):
+        if is_whole and latest is not None and (stored is None or stored > latest):
             message = (
-                f"a transaction is open since offset {shown}, and producer snapshots do not have "
+                f"a transaction is open since offset {latest}, and producer snapshots do not have "
                 "it: consumers of committed records get its records"
             )
             end = end_offset if stored is None else stored
-            return _wrong(kinds.WRONG_STABLE_OFFSET, path, message, shown, end)
+            return _wrong(kinds.WRONG_STABLE_OFFSET, path, message, latest, end)
         return None
 
     @property

@@ -21,7 +21,7 @@ _MIB = 1 << 20
 
 
 class RecoveryMode(Enum):
-    """How far the recovery of a log may go.
+    """What the recovery of a log may drop.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RecoveryMode(Enum):
 
     @property
     def keeps_intact(self) -> bool:
-        """Whether intact batches are kept."""
+        """Whether recovery keeps intact batches after a damaged one."""
         return self is RecoveryMode.KEEP_INTACT
 
 

@@ -50,7 +50,7 @@ class PropertyKind(ABC):
 
     @abstractmethod
     def text(self, value: Any) -> str:  # noqa: ANN401 - what parse returns
-        """Return what `parse` reads as ``value``."""
+        """Return the text that `parse` reads as ``value``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Boolean(PropertyKind):
         return {"true": True, "false": False}[text.lower()]
 
     def find_defect(self, value: object) -> str | None:
-        """Return what is allowed, None if ``value`` is."""
+        """Return which values are allowed; None if ``value`` is one of them."""
         return None if isinstance(value, bool) else "true or false"
 
     def text(self, value: bool) -> str:  # noqa: FBT001 - the value itself

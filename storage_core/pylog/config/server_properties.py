@@ -219,7 +219,7 @@ class ServerProperties:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return what a file says.
+        """Return the properties in a file.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class ServerProperties:
             raise InvalidConfigurationError(str(error), path) from error
 
     def is_log_dir(self, directory: str) -> bool:
-        """Whether a directory is one of those that the file names."""
+        """Return whether the file names a directory in ``log.dirs``."""
         return os.path.realpath(directory) in {os.path.realpath(each) for each in self.log_dirs}
 
     def in_order(self, directories: Iterable[str]) -> list[str]:

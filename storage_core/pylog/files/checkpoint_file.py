@@ -27,6 +27,7 @@ Source: CheckpointFile, OffsetCheckpointFile (KIP-107 for the log start offset; 
 
 from __future__ import annotations
 
+import os
 import re
 from functools import lru_cache
 from types import MappingProxyType
@@ -40,7 +41,6 @@ from pylog.locations import is_remote
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from pylog.files.durable_io import DurableIO
@@ -153,6 +153,9 @@ def known_offset_checkpoint(path: str) -> Mapping[TopicPartition, int]:
         return read_offset_checkpoint(path)
     try:
         status = disk.stat(path)
+    except FileNotFoundError:
+        # Here, and not by reading: it is asked for again and again where it is not.
+        return read_offset_checkpoint(path) if os.path.islink(path) else {}  # noqa: PTH114
     except OSError:
         return read_offset_checkpoint(path)
     return _known_offsets(path, (status.st_ino, status.st_size, status.st_mtime_ns))

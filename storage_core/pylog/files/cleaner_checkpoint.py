@@ -88,7 +88,7 @@ class CleanerCheckpoint:
         self._is_held_back = True
 
     def write(self) -> None:
-        """Write what was held back."""
+        """Write the entries that were held back."""
         with self._changing():
             if self._is_behind:
                 self._is_held_back = False

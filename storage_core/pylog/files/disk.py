@@ -44,7 +44,7 @@ class Entry(Protocol):
         ...
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return what is known of it."""
+        """Return the entry's status."""
         ...
 
 
@@ -52,7 +52,7 @@ class Disk(Protocol):
     """What can be asked of an overlay; each method raises the `OSError` that the system would."""
 
     def stat(self, path: str, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return what is known of a path."""
+        """Return the status of a path."""
         ...
 
     def scandir(self, path: str) -> AbstractContextManager[Iterable[Entry]]:
@@ -60,7 +60,7 @@ class Disk(Protocol):
         ...
 
     def readlink(self, path: str) -> str:
-        """Return what a symbolic link says."""
+        """Return the target of a symbolic link."""
         ...
 
     def open_to_read(self, path: str) -> Any:  # noqa: ANN401
@@ -80,19 +80,19 @@ def find_overlay(path: str) -> Disk | None:
 
 
 def stat(path: str) -> os.stat_result:
-    """Return what is known of a path; follows links."""
+    """Return the status of a path; follows links."""
     overlay = find_overlay(path)
     return os.stat(path) if overlay is None else overlay.stat(path)  # noqa: PTH116 - kept as text
 
 
 def lstat(path: str) -> os.stat_result:
-    """Return what is known of a path; follows no link."""
+    """Return the status of a path; follows no link."""
     overlay = find_overlay(path)
     return os.lstat(path) if overlay is None else overlay.stat(path, follow_symlinks=False)
 
 
 def exists(path: str) -> bool:
-    """Whether a path leads to something."""
+    """Return whether a path leads to a file or directory."""
     try:
         stat(path)
     except (OSError, ValueError):
@@ -134,7 +134,7 @@ def is_link(path: str) -> bool:
 
 
 def readlink(path: str) -> str:
-    """Return what a symbolic link says."""
+    """Return the target of a symbolic link."""
     overlay = find_overlay(path)
     return os.readlink(path) if overlay is None else overlay.readlink(path)  # noqa: PTH115
 

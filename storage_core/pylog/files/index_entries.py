@@ -53,7 +53,7 @@ _COLUMNS = (itemgetter(0), itemgetter(1))
 
 
 class StoredEntries(ABC):
-    """Where the bytes of an index's entries are."""
+    """The bytes of an index's entries, in a file or in memory."""
 
     __slots__ = ()
     entry_struct: struct.Struct  # layout of an entry: two integers
@@ -177,7 +177,7 @@ class PagedEntries(StoredEntries):
 
 
 class EntryLayout(NamedTuple):
-    """How an entry is stored."""
+    """The fields of an index entry, and its size."""
 
     struct: struct.Struct  # two big-endian integers
     relative_offset_column: int  # which of the two is the relative offset

@@ -83,7 +83,7 @@ def archive_key(job_id: str, *, has_batches: bool) -> bytes:
 
 
 def fingerprint_digest(fingerprint: str | None) -> bytes:
-    """Return what stands for a fingerprint."""
+    """Return the digest that the archive keeps of a fingerprint."""
     return _NO_FINGERPRINT if fingerprint is None else _digest(fingerprint)
 
 

@@ -167,7 +167,7 @@ class LeaderEpochFileCache:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no epoch is known."""
+        """Whether the cache has no epoch."""
         return not self._entries
 
     @property

@@ -113,7 +113,7 @@ class LedgerEntry:
         return _archive_key(self.key)
 
     def archived(self) -> WrittenJob:
-        """Return what is kept of it for good."""
+        """Return the fields of the job that the archive keeps for good."""
         return WrittenJob(
             self.archive_key,
             self.key.batch_id,
@@ -158,7 +158,7 @@ class Ledger:
         return None if is_older else found
 
     def __contains__(self, key: JobKey) -> bool:
-        """Whether a job has been written."""
+        """Return whether the ledger has a job: its records are committed."""
         return self.find(key) is not None
 
     def has_job(self, key: JobKey, fingerprint: str | None) -> bool:

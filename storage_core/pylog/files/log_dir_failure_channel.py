@@ -33,7 +33,7 @@ class LogDirFailureChannel:
         self._is_logged = is_logged
 
     def is_offline(self, log_directory: str) -> bool:
-        """Whether the directory has failed."""
+        """Return whether a write to the directory has failed."""
         return log_directory in self._errors
 
     def ensure_online(self, log_directory: str) -> None:

@@ -358,14 +358,14 @@ class Overlay(DurableIO):
     # ---- looking
 
     def readlink(self, path: str) -> str:
-        """Return what a symbolic link says."""
+        """Return the target of a symbolic link."""
         node = self._get(path)
         if not isinstance(node, _Other):
             raise _error(errno.EINVAL, path)
         return os.readlink(node.base)  # noqa: PTH115 - kept as text
 
     def stat(self, path: str, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return what is known of a path."""
+        """Return the status of a path."""
         return _status_of(self._get(path), follow_symlinks=follow_symlinks)
 
     def scandir(self, path: str) -> AbstractContextManager[Iterable[disk.Entry]]:
@@ -617,6 +617,10 @@ class OverlayFile(WritableFile):
             msg = f"{self.path} is closed"
             raise ValueError(msg)
         return self._node
+
+    def clone(self, source: ByteSource) -> bool:
+        """Share nothing: bytes are written."""
+        return False
 
     @property
     def has_other_names(self) -> bool:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pylog.files.disk import Entry
 
-_FILES_OF_LOG_DIRECTORIES = (
+FILES_OF_LOG_DIRECTORIES = (
     META_PROPERTIES,
     CLEAN_SHUTDOWN,
     CLEANER_OFFSET_CHECKPOINT,
@@ -146,7 +146,7 @@ def _ensure_not_nested(resolved: Path, location: str) -> None:
 
 def _is_log_directory(directory: Path) -> bool:
     """Whether a broker, or a log manager, has had this directory among its log directories."""
-    return any(disk.lexists(str(directory / name)) for name in _FILES_OF_LOG_DIRECTORIES)
+    return any(disk.lexists(str(directory / name)) for name in FILES_OF_LOG_DIRECTORIES)
 
 
 def _is_partition_directory(directory: Path) -> bool:

@@ -99,7 +99,7 @@ class OwnedFile:
 
     @property
     def exists_on_disk(self) -> bool:
-        """Whether there is a file; asks the disk."""
+        """Return whether the file exists; asks the disk."""
         return disk.exists(self.path)
 
     def rename_to(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> None:

@@ -55,7 +55,7 @@ _CHECKSUMMED_POSITION = 6
 
 
 class ProducerSnapshotEntry(NamedTuple):
-    """What a broker knew of one producer.
+    """The state of one producer at the snapshot's offset.
 
     Fields that the producer has not given rise to yet are -1: `NO_SEQUENCE`, `NO_OFFSET`,
     `NO_TIMESTAMP`. ``last_offset`` is inclusive and never that of a marker.

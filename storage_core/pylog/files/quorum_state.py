@@ -40,7 +40,7 @@ _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def _ensure_values(content: dict[str, object], version: int, path: str | os.PathLike[str]) -> None:
-    """Raise unless a node can read what it needs.
+    """Raise unless the fields have values that a node can read.
 
     Source: QuorumStateDataJsonConverter (generated), ElectionState (Kafka 4.4).
     """

@@ -79,7 +79,7 @@ class KeptBytes:
         self._files: dict[tuple[str, str], tuple[Stretch, ...]] = {}
 
     def get(self, file: tuple[str, str]) -> tuple[Stretch, ...]:
-        """Return what is kept of a file."""
+        """Return the cached stretches of a file."""
         return self._files.get(file, ())
 
     def put(self, file: tuple[str, str], stretches: tuple[Stretch, ...]) -> None:

@@ -59,7 +59,7 @@ _NAME = re.compile(r"\.pylog-staged-([0-9a-f]{16})-([0-9a-f]{8})-([0-9]{1,9})\.b
 
 
 class JobKey(NamedTuple):
-    """What names a job in the ledger."""
+    """The name of a job in the ledger."""
 
     job_id: str  # the job's own id, or that of a streaming query
     # The micro-batch of a streaming query; None for a job that writes once.
@@ -155,12 +155,12 @@ class StagedRecords(NamedTuple):
 
     @property
     def record_count(self) -> int:
-        """How many records were staged."""
+        """Number of staged records."""
         return sum(each.record_count for each in self.files)
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of batches were staged."""
+        """Size of the staged batches."""
         return sum(each.size_bytes for each in self.files)
 
 

@@ -47,7 +47,7 @@ class StagedSegment(NamedTuple):
 
     @classmethod
     def of(cls, target: SegmentTarget) -> StagedSegment:
-        """Return what lies there."""
+        """Return the segment that is staged for a target, as it is on disk."""
         paths = {suffix: target.path(suffix) for suffix in SEGMENT_FILE_SUFFIXES}
         return cls(
             target,

@@ -39,7 +39,7 @@ class FileStatus(Protocol):
 
     @property
     def st_ino(self) -> int:
-        """Which file it is, or 0."""
+        """Number that tells the file from others, or 0."""
         ...
 
 

@@ -167,7 +167,7 @@ class ArrowStore:
         return version
 
     def exists(self, key: str) -> bool:
-        """Whether there is anything of that name."""
+        """Return whether the store has an object or folder of that name."""
         return bool(self._file_system.get_file_info(key).type != pa_fs.FileType.NotFound)
 
 

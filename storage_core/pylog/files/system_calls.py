@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import stat
 
@@ -169,6 +170,12 @@ _DIRECTORY_MODE = 0o777  # as Java's; the umask takes from it
 _process_id = os.getpid()  # kept, because it is looked at several times an append
 
 
+_FICLONE = 0x40049409
+"""From Linux's ``fs.h``: makes a file share all bytes of another one, until one of them changes."""
+_CANNOT_CLONE = frozenset(
+    {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
+)
+"""What it says of file systems, or pairs of them, that cannot do so."""
 _SYNC_FILE_RANGE_WRITE = 2
 """From Linux's ``fs.h``."""
 _sync_file_range = getattr(ctypes.CDLL(None), "sync_file_range", None)  # Linux alone has it
@@ -221,6 +228,16 @@ class SystemCalls:
     def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
         """Write ``data`` at ``position``; return how many bytes of it the system took."""
         return os.pwrite(descriptor, data, position)
+
+    def clone(self, path: str, descriptor: int, source: int) -> bool:
+        """Have a new file share all bytes of ``source``, a descriptor; False if it cannot."""
+        try:
+            fcntl.ioctl(descriptor, _FICLONE, source)
+        except OSError as error:
+            if error.errno in _CANNOT_CLONE:
+                return False
+            raise
+        return True
 
     def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
         """Make the file ``size_bytes`` long."""

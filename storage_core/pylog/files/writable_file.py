@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from pylog.errors import KafkaStorageError
-from pylog.files.byte_source import ByteSource
+from pylog.files.byte_source import ByteSource, LocalFile
 from pylog.files.system_calls import SystemCalls, storage_error
 
 BytesLike = bytes | bytearray | memoryview
@@ -102,6 +102,17 @@ class WritableFile(ByteSource):
             written = self._write_some(descriptor, position, remaining)
             position += written
             remaining = remaining[written:]
+
+    def clone(self, source: ByteSource) -> bool:
+        """Share all bytes of a local file, if this one is new; return whether the system can."""
+        if not isinstance(source, LocalFile):
+            return False
+        descriptor = self._opened()
+        self._calls.ensure_own_process(self.path)
+        try:
+            return self._calls.clone(self.path, descriptor.number, source.descriptor)
+        except OSError as error:
+            raise storage_error(f"share the bytes of {source.path}", error, self.path) from error
 
     def truncate(self, size_bytes: int) -> None:
         """Make the file ``size_bytes`` long: cut it, or extend it by a hole that reads as zeros."""

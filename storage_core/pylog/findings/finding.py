@@ -42,7 +42,7 @@ there are none if partition directories are given. Rows about consumer groups ar
 
 
 class Severity(StrEnum):
-    """How bad a finding is, the worst first.
+    """The severity of a finding, the worst first.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Severity(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a finding is for the verdict.
+    """The effect that a finding has on a broker's start and on consumers.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class Finding(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What an operator can do about it."""
+        """Advice for the operator."""
         return self.kind.advice
 
     @property

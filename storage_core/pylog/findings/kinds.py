@@ -101,7 +101,8 @@ TORN_TAIL = FindingKind(
     "torn_tail",
     "The last batch of the log is incomplete, as after a crash.",
     "it cuts the bytes off",
-    "do not copy .kafka_cleanshutdown along with a log that was taken from a running broker",
+    "where records are lost, read another replica; do not copy .kafka_cleanshutdown along with a "
+    "log of a running broker",
     severities=(Severity.INFO, Severity.ERROR),
 )
 START_REFUSED = FindingKind(
@@ -513,9 +514,9 @@ EMPTY_PARTITION = FindingKind(
 )
 ABSENT_PARTITION = FindingKind(
     "absent_partition",
-    "Checkpoints or the cluster's metadata name partitions that have no directory here. It is "
-    "an error if a partition with records belongs here: the metadata assign it to this node "
-    "or, where they are not known, the log directory was shut down cleanly; a warning if other "
+    "Checkpoints or the cluster's metadata names partitions that have no directory here. It is "
+    "an error if a partition with records belongs here: the metadata assigns it to this node "
+    "or, where it is not known, the log directory was shut down cleanly; a warning if other "
     "nodes are known to have it. Otherwise the partition has been moved or deleted.",
     "it drops these lines at its next checkpoint. It creates an empty log for a partition that "
     "it is assigned, and gets the records from another replica, if there is one",
@@ -565,7 +566,7 @@ FUTURE_BESIDE_LIVE = FindingKind(
 )
 UNSERVED_PARTITION = FindingKind(
     "unserved_partition",
-    "The cluster's metadata assign the partition to the id of a log directory that none of the "
+    "The cluster's metadata assigns the partition to the id of a log directory that none of the "
     "node's has: directory.id in meta.properties is missing or has changed, or the partition "
     "comes from a disk that is gone. Or meta.properties cannot be read.",
     "it starts, and the partition has no leader. It tells the controller where the partition "
@@ -577,7 +578,7 @@ UNSERVED_PARTITION = FindingKind(
 )
 FUTURE_REPLACES_LIVE = FindingKind(
     "future_replaces_live",
-    "A -future directory to whose log directory the cluster's metadata assign the partition "
+    "A -future directory to whose log directory the cluster's metadata assigns the partition "
     "has less than the live directory.",
     "it makes the -future directory the partition, and deletes the live one after a minute",
     "move the -future directory away before a broker starts, or rename it to -stray",
@@ -604,7 +605,7 @@ WAITS_FOR_CONTROLLERS = FindingKind(
 )
 LOG_DIRECTORY_NOT_GIVEN = FindingKind(
     "log_directory_not_given",
-    "The cluster's metadata assign partitions of the node to log directories that were not given.",
+    "The cluster's metadata assigns partitions of the node to log directories that were not given.",
     "it starts with all directories in log.dirs",
     "give all log directories of the node",
     severities=(Severity.INFO,),
@@ -677,7 +678,7 @@ STRAY_DIRECTORY = FindingKind(
 FUTURE_DIRECTORY = FindingKind(
     "future_directory",
     "The copy of a partition that was being moved to this disk (-future).",
-    "it continues the move; if the cluster's metadata assign the partition to this log "
+    "it continues the move; if the cluster's metadata assigns the partition to this log "
     "directory, this one becomes it",
     _NO_NEED,
     severities=(Severity.INFO,),
@@ -746,7 +747,7 @@ DAMAGED_META_PROPERTIES = FindingKind(
 META_PROPERTIES_OF_ANOTHER = FindingKind(
     "meta_properties_of_another",
     "meta.properties names another node or cluster than the one that the cluster's metadata "
-    "have the log directory of.",
+    "has the log directory of.",
     "it does not start, or the controllers refuse it",
     "write the right node.id and cluster.id; or give the broker its own log directory",
     severities=(Severity.ERROR,),

@@ -110,17 +110,17 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
 
     @property
     def entries(self) -> int:
-        """How many entries there are."""
+        """Number of entries."""
         return len(self._stored())
 
     @property
     def max_entries(self) -> int:
-        """How many entries the file has room for."""
+        """Number of entries for which the file has room."""
         return self._stored().slot_count
 
     @property
     def is_full(self) -> bool:
-        """Whether no entry can be appended."""
+        """Whether the file has no room for another entry."""
         stored = self._stored()
         return len(stored) >= stored.slot_count
 

@@ -227,7 +227,7 @@ class _Window(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """Which of all batches comes after them."""
+        """Index of the batch after the last one of the group."""
         return self.start + len(self.headers)
 
 

@@ -69,7 +69,7 @@ from pylog.log.segment_recovery import (
 from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 from pylog.log_file.batch_walk import HIGHEST_OFFSET, is_zero
-from pylog.log_file.file_records import tidy_directory
+from pylog.log_file.leftover_files import tidy_directory
 from pylog.producers.producer_state_manager import ProducerSnapshots, ProducerStateManager
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class LogLoading:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Whose log it is."""
+        """The partition of the log."""
         name = os.path.basename(self.directory.rstrip("/"))  # noqa: PTH119
         return parse_partition_directory_name(name).topic_partition
 

@@ -176,5 +176,5 @@ class LogManagerMetrics:
 
     @property
     def offline_log_directory_count(self) -> int:
-        """How many log directories are offline."""
+        """Number of log directories that are offline."""
         return len(self.offline_log_directories)

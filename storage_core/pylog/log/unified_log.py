@@ -25,8 +25,10 @@ from pylog.errors import (
     RecordTooLargeError,
 )
 from pylog.log import retention
+from pylog.log.copied_batches import append_copied
 from pylog.log.log_append import BatchesAppend, LogAppend, adopt_segment, append_finished
-from pylog.log.log_roller import LogFlusher, LogRoller
+from pylog.log.log_flusher import LogFlusher
+from pylog.log.log_roller import LogRoller
 from pylog.log.log_segment import FetchIsolation
 from pylog.log.log_truncation import (
     boundary_at,
@@ -248,7 +250,7 @@ class UnifiedLog:
 
     @property
     def last_flushed_ms(self) -> int:
-        """When the log was flushed last."""
+        """Time of the last flush, in ms since the epoch."""
         return self._flusher.last_flushed_ms
 
     def append_as_leader(
@@ -370,6 +372,16 @@ class UnifiedLog:
         """
         with self._state.changing():
             append_finished(self._state, self._roller, records, headers)
+
+    def append_copied(self, records: memoryview, headers: BatchHeaders) -> None:
+        """Append batches as another log has them, whose checksums are known to be right.
+
+        As `append_as_follower`, for many at once: offsets go up and are at or above the end, gaps
+        are accepted. `UnexpectedAppendOffsetError` if they begin below it; `KafkaStorageError` if
+        the disk failed: then the log ends between two of them.
+        """
+        with self._state.changing():
+            append_copied(self._state, self._roller, records, headers)
 
     def adopt_segment(self, path: str, headers: BatchHeaders) -> None:
         """Make a file of such batches, which has been synced, the newest segment, by renaming it.

@@ -56,7 +56,7 @@ class PositionedHeader(NamedTuple):
 
 
 class WholeBatches(NamedTuple):
-    """How far a file holds whole batches."""
+    """The whole batches at the head of a file: where they end, and why."""
 
     end_position: int
     last: PositionedHeader | None
@@ -85,7 +85,7 @@ class _Chunks:
         return self._data, inside
 
     def header(self, position: int) -> PositionedHeader | None:
-        """Return what `read_header` does."""
+        """Return the header at a position, as `read_header` does."""
         data, at = self.at(position, min(RECORD_BATCH_OVERHEAD, self._end - position))
         return _parse(data, at, self._source.path, position, self._end)
 

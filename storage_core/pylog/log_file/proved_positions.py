@@ -55,7 +55,7 @@ _LARGEST_WRAPPER = 1 << 31
 
 
 class ProvedPosition(NamedTuple):
-    """Where a batch of the log begins."""
+    """The offset and byte at which a batch is known to begin."""
 
     position: int
     lowest_offset: int

@@ -1,23 +1,12 @@
 """Validation of one producer's batches before they are appended, and the state after them.
 
-Which check an append undergoes depends on where it comes from:
-
-===================================== ======= =========== ===========
-check                                 client  coordinator replication
-===================================== ======= =========== ===========
-producer epoch not below the known    yes     yes         logged only
-sequence follows the last             yes     no          no
-no other data in an open transaction  yes     yes         yes
-coordinator epoch of a marker         yes     yes         logged only
-===================================== ======= =========== ===========
-
 Source: ProducerAppendInfo (Kafka 4.3; KIP-98, KIP-360, KIP-890).
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import (
     InvalidProducerEpochError,
@@ -35,6 +24,8 @@ from pylog.producers.producer_state_entry import (
 from pylog.producers.sequence_number import is_next_sequence, last_sequence_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pylog.model import TopicPartition
     from pylog.record.batch_header import BatchHeader
     from pylog.record.control_record import EndTransactionMarker
@@ -43,6 +34,30 @@ _LOGGER = logging.getLogger(__name__)
 
 MAX_PRODUCER_EPOCH = 2**15 - 1
 TRANSACTION_VERSION_2 = 2
+
+
+class _Checks(NamedTuple):
+    """Which checks an append undergoes, beside that of data within an open transaction.
+
+    Attributes
+    ----------
+    refuses_old_epochs
+        Whether an epoch of the producer, or of the coordinator in a marker, that is below the known
+        one is an error; otherwise it is logged and taken.
+    sequences
+        Whether the sequence number follows the last one.
+    """
+
+    refuses_old_epochs: bool
+    sequences: bool
+
+
+_CHECKS: Mapping[AppendOrigin, _Checks] = {
+    AppendOrigin.CLIENT: _Checks(refuses_old_epochs=True, sequences=True),
+    AppendOrigin.COORDINATOR: _Checks(refuses_old_epochs=True, sequences=False),
+    AppendOrigin.RAFT_LEADER: _Checks(refuses_old_epochs=True, sequences=False),
+    AppendOrigin.REPLICATION: _Checks(refuses_old_epochs=False, sequences=False),
+}
 
 
 class ProducerAppendInfo:
@@ -61,7 +76,7 @@ class ProducerAppendInfo:
     ) -> None:
         self.topic_partition = topic_partition
         self.producer_id = current_entry.producer_id
-        self.origin = origin
+        self._checks = _CHECKS[origin]
         self._current = current_entry
         self._updated = current_entry.without_batches()
         self._started_transactions: list[TxnMetadata] = []
@@ -90,7 +105,7 @@ class ProducerAppendInfo:
 
     def _append_data_batch(self, header: BatchHeader) -> None:
         self._check_producer_epoch(header, 0)
-        if self.origin is AppendOrigin.CLIENT:
+        if self._checks.sequences:
             self._check_sequence(header)
         entry = self._updated
         if entry.current_txn_first_offset is not None and not header.is_transactional:
@@ -138,7 +153,7 @@ class ProducerAppendInfo:
             f"producer epoch of {self._place(header)} is {epoch}, expected {expected} "
             f"(transaction version {transaction_version})"
         )
-        if self.origin is not AppendOrigin.REPLICATION:
+        if self._checks.refuses_old_epochs:
             raise InvalidProducerEpochError(msg, self._partition)
         _LOGGER.warning("%s in partition %s; taken, as it is replicated", msg, self._partition)
 
@@ -159,7 +174,7 @@ class ProducerAppendInfo:
             f"coordinator epoch of a marker for {self._place(header)} is "
             f"{marker.coordinator_epoch}, expected at least {known}"
         )
-        if self.origin is not AppendOrigin.REPLICATION:
+        if self._checks.refuses_old_epochs:
             raise TransactionCoordinatorFencedError(msg, self._partition)
         _LOGGER.info("%s in partition %s; taken, as it is replicated", msg, self._partition)
 

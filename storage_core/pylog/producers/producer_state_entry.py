@@ -96,7 +96,7 @@ class ProducerStateEntry:
         return entry
 
     def to_stored(self) -> ProducerSnapshotEntry:
-        """Return what a snapshot file keeps of this state."""
+        """Return the entry that a snapshot file has of this state."""
         first_offset = self.current_txn_first_offset
         return ProducerSnapshotEntry(
             producer_id=self.producer_id,

@@ -8,10 +8,9 @@ evaluated again.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from pylog.installation import install_command
 from pylog.reading.record_filter import RecordFilter
 
 _Bounds = tuple[int | None, int | None]
@@ -46,8 +45,12 @@ def utc_time(microseconds: int) -> dt.datetime | None:
         return None
 
 
-def to_record_filter(comparisons: Iterable[Comparison]) -> RecordFilter:
+def to_record_filter(
+    comparisons: Iterable[Comparison], *, typed: Collection[str] = ()
+) -> RecordFilter:
     """Return the filter that lets pass what all comparisons together do, and perhaps more.
+
+    Those of columns in ``typed`` are left out: filters compare keys as they lie in the log.
 
     Examples
     --------
@@ -57,7 +60,7 @@ def to_record_filter(comparisons: Iterable[Comparison]) -> RecordFilter:
     """
     where = RecordFilter()
     for each in comparisons:
-        filter_of = _COLUMNS.get(each.column)
+        filter_of = None if each.column in typed else _COLUMNS.get(each.column)
         allowed = None if filter_of is None else filter_of(each)
         if allowed is not None:
             where &= allowed
@@ -142,9 +145,3 @@ _COLUMNS: dict[str, Callable[[Comparison], RecordFilter | None]] = {
         lambda bounds: RecordFilter(min_timestamp=bounds[0], max_timestamp=bounds[1]),
     ),
 }
-
-
-def missing_package(user: str, package: str, title: str) -> ModuleNotFoundError:
-    """Return the error to raise, with the command that installs what is missing."""
-    msg = f"{user} needs {title}: {install_command(package)}"
-    return ModuleNotFoundError(msg, name=package)

@@ -7,21 +7,21 @@ the whole expression passes, as pyarrow evaluates it.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from pylog.pushdown.comparison import MIRRORED, Comparison, to_record_filter
+from pylog.pushdown.expression_tree import Call, Column, Literal, Node, columns_in, expression_tree
 from pylog.reading.scan import covered_views
 from pylog.tables.tables import rows_of_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+    from collections.abc import Collection, Iterator, Mapping, MutableSequence, Sequence
 
     import pyarrow.compute as pc
 
@@ -30,102 +30,6 @@ if TYPE_CHECKING:
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan import Scan
     from pylog.tables.metadata_table import MetadataTable
-
-
-# The parts of a pyarrow expression, for which pyarrow itself has no way to ask.
-#
-# It does write them down: pickled, an expression is an Arrow file whose schema has the
-# structure as metadata, part by part, and whose only row has the literals and the options of
-# functions, each as a column of its own.
-#
-# Source: ``arrow::compute::Serialize`` in ``expression.cc`` (Arrow 18 to 26).
-
-
-_HEAD = "-- schema metadata --\n"
-_PART = re.compile(r"(\w+): '([^'\n]*)'")
-
-
-class Column(NamedTuple):
-    """A column of the rows; of a struct's member, the column that the struct is."""
-
-    name: str
-    is_whole: bool
-
-
-class Literal(NamedTuple):
-    """A constant, as an array of one value."""
-
-    value: pa.Array
-
-
-class Call(NamedTuple):
-    """A function of pyarrow.compute, what it is called with, and its options as a struct."""
-
-    function: str
-    arguments: tuple[Node, ...]
-    options: pa.StructScalar | None
-
-
-Node = Column | Literal | Call
-
-
-def expression_tree(expression: pc.Expression) -> Node | None:
-    """Return an expression's parts; None if it is written in a way that is not known."""
-    _, [written] = expression.__reduce__()
-    row = pa.ipc.open_file(written).get_batch(0)
-    # As a mapping it would have one part of each kind.
-    _, head, metadata = row.schema.to_string(truncate_metadata=False).partition(_HEAD)
-    parts = [_PART.fullmatch(line) for line in metadata.splitlines()]
-    if not head or None in parts:
-        return None
-    try:
-        [tree] = _nodes(iter([(part[1], part[2]) for part in parts if part is not None]), row)
-    except (LookupError, ValueError):
-        return None
-    return tree
-
-
-def _nodes(parts: Iterator[tuple[str, str]], row: pa.RecordBatch) -> list[Node]:
-    """Return what is not part of another node; without recursion, as trees may be deep."""
-    open_calls: list[tuple[str, list[Node], list[pa.StructScalar]]] = [("", [], [])]
-    for kind, text in parts:
-        _, nodes, options = open_calls[-1]
-        if kind == "call":
-            open_calls.append((text, [], []))
-        elif kind == "field_ref":
-            nodes.append(Column(text, is_whole=True))
-        elif kind == "nested_field_ref":
-            path = [next(parts, ("", "")) for _ in range(int(text))]
-            if {step for step, _ in path} - {"field_ref", "field_index"}:
-                raise LookupError(kind)
-            nodes.append(Column(path[0][1], is_whole=False))
-        elif kind == "literal":
-            nodes.append(Literal(row.column(int(text))))
-        elif kind == "options":
-            options.append(row.column(int(text))[0])
-        elif kind == "end" and len(open_calls) > 1:
-            function, nodes, options = open_calls.pop()
-            made = Call(function, tuple(nodes), options[0] if options else None)
-            open_calls[-1][1].append(made)
-        else:
-            raise LookupError(kind)
-    if len(open_calls) != 1:
-        raise LookupError("end")
-    return open_calls[0][1]
-
-
-def columns_in(tree: Node) -> set[str]:
-    """Return the names of the columns that an expression is about."""
-    found: set[str] = set()
-    rest = [tree]
-    while rest:
-        node = rest.pop()
-        if isinstance(node, Column):
-            found.add(node.name)
-        elif isinstance(node, Call):
-            rest += node.arguments
-    return found
-
 
 _OPERATORS = {"equal": "=", "greater_equal": ">=", "greater": ">", "less_equal": "<=", "less": "<"}
 _EXACT_UNITS = ("s", "ms", "us")
@@ -234,6 +138,11 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
         """The schema of the rows."""
         return self._schema
 
+    @property
+    def _typed_columns(self) -> Collection[str]:
+        """The columns of keys and values that are decoded."""
+        return ()
+
     def scanner(
         self,
         columns: Sequence[str] | None = None,
@@ -246,7 +155,8 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
         if filter is not None:
             needed |= dict.fromkeys(columns_of(filter, self._schema))
             comparisons = list(comparisons_of(filter, self._schema))
-            where = to_record_filter(comparisons) if comparisons else None
+            typed = self._typed_columns
+            where = to_record_filter(comparisons, typed=typed) if comparisons else None
         return FilteredRows(
             pa.schema([self._schema.field(name) for name in names]),
             self.rows(list(needed), where),
@@ -256,7 +166,7 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
 
     @abstractmethod
     def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
-        """Yield rows with some columns: at least those that pass."""
+        """Yield rows with some columns: all that pass the filter, and maybe others."""
 
     def _is_not_here(self, *_: Any, **__: Any) -> NoReturn:  # noqa: ANN401 - as of a dataset
         msg = "DuckDB reads this object; to others it is not a dataset"
@@ -288,8 +198,11 @@ class FilteredRows:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self._rows:
-                rows = batch if self._expression is None else batch.filter(self._expression)
-                yield rows.select(self.projected_schema.names)
+                rows = pa.Table.from_batches([batch])
+                if self._expression is not None:
+                    # Not of the batch itself: Arrow 18 has an IndexError where no row is left.
+                    rows = rows.filter(self._expression)
+                yield from rows.select(self.projected_schema.names).to_batches()
         except GeneratorExit:  # no more rows are wanted
             raise
         except BaseException as error:  # also Ctrl-C: Arrow would make text of it
@@ -304,6 +217,10 @@ class RecordsDataset(LogDataset):
         super().__init__(records.schema, errors)
         self._records = records
         self._planning = Lock()
+
+    @property
+    def _typed_columns(self) -> Collection[str]:
+        return self._records.typed_columns
 
     def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
         """Yield records; what a filter says of records decides which bytes are read."""

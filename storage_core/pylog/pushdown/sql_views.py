@@ -73,9 +73,8 @@ def view_with_texts(name: str, source: str, schema: pa.Schema) -> str:
         columns.append(f"TRY(decode({each})) AS {each}_text")
         if each == "value":
             columns.append("TRY_CAST(TRY(decode(value)) AS JSON) AS value_json")
-    return (
-        f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {', '.join(columns)} FROM {quoted(source)}"  # noqa: S608 - our own names
-    )
+    selected = f"SELECT {', '.join(columns)} FROM {quoted(source)}"  # noqa: S608 - quoted
+    return f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {selected}"
 
 
 def view_of_topic(topic: str, records: str) -> str:
@@ -110,11 +109,22 @@ def find_cast_of_bytes(sql: str) -> str | None:
     Such text has ``\\x22`` for a quotation mark, and no comparison finds it.
     """
     found = None if _OTHER_VALUES.search(sql) else _CAST.search(_LITERAL.sub("''", sql))
-    return None if found is None else f"{found[0]}: {BYTES_HINT}"
+    if found is None:
+        return None
+    text = found[0].rstrip(", ")
+    return f"{text}{')' * ('(' in text)}: {BYTES_HINT}"
 
 
+_NO_COLUMN = re.compile(r'Referenced column "(\w+)" not found')
+_OF_JSON = re.compile(r"argument types '[^']*\bJSON\b")
 _UNKNOWN = re.compile(r"Table with name (.+?) does not exist!.*", re.DOTALL)
 _MOST_NAMES = 20
+
+
+def unknown_table(message: str) -> str | None:
+    """Return the name of the table that is not there, if that is what DuckDB says."""
+    found = _UNKNOWN.search(message)
+    return None if found is None else found[1]
 
 
 def with_hint(message: str, known: Collection[str]) -> str:
@@ -128,9 +138,23 @@ def with_hint(message: str, known: Collection[str]) -> str:
         views = ", ".join(names[:_MOST_NAMES]) + more
         what = f"{message[: unknown.start()]}Table with name {unknown[1]} does not exist"
         return f"{what}{hint} (there are: {views})"
+    if "the expression has side effects" in message:  # as error() has, of which refusals are made
+        return f"{message}; write the expression itself in the place of its alias"
     if "No function matches" in message and "BLOB" in message:
-        message = f"{message}; {BYTES_HINT}"
+        return f"{message}; {BYTES_HINT}"
+    if "No function matches" in message and _OF_JSON.search(message):
+        return f"{message}; cast a field of JSON first: (value_json->>'$.price')::DOUBLE"
+    if "Malformed JSON" in message:
+        return f"{message}; value_json is null where the bytes are no JSON: use that"
     return message
+
+
+def with_field_hint(message: str, sql: str, tables: Collection[str]) -> str:
+    """Return DuckDB's message; where it knows no such column, it may be a field of values."""
+    column = _NO_COLUMN.search(message)
+    if column is None or any(re.search(rf"(?i)\b(?:from|join)\s+{each}\b", sql) for each in tables):
+        return message
+    return f"{message}; a field of a JSON value is value_json->>'$.{column[1]}'"
 
 
 def topics_of(partitions: Iterable[LogView]) -> list[str]:

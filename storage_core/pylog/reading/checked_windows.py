@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.damage import DamageReport
     from pylog.reading.task_range import SegmentSlice
+    from pylog.reading.typed_records import TypedRecords
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -69,6 +70,8 @@ class ReadOptions:
     window_bytes: int = DEFAULT_WINDOW_BYTES
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     threads: int = 1
+    typed: TypedRecords | None = None
+    """What decodes keys and values; None if they stay bytes."""
 
 
 class Misplaced(NamedTuple):

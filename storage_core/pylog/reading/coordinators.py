@@ -78,7 +78,7 @@ def partition_for(name: str, count: int) -> int:
 
 
 def cluster_image(directory: LogDirectory, errors: list[LogStorageError]) -> MetadataImage:
-    """Return what the cluster's metadata say; nothing where they are not here.
+    """Return what the cluster's metadata says; nothing where it is not here.
 
     Damaged ones say nothing, either: ``errors`` gets why, since then the answer lacks something.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.locations import printable_location
@@ -58,8 +58,11 @@ class Attempts:
 _LOGGER = logging.getLogger(__name__)
 
 
+ReadModeName = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
+
+
 class ReadMode(StrEnum):
-    """What happens at damage.
+    """What a reader does at damage.
 
     Attributes
     ----------
@@ -135,7 +138,7 @@ class DamagedRange:
     def __str__(self) -> str:
         path = printable_location(self.path)
         if self.is_unreadable:
-            return f"{path}: cannot be read, {self._missing} are missing: {self.reason}"
+            return f"{path}: cannot be read; {self._missing('are')}: {self.reason}"
         where = f"bytes {self.position} to {self.end_position - 1} are damaged"
         if self.is_kept:
             return (
@@ -143,16 +146,18 @@ class DamagedRange:
                 f"{offsets_text(self.next_offset, self.end_offset)}, which their neighbours leave "
                 f"for them: {self.reason}"
             )
-        return f"{path}: {where}, {self._missing} may be missing: {self.reason}"
+        return f"{path}: {where}; {self._missing('may be')}: {self.reason}"
 
-    @property
-    def _missing(self) -> str:
+    def _missing(self, are: str) -> str:
         if self.end_offset is None:
-            return f"records from offset {self.next_offset} on"
+            return f"records from offset {self.next_offset} on {are} missing"
         if self.end_offset <= self.next_offset:
-            return f"records of offsets unknown, between batches that meet at {self.end_offset},"
-        count = counted(self.end_offset - self.next_offset, "record")
-        return f"{count}, {offsets_text(self.next_offset, self.end_offset)},"
+            between = f"between batches that meet at {self.end_offset}"
+            return f"records of unknown offsets {are} missing, {between}"
+        offsets = offsets_text(self.next_offset, self.end_offset)
+        count = self.end_offset - self.next_offset
+        are = "is" if are == "are" and count == 1 else are
+        return f"{counted(count, 'record')} {are} missing, {offsets}"
 
 
 @dataclass(slots=True)

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pylog.model import OffsetSpecs, TopicPartition
+    from pylog.model import IsolationName, OffsetSpecs, TopicPartition
     from pylog.reading import (
         offset_resolution,  # imports NumPy
     )
+    from pylog.reading.damage import ReadModeName
     from pylog.reading.discovery import PartitionDirectory
 else:
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
@@ -206,8 +207,8 @@ def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
     topics: Iterable[str] | None = None,
     assign: Mapping[str, Iterable[int]] | None = None,
     pattern: str | None = None,
-    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    mode: str | ReadMode = ReadMode.FAILFAST,
+    isolation: IsolationName | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
     include_stray: bool = False,
     replica: str | int | os.PathLike[str] | None = None,
     use_indexes: bool = True,

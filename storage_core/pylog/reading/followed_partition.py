@@ -34,7 +34,7 @@ else:
 
 
 class FollowedLog(NamedTuple):
-    """What a look at a partition has shown.
+    """The state of a partition at one look.
 
     Attributes
     ----------

@@ -53,6 +53,8 @@ class FollowedRecords:
     ----------
     damage
         The damaged ranges that have been left out (modes that skip damage).
+    undecodable
+        How many keys and values could not be decoded (the same modes).
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class FollowedRecords:
         self._numbers = frozenset(partitions)
         self._arguments = arguments
         self.damage: list[DamagedRange] = []
+        self.undecodable = 0
         self._positions: dict[TopicPartition, int] | None = None
         self._topic_ids: dict[TopicPartition, str | None] = {}
         self._shown: dict[TopicPartition, FollowedLog] = {}
@@ -155,3 +158,4 @@ class FollowedRecords:
             yield from planned.to_batches()
         finally:
             self.damage += planned.damage
+            self.undecodable += len(planned.undecodable)

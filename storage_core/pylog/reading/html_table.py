@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import datetime as dt
 from functools import partial
-from html import escape
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
+from pylog.lazy_modules import LazyModule
+
 if TYPE_CHECKING:
+    import html
     from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.reading.damage import Attempts
     from pylog.reading.segments import LogSegmentView
+else:
+    html = LazyModule("html")  # it has a table of 2,231 entities
 
 
 MOST_ROWS = 20
@@ -65,7 +69,7 @@ def _escaped(text: str) -> str:
     if len(text) > _MOST_CHARACTERS:
         text = f"{text[:_MOST_CHARACTERS]}…"
     # Names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
-    return escape(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    return html.escape(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 _COLUMNS = ("base offset", "offsets", "bytes", "first timestamp (UTC)", "files")

@@ -250,7 +250,7 @@ def snapshot_batches(
 
 
 def bootstrap_image(path: str) -> MetadataImage:
-    """Return what a ``bootstrap.checkpoint`` says.
+    """Return the metadata image of a ``bootstrap.checkpoint``.
 
     As a broker, it verifies no checksum, and ignores a last batch that is cut short.
 
@@ -293,7 +293,7 @@ def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:
 
 @dataclass(frozen=True, slots=True)
 class CommittedMetadata:
-    """What the metadata of a cluster say."""
+    """The committed metadata of a cluster."""
 
     path: str
     image: MetadataImage

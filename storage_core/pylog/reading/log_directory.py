@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from pylog.reading.replicas import one_of_each
 from pylog.text.words import named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 
 _MOST_NAMED = 20
@@ -280,7 +280,7 @@ class LogDirectory:
 
     @property
     def directories(self) -> list[PartitionDirectory]:
-        """Every partition directory, also those that are not live."""
+        """Every partition directory, live or not."""
         return [*self._live.values(), *self.others]
 
     @property
@@ -410,8 +410,22 @@ def opened(
         if isinstance(each, LogDirectory):
             msg = "give one LogDirectory, or paths"
             raise TypeError(msg)
-        paths += [each] if isinstance(each, str | os.PathLike) else each
+        if isinstance(each, Iterable) and not isinstance(each, str | os.PathLike):
+            paths += each
+        else:  # `open_directory` refuses what is no path
+            paths.append(each)
     return open_directory(*paths, takes_segment_files=takes_segment_files)
+
+
+def _no_path(given: object) -> str:
+    """Return what to say of something else than a path."""
+    if isinstance(given, LogView):
+        topic, partition = given.topic_partition
+        return (
+            f"{topic}-{partition} is a log of a directory: give the directory, and "
+            f"assign={{{topic!r}: [{partition}]}}"
+        )
+    return f"{given!r} is of type {type(given).__name__}, expected a path"
 
 
 def open_directory(
@@ -457,6 +471,9 @@ def open_directory(
     >>> directory["orders", 0].log_end_offset
     60
     """
+    for each in paths:
+        if not isinstance(each, str | os.PathLike):
+            raise TypeError(_no_path(each))
     places = in_store(paths, filesystem, storage_options)
     directories = one_of_each(
         discover_all(places, takes_segment_files=takes_segment_files),

@@ -122,7 +122,7 @@ def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
 
 
 def remote_offsets_note(remote: RemoteOffsets) -> str:
-    """Return what to say of such offsets, in one line."""
+    """Return a line about offsets that only remote storage has."""
     return (
         f"{offsets_text(remote.start_offset, remote.end_offset)} are only in remote storage, which "
         "is not read (or side files are older than the last retention)"
@@ -311,7 +311,7 @@ class LogView:
 
     @property
     def listing(self) -> SegmentListing:
-        """What the directory holds.
+        """The segments and side files of the directory.
 
         Raises
         ------

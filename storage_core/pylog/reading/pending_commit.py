@@ -56,7 +56,7 @@ class PendingCommit:
         return self._end_offsets.get(topic_partition)
 
     def has_changed(self) -> bool:
-        """Whether a commit has begun or ended since."""
+        """Return whether a commit has begun or ended since the last look."""
         return _state_of(self.log_directory) != self._seen
 
     @cached_property

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptRecordError, LogDirectoryError, LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.files.looks import Looks
+from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location
 from pylog.log_file.batch_walk import HIGHEST_OFFSET
 from pylog.model import EARLIEST, LATEST, IsolationLevel, spec_for
@@ -24,7 +25,6 @@ from pylog.reading.early_batches import late_part
 from pylog.reading.log_view import read_steadily
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.pending_commit import PendingCommit
-from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
 from pylog.reading.splitting import offset_ranges, split_tasks
@@ -38,11 +38,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.model import OffsetSpecs
+    from pylog.reading import record_filter
     from pylog.reading.log_view import LogView
+    from pylog.reading.record_filter import RecordFilter
 
     Ranges = dict[str, tuple[int, int]]
     """By partition directory: the first offset, and the one before which to stop."""
     OffsetReader = Callable[[ScanTask], Iterator[pa.RecordBatch]]
+else:
+    record_filter = LazyModule("pylog.reading.record_filter")
 
 
 def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int, int]]:
@@ -327,5 +331,5 @@ def _find_first(
 
 
 def _narrowed(wanted: ScanRequest, low: int, high: int) -> ScanRequest:
-    where = RecordFilter(min_offset=low, max_offset=high - 1)
-    return replace(wanted, where=conjunction(wanted.where, where))
+    where = record_filter.RecordFilter(min_offset=low, max_offset=high - 1)
+    return replace(wanted, where=record_filter.conjunction(wanted.where, where))

@@ -194,6 +194,7 @@ def _damage_count(view: LogView) -> int:
 
 
 def _events(window: Window) -> Iterator[_Event]:
+    """Yield what `transaction_events` has, with all fields that a row is summed up from."""
     headers = window.headers
     # A marker is transactional, too; control batches of other kinds are not.
     which, is_control, kinds = transactional_batches(window)

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import ConstantColumns, damaged_row, record_schema
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.record_columns import ConstantColumns, damaged_row
 from pylog.errors import (
     LogStorageError,
 )
+from pylog.lazy_modules import LazyModule
 from pylog.log_file.segment_windows import WindowMemory
 from pylog.reading.checked_windows import ReadOptions, check_some
 from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.filtered_decode import FilteredDecoder, SearchDecoder, is_past
 from pylog.reading.refused_batches import RefusedBatches, decode_sound
 from pylog.reading.task_windows import TaskWindows
 from pylog.reading.transactions import AbortedTransactions, AbortWatch
@@ -35,11 +36,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.model import TopicPartition
+    from pylog.reading import filtered_decode
     from pylog.reading.planned_bytes import ScannedBytes
     from pylog.reading.task_range import SegmentSlice, TaskRange
     from pylog.record.batch_scan import Window
 
-    Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
+    Decoder = RecordDecoder | filtered_decode.FilteredDecoder | filtered_decode.SearchDecoder
+else:
+    filtered_decode = LazyModule("pylog.reading.filtered_decode")  # few reads have a filter
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -51,6 +55,7 @@ class ReadMemory:
     def __init__(self, options: ReadOptions) -> None:
         self.windows = WindowMemory()
         self.decompressor = Decompressor(options.max_decompressed_bytes)
+        self.typed = options.typed and options.typed.for_one_thread()
         self._constants: ConstantColumns | None = None
 
     def constants(self, topic_partition: TopicPartition) -> ConstantColumns:
@@ -80,7 +85,7 @@ class TaskReader:
         self._mode = mode = options.mode
         self.is_past = False
         self.damage = DamageReport() if damage is None else damage
-        self._pass_damage = self.damage  # of one pass, see `record_batches`
+        self._pass_damage = self.damage  # of one pass, see `_raw_batches`
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         self._position = task.start_offset
@@ -90,6 +95,12 @@ class TaskReader:
             task.where and task.where.is_about_records
         )
         self._schema = record_schema() if schema is None else schema
+        self._typed = self._memory.typed
+        if self._typed is not None and not self._typed.is_wanted(self._schema):
+            self._typed = None
+        self._typed_schema = self._schema
+        if self._typed is not None:
+            self._schema = self._typed.raw_schema(self._schema)
         self._decoder = self._make_decoder()
 
     def _make_decoder(self) -> Decoder:
@@ -97,11 +108,21 @@ class TaskReader:
         if self._filter is None:
             constants = self._memory.constants(partition)
             return RecordDecoder(partition, self._schema, decompressor=shared, constants=constants)
-        kind = SearchDecoder if self._filter.needs_content else FilteredDecoder
+        kind = (
+            filtered_decode.SearchDecoder
+            if self._filter.needs_content
+            else filtered_decode.FilteredDecoder
+        )
         return kind(partition, self._schema, self._filter, shared)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory."""
+        if self._typed is None:
+            return self._raw_batches()
+        partition, mode = self._task.topic_partition, self._mode
+        return self._typed.decoded(self._raw_batches(), self._typed_schema, partition, mode)
+
+    def _raw_batches(self) -> Iterator[pa.RecordBatch]:
         self._pass_damage = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
@@ -119,7 +140,7 @@ class TaskReader:
             yield from self._decode(window.select(wanted), segment_slice)
             self._refused.leave(window)
             yield from self._damaged_rows()
-            if self._filter is not None and is_past(self._filter, window.headers):
+            if self._filter is not None and filtered_decode.is_past(self._filter, window.headers):
                 self.is_past = True
                 break
         self._refused.finish()

@@ -136,7 +136,7 @@ class Contains:
         return ((self.content,),) if self.content else ()
 
     def holds(self, value: object) -> bool:
-        """Whether a value contains the bytes."""
+        """Return whether a value contains the bytes."""
         return isinstance(value, bytes) and self.content in value
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -165,7 +165,7 @@ class Matches:
             return ()  # a surrogate that stands for no byte: no text has it
 
     def holds(self, value: object) -> bool:
-        """Whether the pattern is found in a value."""
+        """Return whether the pattern is found in a value."""
         if not isinstance(value, bytes):
             return False
         if isinstance(self.pattern.pattern, str):
@@ -186,7 +186,7 @@ class IsTombstone:
     required: ClassVar[tuple[tuple[bytes, ...], ...]] = ()
 
     def holds(self, value: object) -> bool:
-        """Whether a value is null."""
+        """Return whether a value is null."""
         return value is None
 
     def spans(self, text: str) -> Iterable[tuple[int, int]]:
@@ -404,7 +404,7 @@ class RecordFilter:
 
     @property
     def is_about_places(self) -> bool:
-        """Whether it depends on where a record is."""
+        """Whether the filter tests topics, partitions or offsets."""
         places = self.topics, self.partitions, self.min_offset, self.max_offset
         return places != (None, None, None, None)
 
@@ -459,7 +459,7 @@ class RecordFilter:
                     yield from test.spans(text)
 
     def covers(self, topic_partition: TopicPartition) -> bool:
-        """Whether records of a partition can pass."""
+        """Return whether records of a partition can pass the filter."""
         return (self.topics is None or topic_partition.topic in self.topics) and (
             self.partitions is None or topic_partition.partition in self.partitions
         )

@@ -21,7 +21,7 @@ else:
 
 
 class Removal(NamedTuple):
-    """What would be removed.
+    """The offsets, records and segments that a removal would delete.
 
     Attributes
     ----------

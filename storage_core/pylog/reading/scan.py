@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import PLACE_COLUMNS, place_rows, record_schema, schema_like
+from pylog.columnar.arrow_schema import record_schema, schema_like
+from pylog.columnar.record_columns import PLACE_COLUMNS, place_rows
 from pylog.errors import LogStorageError
-from pylog.installation import install_command
+from pylog.lazy_modules import LazyModule
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import EARLIEST, LATEST, IsolationLevel, check_specs
@@ -24,7 +25,6 @@ from pylog.reading.notebook_display import directories_repr, scan_choices, scan_
 from pylog.reading.planned_bytes import ScannedBytes
 from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.reader import ReadMemory, TaskReader
-from pylog.reading.record_filter import check_filter, conjunction
 from pylog.reading.row_limit import check_limit, limited, limited_count
 from pylog.reading.segments import FileAccess
 from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -34,17 +34,28 @@ from pylog.text.names import names_nearest_keyword
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import NoReturn
+    from typing import Literal, NoReturn
 
     import pandas as pd
     import polars as pl
 
-    from pylog.model import OffsetSpecs, TopicPartition
+    from pylog import installation
+    from pylog.model import IsolationName, OffsetSpecs, TopicPartition
+    from pylog.reading import record_filter, typed_choice, typed_records
     from pylog.reading.consumer_record import ConsumerRecord
+    from pylog.reading.damage import ReadModeName
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
     from pylog.reading.task_range import TaskRange
+    from pylog.reading.typed_records import TypedRecords, UndecodableReport
+    from pylog.reading.value_format import ValueFormat
+else:
+    installation = LazyModule("pylog.installation")
+    # A third of the start-up of what reads without a filter and without schemas.
+    record_filter = LazyModule("pylog.reading.record_filter")
+    typed_choice = LazyModule("pylog.reading.typed_choice")
+    typed_records = LazyModule("pylog.reading.typed_records")
 
 
 def select_views(
@@ -303,8 +314,8 @@ class Scan:
         limits = [each for each in (self.limit, limit) if each is not None]
         part = Scan(
             covered_views(self.partitions, where),
-            replace(self._wanted, where=conjunction(self._wanted.where, where)),
-            self.schema if columns is None else schema_like(self.schema, columns),
+            replace(self._wanted, where=record_filter.conjunction(self._wanted.where, where)),
+            self.schema if columns is None else self._schema_of(columns),
             self._options,
             limit=min(limits, default=None),
         )
@@ -313,6 +324,28 @@ class Scan:
             part._tasks = self.plan()
             part._is_of_last_records = self._is_of_last_records
         return part
+
+    def _schema_of(self, columns: Iterable[str]) -> pa.Schema:
+        typed = self._options.typed
+        like = schema_like if typed is None else typed.schema_like
+        return like(self.schema, columns)
+
+    @property
+    def typed(self) -> TypedRecords | None:
+        """What decodes keys and values, for `ScanTask.read`; None where they are bytes."""
+        return self._options.typed
+
+    @property
+    def typed_columns(self) -> tuple[str, ...]:
+        """Which of ``key`` and ``value`` are decoded by schemas."""
+        typed = self._options.typed
+        return () if typed is None else tuple(typed.columns)
+
+    @property
+    def undecodable(self) -> UndecodableReport:
+        """The keys and values that its readers could not decode so far; none without a format."""
+        typed = self._options.typed
+        return typed_records.UndecodableReport() if typed is None else typed.undecodable
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, partition by partition, in offset order.
@@ -345,6 +378,7 @@ class Scan:
         orders 0 1
         """
         whole = self.narrowed()
+        whole._options = replace(self._options, typed=None)
         whole.schema = record_schema(RECORD_COLUMNS, timestamp_unit="ms")
         return consumer_records(whole.to_batches())
 
@@ -367,8 +401,7 @@ class Scan:
         try:
             from polars import DataFrame  # noqa: PLC0415 - of whom it is installed for
         except ModuleNotFoundError as error:
-            msg = f"to_polars needs Polars: {install_command('polars')}"
-            raise ModuleNotFoundError(msg, name="polars") from error
+            raise installation.missing_package("to_polars", "Polars", "polars") from error
         return DataFrame(self.to_table())
 
     def to_pandas(self, *, text: bool = False, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - of pyarrow
@@ -382,6 +415,10 @@ class Scan:
         **options
             Those of ``pyarrow.Table.to_pandas``, such as ``types_mapper=pandas.ArrowDtype``.
         """
+        try:
+            import pandas as pd  # noqa: F401, PLC0415 - for what it says where there is none
+        except ModuleNotFoundError as error:
+            raise installation.missing_package("to_pandas", "pandas") from error
         table = self.to_table()
         for name in ("key", "value") if text else ():
             if name in table.column_names:
@@ -469,13 +506,13 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     pattern: str | None = None,
     start: OffsetSpecs = EARLIEST,
     end: OffsetSpecs = LATEST,
-    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    isolation: IsolationName | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     fail_on_data_loss: bool | None = None,
     columns: str | Iterable[str] | None = None,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
-    mode: str | ReadMode = ReadMode.FAILFAST,
-    timestamp_unit: str = "us",
+    mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
+    timestamp_unit: Literal["us", "ms"] = "us",
     window_bytes: int = DEFAULT_WINDOW_BYTES,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     max_partition_bytes: int | None = None,
@@ -488,6 +525,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     leave_page_cache: bool = False,
     filesystem: object | None = None,
     storage_options: Mapping[str, object] | None = None,
+    value_format: str | ValueFormat | None = None,
+    key_format: str | ValueFormat | None = None,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -556,9 +595,19 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         store has no page cache.
     filesystem, storage_options
         How the path's store is reached, as for `pylog.location`; nothing for a `LogDirectory`.
+    value_format, key_format
+        "auto" or "avro", or a `pylog.jobs.ValueFormat`, which says where schemas are and which one
+        the columns have: the column ``value`` (``key``) has values that are decoded by the schema
+        that each record refers to. What cannot be decoded is handled as `mode` says: an error; the
+        record is left out; or the value is null, with the reason in ``_corrupt_record``. The bytes
+        are the columns ``value_raw`` and ``key_raw``, if named in ``columns``.
 
     Raises
     ------
+    UndecodableValueError
+        A read meets a value that cannot be decoded (mode FAILFAST).
+    InvalidSchemaError
+        A schema is wrong, or it is not clear which one columns are to have.
     LogDirectoryError, UnknownTopicOrPartitionError
         The path holds no log, or not what was asked for. With ``leave_page_cache``, also by a read
         or `Scan.plan`: the system offers no way to do it (`pylog.files.byte_source` says which).
@@ -573,12 +622,21 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     >>> pylog.scan("kafka/intact", topics="orders", columns=["key", "value"]).to_table().num_rows
     106
     """
-    views = select_views(in_store(path, filesystem, storage_options), topics, assign, pattern)
+    path = opened(in_store(path, filesystem, storage_options), takes_segment_files=True)
+    views = select_views(path, topics, assign, pattern)
     known = [view.topic_partition for view in views]
     check_specs(start, known)
     check_specs(end, known)
-    check_filter(where)
-    schema = record_schema(
+    if where is not None:
+        record_filter.check_filter(where)
+    read_mode = ReadMode.parse(mode)
+    typed = None
+    if (value_format, key_format) != (None, None):
+        typed = typed_choice.typed_records(
+            path, views, read_mode, value=value_format, key=key_format
+        )
+    make_schema = record_schema if typed is None else typed.schema
+    schema = make_schema(
         columns,
         include_headers=include_headers,
         include_batch_metadata=include_batch_metadata,
@@ -596,10 +654,11 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         begins_with_log=fail_on_data_loss is None,
     )
     options = ReadOptions(
-        mode=ReadMode.parse(mode),
+        mode=read_mode,
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
         threads=thread_count(threads, default=1),
+        typed=typed,
     )
     access = FileAccess(use_indexes, leave_page_cache)
     views = views_to_read(views, where, options.mode, access)

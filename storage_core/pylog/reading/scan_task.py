@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from pylog.columnar import arrow_schema  # imports Arrow
     from pylog.reading import checked_windows, reader
-    from pylog.reading.damage import DamageReport
+    from pylog.reading.damage import DamageReport, ReadModeName
+    from pylog.reading.typed_records import TypedRecords
 else:
     arrow_schema = LazyModule("pylog.columnar.arrow_schema")
     checked_windows = LazyModule("pylog.reading.checked_windows")
@@ -69,9 +70,10 @@ class ScanTask(TaskRange):
         self,
         schema: pa.Schema | None = None,
         *,
-        mode: str | ReadMode = ReadMode.FAILFAST,
+        mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
         damage: DamageReport | None = None,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        typed: TypedRecords | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory.
 
@@ -88,6 +90,8 @@ class ScanTask(TaskRange):
             The report that gets the ranges that are left out, in modes that skip damage.
         max_decompressed_bytes
             As for `pylog.scan`.
+        typed
+            `Scan.typed` of a scan with typed keys or values; ``schema`` is then its schema.
 
         Raises
         ------
@@ -96,12 +100,13 @@ class ScanTask(TaskRange):
         ValueError
             There is no such mode.
         """
-        return self._reader(schema, mode, max_decompressed_bytes, damage).record_batches()
+        made = self._reader(schema, mode, max_decompressed_bytes, damage, typed)
+        return made.record_batches()
 
     def count(
         self,
         *,
-        mode: str | ReadMode = ReadMode.FAILFAST,
+        mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> int:
         """Return how many records the task has, from batch headers wherever possible.
@@ -124,11 +129,12 @@ class ScanTask(TaskRange):
     def _reader(
         self,
         schema: pa.Schema | None,
-        mode: str | ReadMode,
+        mode: ReadModeName | ReadMode,
         max_decompressed_bytes: int,
         damage: DamageReport | None = None,
+        typed: TypedRecords | None = None,
     ) -> reader.TaskReader:
         options = checked_windows.ReadOptions(
-            mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
+            mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes, typed=typed
         )
         return reader.TaskReader(self, schema, options, damage=damage)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SegmentListing:
-    """What a partition directory holds."""
+    """The segments and side files of a partition directory."""
 
     segments: list[LogSegmentView] = field(default_factory=list)
     producer_snapshot_offsets: list[int] = field(default_factory=list)
@@ -58,7 +58,7 @@ class SegmentListing:
         return [each for each in found if each is not None]
 
     def add_other(self, entry: DirectoryEntry) -> None:
-        """Add what is not named like a file of a segment."""
+        """Add a file whose name is not that of a segment's file."""
         self.other_names.append(entry.name)
         if entry.name.endswith(LOG_FILE_SUFFIX) and not is_folder(entry):
             self.misnamed_logs.append(entry.name)

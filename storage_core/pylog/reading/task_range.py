@@ -91,7 +91,7 @@ class TaskRange:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Whose records."""
+        """The partition of the records."""
         return self.directory.topic_partition
 
     def ensure_end_is_found(self) -> None:

@@ -49,6 +49,7 @@ from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.reading.checked_windows import CheckedWindows, transactional_batches
 from pylog.reading.log_view import LogView
+from pylog.reading.open_transactions import END_TYPES, OpenTransactions, transaction_events
 from pylog.reading.slicing import open_slice, segment_slices
 
 if TYPE_CHECKING:
@@ -62,62 +63,6 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger(__name__)
-
-
-class OpenTransactions:
-    """The transactions that are open, by producer id."""
-
-    def __init__(self, since: dict[int, int]) -> None:
-        self._since = since
-        self._undecidable: set[int] = set()
-        # Producer ids and first offsets of those that a marker ended which is in no file
-        self.ended_unseen: list[tuple[int, int]] = []
-
-    def note_damage(self) -> None:
-        """Note that batches are missing here."""
-        self._undecidable.update(self._since)
-
-    def note_data(self, producer_id: int, offset: int) -> None:
-        """Note a data batch."""
-        self._since.setdefault(producer_id, offset)
-
-    def end(self, producer_id: int, kind: ControlRecordType) -> int | None:
-        """Note a marker; return the first offset of the transaction if it counts as aborted."""
-        since = self._since.pop(producer_id, None)
-        is_aborted = kind is ControlRecordType.ABORT or producer_id in self._undecidable
-        self._undecidable.discard(producer_id)
-        return since if is_aborted else None
-
-    def end_unseen(self, still_open: dict[int, int]) -> None:
-        """Note which transactions are open after a gap; the markers of the others were in it."""
-        for producer_id, since in list(self._since.items()):
-            if producer_id in self._undecidable or still_open.get(producer_id, -1) == since:
-                continue
-            self.ended_unseen.append((producer_id, self._since.pop(producer_id)))
-            if producer_id in still_open:
-                self._since[producer_id] = still_open[producer_id]
-
-    def __bool__(self) -> bool:
-        return bool(self._since)
-
-    @property
-    def first_offsets(self) -> dict[int, int]:
-        """First offset by producer id, of all that are open."""
-        return self._since
-
-    @property
-    def undecidable(self) -> dict[int, int]:
-        """First offset by producer id, of those whose marker damage may have taken."""
-        return {each: at for each, at in self._since.items() if each in self._undecidable}
-
-    @property
-    def decidable(self) -> list[int]:
-        """First offsets of those that a marker may still decide."""
-        return [at for each, at in self._since.items() if each not in self._undecidable]
-
-
-END_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
-"""The markers that end a transaction."""
 
 
 def follow_transactions(
@@ -136,15 +81,14 @@ def follow_transactions(
         if is_behind_damage:
             transactions.note_damage()
         gaps.look(scan, segment_slice)
-        for producer_id, offset, kind in _transaction_events(scan, start, end):
-            if kind is None:
-                if below is None or offset < below:
-                    transactions.note_data(producer_id, offset)
-            elif kind in END_TYPES:
-                since = transactions.end(producer_id, kind)
-                if since is not None:
-                    first = gaps.first_of_aborted(producer_id, since, offset)
-                    yield AbortedTransaction(producer_id, first, offset)
+        for event in transaction_events(scan, start, end):
+            producer_id, offset, kind = event
+            if kind is None and below is not None and offset >= below:
+                continue
+            since = transactions.note(event)
+            if since is not None:
+                first = gaps.first_of_aborted(producer_id, since, offset)
+                yield AbortedTransaction(producer_id, first, offset)
         yield None
 
 
@@ -208,32 +152,22 @@ def _windows(
                 gaps = now
 
 
-def _transaction_events(
-    scan: Window, from_offset: int, end_offset: int
-) -> Iterator[tuple[int, int, ControlRecordType | None]]:
-    """Yield (producer id, offset, marker type or None for data) of transactional batches."""
-    headers = scan.headers
-    in_range = (headers.last_offsets >= from_offset) & (headers.offsets < end_offset)
-    which, *described = transactional_batches(scan, in_range)
-    columns = headers.producer_ids[which], headers.offsets[which], *described
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for producer_id, offset, is_control, kind in rows:
-        yield producer_id, offset, ControlRecordType(kind) if is_control else None
-
-
 def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int:
-    """Return the first offset of the oldest open transaction; the log's end if none is open."""
-    log_end = view.log_end_offset
-    limit = log_end if end_offset is None else min(end_offset, log_end)
+    """Return the first offset of the oldest transaction without a marker; the end if all have one.
+
+    A marker counts wherever the log has it: nobody truncates what is read. At a high watermark, a
+    later one does not, as `FollowedTransactions` has it. At the log's end both are the same.
+    """
+    log_end, end = view.log_end_offset, _end_in(view, end_offset)
     if view.known_last_stable_offset is not None:
-        return min(limit, view.known_last_stable_offset)
+        return min(end, view.known_last_stable_offset)
     transactions, offset = _newest_known(view, log_end)
-    for _ in follow_transactions(view, transactions, (offset, limit)):
+    for _ in follow_transactions(view, transactions, (offset, end)):
         pass
-    if any(at < limit for at in transactions.decidable):
-        for _ in _decided_after(view, transactions, max(offset, limit), limit):
+    if any(at < end for at in transactions.decidable):
+        for _ in _decided_after(view, transactions, max(offset, end), end):
             pass
-    return min(limit, _first_undecided(view, transactions, limit))
+    return _first_undecided(view, transactions, end)
 
 
 class FollowedTransactions:
@@ -255,7 +189,7 @@ class FollowedTransactions:
         """
         # After an error in the middle of the walk, the next one begins anew.
         transactions, self._open = self._open, None
-        end = view.log_end_offset if end_offset is None else min(end_offset, view.log_end_offset)
+        end = _end_in(view, end_offset)
         if transactions is None or self._may_have_missed_markers(view, end):
             transactions, self._offset = _newest_known(view, end)
         for _ in follow_transactions(view, transactions, (self._offset, end)):
@@ -308,13 +242,19 @@ def _newest_known(view: LogView, end_offset: int) -> tuple[OpenTransactions, int
     return OpenTransactions({}), 0
 
 
+def _end_in(view: LogView, end_offset: int | None) -> int:
+    log_end = view.log_end_offset
+    return log_end if end_offset is None else min(end_offset, log_end)
+
+
 def _first_undecided(view: LogView, transactions: OpenTransactions, end_offset: int) -> int:
     """Return the first offset of the oldest open transaction, ``end_offset`` if none is open.
 
     Of a transaction that began before the log does now, what is left is undecided. Source:
     UnifiedLog.maybeIncrementFirstUnstableOffset (Kafka 4.3).
     """
-    return max(view.log_start_offset, min([end_offset, *transactions.decidable]))
+    first = min(transactions.decidable, default=end_offset)
+    return min(end_offset, max(view.log_start_offset, first))
 
 
 class AbortedTransactions:
@@ -452,7 +392,10 @@ _WAY_OUT = (
 
 
 class AbortWatch:
-    """Watches the batches that one pass over a task reads, in order."""
+    """Watches the batches that one pass over a task reads, in order.
+
+    Not what is open, but what was given or left out of each transaction is held against its marker.
+    """
 
     def __init__(self, task: TaskRange) -> None:
         self._task = task

@@ -192,7 +192,7 @@ class BatchHeader:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether any codec is set."""
+        """Whether the records are compressed."""
         return self.codec_id != 0
 
     @property
@@ -202,7 +202,7 @@ class BatchHeader:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who stamped the records."""
+        """Whether the producer or the broker stamped the records."""
         if self.magic == 0:
             return TimestampType.NO_TIMESTAMP_TYPE
         return TimestampType(int(bool(self.attributes & TIMESTAMP_TYPE_MASK)))

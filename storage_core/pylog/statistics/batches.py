@@ -301,7 +301,7 @@ class TimeSteps(NamedTuple):
 
     @property
     def end_ms(self) -> int:
-        """Where the last step ends."""
+        """The end of the last step, in ms since the epoch."""
         return self.start_ms + self.step_ms * len(self.records)
 
     @classmethod

@@ -168,11 +168,7 @@ def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
         )
     counted = topic["batches"] - (0 if measure == "bytes" else topic["uncountedBatches"])
     mean = topic[weight] / counted if counted else 0
-    title = (
-        "Bytes by the size of their batch"
-        if measure == "bytes"
-        else ("Records by how many their batch holds")
-    )
+    title = "Bytes by batch size" if measure == "bytes" else "Records by records per batch"
     step = max(1, -(-len(starts) // 6))
     labels = [shown(start) if place % step == 0 else "" for place, start in enumerate(starts)]
     highest = max(each.value for each in columns)
@@ -296,7 +292,7 @@ def _key(row: Row) -> str:
         return "(no key)"
     key = row["key"]
     if key is None:
-        return "(none, or gone)"
+        return "(no key, or deleted)"
     return text(f"base64:{key['base64']}" if isinstance(key, dict) else key or '""')
 
 

@@ -141,7 +141,7 @@ class PartitionStatistics:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Which partition."""
+        """The partition."""
         return self.view.topic_partition
 
     @property
@@ -157,7 +157,7 @@ def walk_partition(
     read_window: WindowReader | None = None,
     advance: Callable[[int], None],
 ) -> PartitionStatistics:
-    """Return what all headers of a log say.
+    """Return the statistics of all batch headers of a log.
 
     With ``read_window`` they are what that returns, and batches whose records cannot be decoded are
     left out and named.

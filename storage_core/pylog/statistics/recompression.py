@@ -1,4 +1,4 @@
-"""What a topic's batches would take with another codec, level or size, by a sample.
+"""The size of a topic's batches with another codec, level or batch size, measured on a sample.
 
 Records near each other are alike, so a run counts as one observation, however many records it has:
 the variance is that of a ratio estimator over clusters (Cochran, "Sampling Techniques", 6.3). In 95
@@ -117,7 +117,7 @@ def _rates(seen: float, observed: float) -> tuple[float, float]:
 
 
 def _variance(parts: Int64Array, wholes: Int64Array) -> float:
-    """Return that of the ratio, of runs out of very many."""
+    """Return the variance of the ratio, for a sample of runs out of very many."""
     whole = int(wholes.sum())
     residuals = parts - int(parts.sum()) / whole * wholes
     return float((residuals**2).sum()) * parts.size / (parts.size - 1) / whole**2
@@ -250,7 +250,7 @@ class Recompression:
 
     @property
     def stored_bytes(self) -> int:
-        """What the runs take as they are stored."""
+        """Size of the runs as they are stored."""
         return sum(self._stored)
 
     def _size_of(self, records: memoryview, variant: Variant) -> int:

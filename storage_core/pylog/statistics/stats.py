@@ -69,7 +69,7 @@ partitions            int64
 segments              int64
 size_in_bytes         int64
 largest_partition     int32
-skew                  double    size of the largest partition by the mean one
+skew                  double    size of the largest partition ÷ mean size
 {_COUNTED}""",
     "partitions": f"""Partitions.
 

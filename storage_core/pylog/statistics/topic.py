@@ -94,7 +94,7 @@ class TopicSample:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is less than the whole topic."""
+        """Whether the sample is less than the whole topic."""
         return self._sampled_share < 1
 
     @property

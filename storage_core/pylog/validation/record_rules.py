@@ -29,7 +29,7 @@ class TimestampRange(NamedTuple):
         )
 
     def has(self, timestamp: int) -> bool:
-        """Whether a timestamp is in the range."""
+        """Return whether a timestamp is in the range."""
         return self.lowest <= timestamp <= self.highest
 
 

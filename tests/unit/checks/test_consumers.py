@@ -46,7 +46,7 @@ def partition_record(topic_id: bytes, number: int, directory: uuid.UUID) -> byte
 
 
 def node(root: Path, assigned: dict[str, list[uuid.UUID]]) -> Path:
-    """Write a node's log directory, whose metadata assign the partitions of topics."""
+    """Write a node's log directory, whose metadata assigns the partitions of topics."""
     values = []
     for place, (topic, directories) in enumerate(assigned.items()):
         topic_id = bytes([place + 1]) * 16
@@ -97,7 +97,7 @@ def test_positions_outside_their_logs_and_of_partitions_that_are_gone_reset(
         ("below", "the log starts at 5: offset 4 is gone"),
         ("beyond", "the log ends at 9"),
         ("deleted", "the cluster has no such partition"),
-        ("gone", "its log is gone from the disk that the cluster's metadata name"),
+        ("gone", "its log is gone from the disk that the cluster's metadata names"),
         ("more", "the cluster has no such partition"),
     ]
     assert found.expiring == {}
@@ -114,7 +114,7 @@ def test_groups_have_the_same_resets_as_the_outlook(tmp_path: Path) -> None:
     [group] = pylog.groups(root, now_ms=NOW).groups
     assert [(each.will_reset, each.reset_reason) for each in group.offsets] == [
         (True, "the log ends at 5"),
-        (True, "its log is gone from the disk that the cluster's metadata name"),
+        (True, "its log is gone from the disk that the cluster's metadata names"),
     ]
     [group] = pylog.groups(root, at_ms=NOW).groups
     assert {(each.will_reset, each.will_expire) for each in group.offsets} == {(None, None)}
@@ -143,7 +143,9 @@ def test_offsets_that_are_too_old_expire_unless_a_transaction_replaces_them(
 
 def test_missing_partitions_are_told_from_those_that_are_gone(tmp_path: Path) -> None:
     root = node(tmp_path, {"__consumer_offsets": [HERE, HERE, ELSEWHERE, HERE]})
-    with pytest.raises(UnknownTopicOrPartitionError, match="of 4 that the cluster's metadata name"):
+    with pytest.raises(
+        UnknownTopicOrPartitionError, match="of 4 that the cluster's metadata names"
+    ):
         pylog.groups(root)
     group_records.write_commits(root, 1, group_records.commit("e", at=NOW))
     missing = MissingPartitions((0, 2, 3), (0, 3), 4)

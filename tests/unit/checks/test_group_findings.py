@@ -17,6 +17,7 @@ from pylog.model import TopicPartition
 from pylog.reading.group_records import last_group_records
 from tests.support import group_records
 from tests.support.batches import batch_v2, plain_records
+from tests.support.damage import flip
 from tests.support.log_files import write_log_start_offsets, write_partition
 from tests.support.metadata_log import (
     TOPIC_ID_TEXT,
@@ -24,7 +25,7 @@ from tests.support.metadata_log import (
     topic_record,
     write_metadata_log,
 )
-from tests.unit.admin.test_transactions import coordinated
+from tests.unit.admin.coordinated import coordinated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,9 +108,7 @@ def test_positions_outside_their_log_are_in_the_verdict(tmp_path: Path) -> None:
 def test_positions_are_held_against_the_log_that_a_start_leaves(tmp_path: Path) -> None:
     place = orders(tmp_path)  # not stopped: a start scans the log, and cuts it
     path = place / f"{5:020d}.log"
-    data = bytearray(path.read_bytes())
-    data[70] ^= 1  # in the first batch
-    path.write_bytes(data)
+    flip(path, 70)  # in the first batch
     records = [commit("before", 5), commit("within", 9), commit("end", 10)]
     group_records.write_commits(tmp_path, 0, *records)
     verdict = verdict_of(tmp_path)

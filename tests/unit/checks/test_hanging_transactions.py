@@ -10,7 +10,7 @@ import pytest
 import pylog
 from tests.support.batches import COMMIT, batch_v2, marker
 from tests.support.log_files import write_partition
-from tests.unit.admin.test_transactions import coordinated, data
+from tests.unit.admin.coordinated import coordinated, data
 
 if TYPE_CHECKING:
     from pathlib import Path

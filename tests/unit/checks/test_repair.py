@@ -16,7 +16,7 @@ from pylog.files.file_names import LEDGER
 from pylog.files.ledger import LedgerEntry, ensure_intact, enter_in_ledger
 from pylog.files.staged_files import JobKey
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import segment_path, tree, write_partition
 from tests.support.odd_files import deadline, put
 
 if TYPE_CHECKING:
@@ -41,14 +41,6 @@ def source(tmp_path: Path) -> Path:
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
     return tmp_path / "repaired"
-
-
-def contents(directory: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
 
 
 def offsets(directory: Path) -> list[int]:
@@ -162,9 +154,9 @@ def test_a_ledger_that_cannot_be_read_is_a_finding(source: Path, target: Path, d
 
 
 def test_all_that_is_sound_is_kept_with_a_gap_where_damage_was(source: Path, target: Path) -> None:
-    before = contents(source)
+    before = tree(source)
     summary = pylog.repair_copy(source, target)
-    assert contents(source) == before
+    assert tree(source) == before
     assert offsets(target) == [*range(5), *range(10, 30)]
     [repaired] = summary.partitions
     assert (repaired.copied_bytes, repaired.left_out_bytes, repaired.end_offset) == (
@@ -241,7 +233,7 @@ def test_a_directory_with_something_in_it_is_refused(source: Path, target: Path)
     (target / "notes.txt").write_text("mine", "utf-8")
     with pytest.raises(LogDirectoryError, match="not empty"):
         pylog.repair_copy(source, target)
-    assert contents(target) == {"notes.txt": b"mine"}
+    assert tree(target) == {"notes.txt": b"mine"}
 
 
 def test_a_partition_with_two_directories_is_refused(source: Path, target: Path) -> None:
@@ -254,11 +246,11 @@ def test_a_partition_with_two_directories_is_refused(source: Path, target: Path)
 
 
 def test_the_source_itself_is_refused(source: Path) -> None:
-    before = contents(source)
+    before = tree(source)
     for place in (source, source / "copy"):
         with pytest.raises(LogDirectoryError):
             pylog.repair_copy(source, place)
-    assert contents(source) == before
+    assert tree(source) == before
 
 
 def test_a_disk_without_space_is_refused_before_anything_is_written(

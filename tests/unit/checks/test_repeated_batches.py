@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import pylog
+from pylog.checks.repeated_batches import first_repeated
+from pylog.reading.damage import DamagedRange
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import segment_path, write_partition
 
@@ -50,3 +53,23 @@ def test_a_batch_whose_offset_went_back_is_no_repetition_where_others_are_missin
     report = pylog.doctor(directory.parent)
     [finding] = [each for each in report.findings if each.code == "damaged_batches"]
     assert finding.next_offset == 5
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, 5),
+        ({"end_offset": None}, None),  # nothing tells up to where
+        ({"end_offset": 12}, None),  # there is room for other records
+        ({"position": 0}, None),  # at the start of a file its name may be wrong
+        ({"next_offset": 8}, None),  # the end of the batch is new
+        ({"end_position": 3 * SIZE - 1}, None),  # and a part of a batch
+    ],
+)
+def test_only_what_is_all_there_before_comes_again(
+    directory: Path, fields: dict[str, int | None], expected: int | None
+) -> None:
+    path = segment_path(directory, 0)
+    path.write_bytes(joined([*FIRST, FIRST[1]]))
+    damaged = DamagedRange(str(path), 2 * SIZE, 3 * SIZE, 10, 10, "a reason")
+    assert first_repeated(replace(damaged, **fields)) == expected  # type: ignore[arg-type]

@@ -58,6 +58,15 @@ def test_the_page_shows_what_has_become_of_offsets(report: DoctorReport) -> None
     assert shown == {"records": "44", "control records": "3", "damaged": "13"}
 
 
+def test_the_page_has_a_loss_in_the_colour_of_errors(report: DoctorReport) -> None:
+    page = report.html()
+    assert re.findall(r'<li style="color:var\(--(\w+)\)"><b>(\d+ records are lost)', page) == [
+        ("other", "20 records are lost")
+    ]
+    card = page.partition("<h3>orders-1</h3>")[2].partition("</section>")[0]
+    assert re.findall(r"--(\w+)\)?\"></i>torn off<small>7,", card) == ["other"]
+
+
 def test_the_page_loads_nothing(report: DoctorReport) -> None:
     page = report.html()
     assert "<script" not in page

@@ -9,6 +9,7 @@ import pytest
 
 import pylog
 from tests.support.batches import ABORT, COMMIT, batch_v2, crc32c, marker, plain_records
+from tests.support.damage import flip
 from tests.support.log_files import (
     TRANSACTION_ENTRY,
     Transactions,
@@ -171,9 +172,7 @@ def test_an_entry_before_damage_is_judged_and_one_of_what_is_damaged_is_not(
     partition: Path,
 ) -> None:
     last = segment_path(partition, 8, ".log")
-    content = bytearray(last.read_bytes())
-    content[-1] ^= 1  # the marker at offset 11
-    last.write_bytes(content)
+    flip(last, -1)  # the marker at offset 11
     path = segment_path(partition, 0, ".txnindex")
     path.write_bytes(path.read_bytes() + TRANSACTION_ENTRY.pack(0, PRODUCER, 4, 7, 8))
     found = [each for each in pylog.doctor(partition.parent).findings if "index" in each.code]

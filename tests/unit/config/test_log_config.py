@@ -6,84 +6,16 @@ import random
 
 import pytest
 
-from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
+from pylog.config import LogConfig, LogManagerConfig
 from pylog.model import CompressionType, TimestampType
+from tests.unit.config.kafkas_properties import TOPIC_PROPERTIES
 
 INT32_MAX = 2_147_483_647
 INT64_MAX = 9_223_372_036_854_775_807
 
-# Kafka 4.3's documented table: property, default, values it refuses, the ends of what it takes.
-TOPIC_PROPERTIES = [
-    ("segment.bytes", "1073741824", ["13", "2147483648"], ["14", "2147483647"]),
-    ("segment.ms", "604800000", ["0", "9223372036854775808"], ["1", "9223372036854775807"]),
-    ("segment.jitter.ms", "0", ["-1"], ["9223372036854775807"]),
-    ("segment.index.bytes", "10485760", ["3", "2147483648"], ["4", "2147483647"]),
-    ("index.interval.bytes", "4096", ["-1", "2147483648"], ["0", "2147483647"]),
-    ("max.message.bytes", "1048588", ["-1", "2147483648"], ["0", "2147483647"]),
-    (
-        "max.decompressed.message.bytes",
-        "2147483639",
-        ["0", "2147483640"],
-        ["1", "2147483638"],
-    ),
-    ("message.timestamp.type", "CreateTime", ["createtime", "NoTimestampType"], ["LogAppendTime"]),
-    ("message.timestamp.before.max.ms", "9223372036854775807", ["-1"], ["0"]),
-    ("message.timestamp.after.max.ms", "3600000", ["-1"], ["0", "9223372036854775807"]),
-    (
-        "compression.type",
-        "producer",
-        ["none", "GZIP", "brotli"],
-        ["uncompressed", "zstd", "lz4", "snappy", "gzip"],
-    ),
-    ("compression.gzip.level", "-1", ["-2", "0", "10"], ["1", "9"]),
-    ("compression.lz4.level", "9", ["-1", "0", "18"], ["1", "17"]),
-    ("compression.zstd.level", "3", ["-0.1", "-131073", "23"], ["-131072", "0", "22"]),
-    (
-        "cleanup.policy",
-        "delete",
-        ["true", "foobar", "Compact", "delete,delete", "compact,", "compact;delete"],
-        ["compact", "compact,delete", ""],
-    ),
-    ("retention.ms", "604800000", ["-2"], ["-1", "0", "9223372036854775807"]),
-    (
-        "retention.bytes",
-        "-1",
-        ["9223372036854775808", "-9223372036854775809"],
-        ["-9223372036854775808", "9223372036854775807"],
-    ),
-    ("file.delete.delay.ms", "60000", ["-1"], ["0"]),
-    ("delete.retention.ms", "86400000", ["-1"], ["0"]),
-    ("min.compaction.lag.ms", "0", ["-1"], ["9223372036854775807"]),
-    ("max.compaction.lag.ms", "9223372036854775807", ["-1", "0"], ["1"]),
-    ("min.cleanable.dirty.ratio", "0.5", ["-0.1", "1.2", "nan", "1e400"], ["0.0", "1.0", "0.001"]),
-    ("flush.messages", "9223372036854775807", ["-1", "0"], ["1"]),
-    ("flush.ms", "9223372036854775807", ["-1"], ["0"]),
-    ("preallocate", "false", ["0", "yes", ""], ["true"]),
-]
-NAMES = [name for name, *_ in TOPIC_PROPERTIES]
-WORDS = {"message.timestamp.type", "compression.type", "cleanup.policy", "preallocate"}
-
-MANAGER_PROPERTIES = [
-    ("log.initial.task.delay.ms", "30000", "-1"),
-    ("log.retention.check.interval.ms", "300000", "0"),
-    ("log.flush.scheduler.interval.ms", "9223372036854775807", "-1"),
-    ("log.flush.offset.checkpoint.interval.ms", "60000", "-1"),
-    ("log.flush.start.offset.checkpoint.interval.ms", "60000", "-1"),
-    ("replica.high.watermark.checkpoint.interval.ms", "5000", "0"),
-    ("num.recovery.threads.per.data.dir", "2", "0"),
-    ("producer.id.expiration.ms", "86400000", "0"),
-    ("producer.id.expiration.check.interval.ms", "600000", "0"),
-    ("transaction.max.timeout.ms", "900000", "2147483648"),
-]
-
 
 def test_topic_defaults_are_those_of_kafka() -> None:
     assert LogConfig().properties() == {name: default for name, default, *_ in TOPIC_PROPERTIES}
-
-
-def test_log_manager_defaults_are_those_of_kafka() -> None:
-    expected = {name: default for name, default, _ in MANAGER_PROPERTIES}
-    assert LogManagerConfig().properties() == expected
 
 
 def test_no_properties_give_the_defaults() -> None:
@@ -100,60 +32,6 @@ def test_fields_have_the_values_that_the_defaults_stand_for() -> None:
     assert config.retention_bytes == -1
     assert config.min_cleanable_dirty_ratio == 0.5
     assert config.preallocate is False
-
-
-@pytest.mark.parametrize("name", sorted(set(NAMES) - WORDS))
-@pytest.mark.parametrize(
-    "text", ["not_a_number", "", "1_000", "0x10", "\N{ARABIC-INDIC DIGIT FOUR}", "1 2"]
-)
-def test_what_is_not_a_number_is_refused_with_the_name_of_the_property(
-    name: str, text: str
-) -> None:
-    with pytest.raises(ValueError, match=rf"^property {name} is {text!r}, expected a .*number"):
-        LogConfig.from_properties({name: text})
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [(name, text) for name, _, refused, _ in TOPIC_PROPERTIES for text in refused]
-)
-def test_values_out_of_range_are_refused_with_the_name_of_the_property(
-    name: str, text: str
-) -> None:
-    with pytest.raises(ValueError, match=rf"^property {name} is .*, expected "):
-        LogConfig.from_properties({name: text})
-
-
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, _, text in MANAGER_PROPERTIES])
-def test_values_out_of_range_of_a_log_manager_are_refused(name: str, text: str) -> None:
-    with pytest.raises(ValueError, match=rf"^property {name} is {text}, expected a whole number"):
-        LogManagerConfig.from_properties({name: text})
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [(name, text) for name, _, _, allowed in TOPIC_PROPERTIES for text in allowed]
-)
-def test_values_at_the_bounds_are_taken_and_written_back(name: str, text: str) -> None:
-    config = LogConfig.from_properties({name: text})
-    assert config.properties()[name] == text
-    assert LogConfig.from_properties(config.properties()) == config
-
-
-def test_blanks_around_a_value_and_letter_case_of_a_truth_value_do_not_count() -> None:
-    config = LogConfig.from_properties(
-        {"segment.ms": " 5\t", "preallocate": " TRUE ", "cleanup.policy": " delete , compact "}
-    )
-    assert (config.segment_ms, config.preallocate) == (5, True)
-    assert config.cleanup_policy == {"compact", "delete"}
-    assert LogConfig.from_properties({"segment.ms": "+7"}).segment_ms == 7
-
-
-def test_unknown_property_is_refused_with_the_nearest_known_one() -> None:
-    with pytest.raises(
-        ValueError, match=r"^segment\.byte is not a property of a topic; did you mean segm"
-    ):
-        LogConfig.from_properties({"segment.byte": "1024"})
-    with pytest.raises(ValueError, match=r"^zzz is not a property of a log manager$"):
-        LogManagerConfig.from_properties({"zzz": "1024"})
 
 
 def test_broker_wide_names_are_not_taken_for_topic_properties() -> None:
@@ -177,36 +55,6 @@ def test_values_given_to_the_constructor_are_checked_alike() -> None:
         LogManagerConfig(num_recovery_threads_per_data_dir=0)
     with pytest.raises(ValueError, match=r"^property min\.cleanable\.dirty\.ratio is nan"):
         LogConfig(min_cleanable_dirty_ratio=float("nan"))
-
-
-def test_one_value_changed_is_checked_too() -> None:
-    config = dataclasses.replace(LogConfig(), segment_bytes=14)
-    assert config.segment_bytes == 14
-    with pytest.raises(ValueError, match=r"^property segment\.bytes is 13"):
-        dataclasses.replace(config, segment_bytes=13)
-
-
-def test_some_properties_change_and_the_others_stay() -> None:
-    config = LogConfig(segment_bytes=5000, retention_ms=7)
-    changed = config.with_properties({"retention.ms": "9", "cleanup.policy": "compact"})
-    own = frozenset({"compact"})
-    assert changed == LogConfig(segment_bytes=5000, retention_ms=9, cleanup_policy=own)
-    with pytest.raises(ValueError, match=r"^segment\.byte is not a property of a topic; did you"):
-        config.with_properties({"segment.byte": "1"})
-    with pytest.raises(ValueError, match=r"^property max\.compaction\.lag\.ms is 0, expected"):
-        config.with_properties({"max.compaction.lag.ms": "0"})
-
-
-def test_a_cleaner_has_more_than_a_mebibyte_for_each_thread() -> None:
-    assert CleanerConfig(threads=2, dedupe_buffer_size=2_097_154).threads == 2
-    with pytest.raises(
-        ValueError, match=r"^property log\.cleaner\.dedupe\.buffer\.size is 2097153"
-    ):
-        CleanerConfig(threads=2, dedupe_buffer_size=2_097_153)
-    with pytest.raises(ValueError, match=r"^property log\.cleaner\.threads is 0"):
-        CleanerConfig(threads=0)
-    with pytest.raises(ValueError, match=r"^property log\.cleaner\.io\.max.* is 0, expected a num"):
-        CleanerConfig(io_max_bytes_per_second=0)
 
 
 def test_compaction_lag_bounds_must_not_contradict_each_other() -> None:

@@ -81,3 +81,13 @@ def test_impossible_entry_sends_the_reader_to_the_segment_start(tmp_path: Path, 
     path = tmp_path / "x.index"
     path.write_bytes(bytes.fromhex(entry))
     assert OffsetIndexEntries.open(path, 100).lookup(500) == (100, 0)
+
+
+@pytest.mark.parametrize(
+    ("relative_target", "slot"), [(-1, -1), (4, -1), (5, 0), (9, 0), (10, 1), (28, 6), (10**9, 6)]
+)
+def test_floor_slot_is_that_of_the_entry_of_a_lookup(
+    index: OffsetIndexEntries, relative_target: int, slot: int
+) -> None:
+    assert index.floor_slot(index.base_offset + relative_target) == slot
+    assert index.first_slot_from_position(REAL_ENTRIES[slot][1] if slot >= 0 else 0) == max(slot, 0)

@@ -4,7 +4,6 @@ import struct
 import sys
 import threading
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,21 +14,15 @@ from pylog.errors import (
     CorruptIndexError,
     IndexOffsetOverflowError,
     InvalidOffsetError,
-    KafkaStorageError,
-    SegmentVanishedError,
 )
 from pylog.files.durable_io import DurableIO
 from pylog.indexes.offset_index import OffsetIndex
 from pylog.model import OffsetPosition
-from tests.support.golden import golden_partitions
-from tests.support.kafka_dump import dumped_files, not_dumped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.conftest import Counted
-    from tests.support.golden import GoldenRoot
 
 BASE = 45
 MAX_ENTRIES = 30
@@ -53,17 +46,6 @@ def reopened(index: OffsetIndex) -> OffsetIndex:
 
 def all_entries(index: OffsetIndex) -> list[OffsetPosition]:
     return [index.entry(slot) for slot in range(index.entries)]
-
-
-class FailingIO(DurableIO):
-    """A disk that takes part of one write, and fails."""
-
-    is_full = False
-
-    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
-        if self.is_full and len(data) <= 4:
-            raise OSError(28, "No space left on device")
-        return super().pwrite(path, descriptor, position, data[:4] if self.is_full else data)
 
 
 # ---- look-ups
@@ -222,187 +204,7 @@ def test_offsets_must_fit_into_32_bits_relative_to_the_base(
     assert index.can_append_offset(BASE + 2**31 - 1)
 
 
-def test_failed_write_leaves_the_entries_as_they_were(path: Path) -> None:
-    io = FailingIO()
-    index = OffsetIndex(path, BASE, MAX_ENTRIES * 8, io)
-    index.append(46, 1)
-    io.is_full = True
-    with pytest.raises(KafkaStorageError, match="No space left"):
-        index.append_all([(47, 2), (48, 3)])
-    assert all_entries(index) == [(46, 1)]
-    io.is_full = False
-    index.append(49, 4)
-    assert all_entries(reopened_trimmed(index)) == [(46, 1), (49, 4)]
-
-
-# ---- the file
-
-
-def test_nothing_is_made_before_the_first_use(index: OffsetIndex, path: Path) -> None:
-    assert not index.exists_on_disk
-    with pytest.raises(SegmentVanishedError, match=r"index: .*does not exist"):
-        index.ensure_exists()
-    index.release()
-    assert not path.exists()
-    assert not index.is_full
-    assert path.stat().st_size == MAX_ENTRIES * 8
-    index.ensure_exists()
-
-
-@pytest.mark.parametrize(
-    ("max_index_size", "length", "room"),
-    [
-        (10_485_760, 10_485_760, 1_310_720),
-        (8, 8, 1),
-        (23, 16, 2),
-        (10_485_763, 10_485_760, 1_310_720),
-    ],
-)
-def test_new_file_has_its_full_size_in_whole_entries(
-    path: Path, max_index_size: int, length: int, room: int
-) -> None:
-    index = OffsetIndex(path, BASE, max_index_size, DurableIO())
-    assert (index.length, index.max_entries, index.entries) == (length, room, 0)
-    assert path.stat().st_size == length
-    assert path.stat().st_blocks * 512 < 65_536  # a hole
-
-
-def test_size_below_one_entry_is_refused_when_the_file_is_made(path: Path) -> None:
-    index = OffsetIndex(path, BASE, 7, DurableIO())
-    with pytest.raises(ValueError, match="index size 7 is less than one entry, 8 bytes"):
-        index.lookup(BASE)
-    assert not path.exists()
-
-
-def test_trimmed_file_holds_the_entries_and_nothing_else(index: OffsetIndex, path: Path) -> None:
-    index.append_all([(51, 0), (52, 1)])
-    assert (index.size_in_bytes, index.length) == (16, 240)
-    index.trim_to_valid_size()
-    assert path.read_bytes() == struct.pack(">iiii", 6, 0, 7, 1)
-    assert (index.size_in_bytes, index.length) == (16, 16)
-
-
-def test_reopened_index_has_its_entries_and_no_room_for_more(index: OffsetIndex) -> None:
-    index.append_all([(51, 0), (52, 1)])
-    again = reopened_trimmed(index)
-    assert again.lookup(51) == (51, 0)
-    assert again.lookup(52) == (52, 1)
-    assert (again.last_offset, again.entries, again.max_entries) == (52, 2, 2)
-    assert again.is_full
-    with pytest.raises(ValueError, match="which has 2 of 2"):
-        again.append(53, 2)
-    assert again.resize(MAX_ENTRIES * 8)
-    again.append(53, 2)
-    assert again.lookup(60) == (53, 2)
-
-
-def test_file_that_is_there_is_trusted_with_its_zeros(index: OffsetIndex, path: Path) -> None:
-    index.append(51, 7)
-    again = reopened(index)
-    assert (again.entries, again.is_full) == (30, True)
-    assert again.last_offset == BASE
-    again.reset()
-    assert (again.entries, again.length) == (0, 240)
-    assert path.read_bytes() == bytes(240)
-
-
-def test_releasing_does_not_trim_and_the_next_use_opens_again(
-    index: OffsetIndex, path: Path
-) -> None:
-    index.append(51, 7)
-    index.trim_to_valid_size()
-    index.resize(17)
-    index.release()
-    index.release()
-    assert path.stat().st_size == 16
-    assert index.entry(0) == (51, 7)
-
-
-def test_closing_does_not_trim_and_the_next_use_is_refused(index: OffsetIndex, path: Path) -> None:
-    index.append(51, 7)
-    index.trim_to_valid_size()
-    index.resize(17)
-    index.close()
-    index.close()
-    assert path.stat().st_size == 16
-    for use in (lambda: index.entry(0), lambda: index.append(52, 8), index.flush, index.reset):
-        with pytest.raises(ValueError, match=r"\.index is closed$"):
-            use()
-
-
-def test_file_of_length_zero_has_neither_entries_nor_room(path: Path) -> None:
-    path.touch()
-    index = OffsetIndex(path, BASE, MAX_ENTRIES * 8, DurableIO())
-    assert (index.entries, index.max_entries, index.is_full) == (0, 0, True)
-    index.sanity_check()
-
-
-@pytest.mark.parametrize(
-    ("new_size", "is_changed", "length"),
-    [(240, False, 240), (247, False, 240), (80, True, 80), (87, True, 80), (400, True, 400)],
-)
-def test_resizing_says_whether_the_length_is_another_one(
-    index: OffsetIndex, path: Path, new_size: int, *, is_changed: bool, length: int
-) -> None:
-    index.append_all([(51, 0), (52, 1)])
-    assert index.resize(new_size) is is_changed
-    assert (index.length, index.max_entries) == (length, length // 8)
-    assert path.stat().st_size == length
-    assert all_entries(index) == [(51, 0), (52, 1)]
-
-
-def test_resizing_keeps_entries_that_do_not_fit(index: OffsetIndex, path: Path) -> None:
-    index.append_all([(51, 0), (52, 1)])
-    assert index.resize(8)
-    assert path.stat().st_size == 16
-    assert index.is_full
-    assert index.lookup(52) == (52, 1)
-
-
-# ---- truncation
-
-
-@pytest.mark.parametrize(
-    ("offset", "kept"), [(56, 10), (55, 9), (54, 8), (50, 4), (46, 0), (45, 0), (0, 0)]
-)
-def test_truncation_removes_entries_at_or_above_the_offset(
-    index: OffsetIndex, path: Path, offset: int, kept: int
-) -> None:
-    index.append_all([(BASE + n, n) for n in range(1, 11)])
-    index.truncate_to(offset)
-    assert all_entries(index) == [(BASE + n, n) for n in range(1, kept + 1)]
-    assert index.last_offset == BASE + kept
-    assert index.length == path.stat().st_size == 240
-    assert path.read_bytes()[kept * 8 :] == bytes(240 - kept * 8)
-    index.append(BASE + 11, 11)
-    assert index.entries == kept + 1
-
-
-def test_truncation_between_entries_keeps_what_is_below(index: OffsetIndex) -> None:
-    index.append_all([(50, 1), (60, 2), (70, 3)])
-    index.truncate_to(61)
-    assert all_entries(index) == [(50, 1), (60, 2)]
-
-
-def test_truncating_everything_gives_an_empty_index(index: OffsetIndex, path: Path) -> None:
-    index.truncate()
-    index.append_all([(46, 1), (47, 2)])
-    index.truncate()
-    assert (index.entries, index.last_offset, index.length) == (0, BASE, 240)
-    assert path.read_bytes() == bytes(240)
-    index.append(46, 9)
-    assert index.lookup(46) == (46, 9)
-
-
 # ---- checks
-
-
-def test_sound_indexes_pass_the_check(index: OffsetIndex) -> None:
-    index.sanity_check()
-    index.append(BASE, 0)
-    index.sanity_check()  # the last offset may be the base offset
-    index.append(BASE + 5, 10)
-    reopened_trimmed(index).sanity_check()
 
 
 @pytest.mark.parametrize(
@@ -421,63 +223,6 @@ def test_impossible_indexes_do_not_pass_the_check(path: Path, content: bytes, re
         index.sanity_check()
     index.reset()
     index.sanity_check()
-
-
-# ---- names
-
-
-def test_renamed_index_is_written_under_its_new_name(path: Path) -> None:
-    io = FailingIO()
-    index = OffsetIndex(path, BASE, MAX_ENTRIES * 8, io)
-    index.append(46, 1)
-    target = path.with_suffix(".index.swap")
-    target.write_bytes(b"old")
-    index.rename_to(target, missing_ok=True)
-    assert (index.path, path.exists()) == (str(target), False)
-    index.append(47, 2)
-    index.trim_to_valid_size()
-    assert target.read_bytes() == struct.pack(">iiii", 1, 1, 2, 2)
-    with pytest.raises(ValueError, match=r"\.index\.swap"):
-        index.append_all([(50 + n, n) for n in range(31)])
-    index.resize(MAX_ENTRIES * 8)
-    io.is_full = True
-    with pytest.raises(KafkaStorageError, match=r"\.index\.swap.*: .*No space left on device"):
-        index.append(48, 3)
-
-
-def test_renaming_an_index_without_file_gives_the_file_to_come_its_name(
-    index: OffsetIndex, path: Path
-) -> None:
-    target = path.with_suffix(".renamed")
-    index.rename_to(target, missing_ok=True)
-    assert not target.exists()
-    index.append(46, 1)
-    assert target.exists()
-    assert not path.exists()
-
-
-def test_deleting_says_whether_there_was_a_file(index: OffsetIndex, path: Path) -> None:
-    index.append(46, 1)
-    assert index.delete_if_exists()
-    assert not path.exists()
-    assert not index.delete_if_exists()
-
-
-def test_a_deleted_index_has_no_entries_and_makes_no_file_again(
-    index: OffsetIndex, path: Path
-) -> None:
-    index.append(46, 1)
-    index.delete_if_exists()
-    assert index.lookup(46) == (45, 0)
-    index.flush()
-    with pytest.raises(ValueError, match="has been deleted"):
-        index.append(47, 2)
-    assert not path.exists()
-
-
-def test_flush_makes_the_file(index: OffsetIndex, path: Path) -> None:
-    index.flush()
-    assert path.stat().st_size == 240
 
 
 # ---- threads
@@ -527,43 +272,3 @@ def test_readers_see_the_entries_of_some_moment_while_one_thread_writes(
     for reader in readers:
         reader.join()
     assert wrong == []
-
-
-# ---- brokers
-
-
-@pytest.mark.parametrize("partition_id", golden_partitions())
-def test_index_files_of_brokers_hold_what_kafka_dumps_and_are_written_alike(
-    golden_root: GoldenRoot, tmp_path: Path, counted: Counted, partition_id: str
-) -> None:
-    partition = golden_root.partition(partition_id)
-    lines = dumped_files(partition)
-    names = {path.name for path in partition.directory.glob("*.index")} & lines.keys()
-    outcomes: Counter[str] = Counter()
-    for name in names - not_dumped(partition):
-        kafkas = [(int(line["offset"]), int(line["position"])) for line in lines[name]]
-        content = (partition.directory / name).read_bytes()
-        is_trimmed = len(content) == 8 * len(kafkas)
-        outcomes[f"{'' if is_trimmed else 'not '}trimmed"] += 1
-        loaded, written = loaded_and_written(tmp_path / name, content, kafkas)
-        assert loaded[: len(kafkas)] == kafkas, name
-        assert set(loaded[len(kafkas) :]) <= {(int(name[:20]), 0)}, name
-        assert written == content[: 8 * len(kafkas)], name
-    counted("offset indexes of brokers", outcomes)
-
-
-def loaded_and_written(
-    path: Path, content: bytes, kafkas: list[tuple[int, int]]
-) -> tuple[list[OffsetPosition], bytes]:
-    """Return what is loaded from a broker's file, and the file that Kafka's entries make."""
-    base_offset = int(path.name[:20])
-    path.write_bytes(content)
-    index = OffsetIndex(path, base_offset, 10_485_760, DurableIO())
-    loaded = all_entries(index)
-    index.close()
-    fresh_path = path.with_suffix(".fresh")
-    fresh = OffsetIndex(fresh_path, base_offset, 10_485_760, DurableIO())
-    fresh.append_all(kafkas)
-    fresh.trim_to_valid_size()
-    fresh.close()
-    return loaded, fresh_path.read_bytes()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,14 +12,10 @@ from pylog.errors import CorruptIndexError, IndexOffsetOverflowError, InvalidOff
 from pylog.files.durable_io import DurableIO
 from pylog.indexes.time_index import TimeIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
-from tests.support.golden import golden_partitions
-from tests.support.kafka_dump import dumped_files, not_dumped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Counted
-    from tests.support.golden import GoldenRoot
 
 BASE = 45
 MAX_ENTRIES = 30
@@ -228,69 +223,13 @@ def test_all_or_none_of_several_entries_are_appended(
 # ---- the file
 
 
-def test_new_file_has_its_full_size_in_whole_entries(path: Path) -> None:
-    index = TimeIndex(path, BASE, 10_485_760, DurableIO())
-    assert not path.exists()
-    assert (index.length, index.max_entries) == (10_485_756, 873_813)
-    assert path.stat().st_size == 10_485_756
-    assert path.stat().st_blocks * 512 < 65_536  # a hole
-
-
-def test_size_below_one_entry_is_refused_when_the_file_is_made(path: Path) -> None:
-    index = TimeIndex(path, BASE, 11, DurableIO())
-    with pytest.raises(ValueError, match="index size 11 is less than one entry, 12 bytes"):
-        index.lookup(5)
-    assert not path.exists()
-
-
 def test_index_of_one_slot_is_always_full(path: Path) -> None:
     index = TimeIndex(path, BASE, 12, DurableIO())
     assert index.is_full
     assert index.maybe_append(5, 50, skip_full_check=True)
 
 
-def test_reopened_index_has_its_entries(index: TimeIndex) -> None:
-    append_tens(index, 2)
-    index.trim_to_valid_size()
-    index.close()
-    again = TimeIndex(index.path, BASE, MAX_ENTRIES * 12, DurableIO())
-    assert all_entries(again) == [(10, 55), (20, 65)]
-    assert (again.last_entry, again.is_full, again.length) == ((20, 65), True, 24)
-    assert again.resize(MAX_ENTRIES * 12)
-    assert again.maybe_append(30, 75)
-
-
-def test_resizing_says_whether_the_length_is_another_one(index: TimeIndex, path: Path) -> None:
-    assert not index.resize(MAX_ENTRIES * 12)
-    assert not index.resize(MAX_ENTRIES * 12 + 11)
-    assert index.resize(0)
-    assert path.stat().st_size == 0
-    assert index.is_full
-    assert index.resize(MAX_ENTRIES * 12)
-    assert path.stat().st_size == 360
-    assert not index.is_full
-
-
-def test_resetting_empties_the_index_and_gives_it_its_full_length(
-    index: TimeIndex, path: Path
-) -> None:
-    append_tens(index, 4)
-    index.trim_to_valid_size()
-    index.reset()
-    assert (index.entries, index.last_entry) == (0, (NO_TIMESTAMP, BASE))
-    assert path.read_bytes() == bytes(360)
-
-
 # ---- truncation
-
-
-def test_truncating_everything_gives_an_empty_index(index: TimeIndex) -> None:
-    append_tens(index, MAX_ENTRIES - 1)
-    index.truncate()
-    assert index.entries == 0
-    append_tens(index, MAX_ENTRIES - 1)
-    index.truncate_to(BASE + 10)
-    assert index.entries == 0
 
 
 @pytest.mark.parametrize(("offset", "kept"), [(45, 0), (55, 0), (56, 1), (66, 2), (75, 2), (76, 3)])
@@ -308,14 +247,6 @@ def test_truncation_goes_by_offset_and_not_by_timestamp(
 # ---- checks
 
 
-def test_sound_indexes_pass_the_check(index: TimeIndex) -> None:
-    index.sanity_check()
-    index.maybe_append(0, BASE)
-    index.sanity_check()
-    append_tens(index, 5)
-    index.sanity_check()
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -329,48 +260,3 @@ def test_impossible_indexes_do_not_pass_the_check(path: Path, content: bytes, re
     index = TimeIndex(path, BASE, MAX_ENTRIES * 12, DurableIO())
     with pytest.raises(CorruptIndexError, match=f"timeindex: {reason}$"):
         index.sanity_check()
-
-
-# ---- brokers
-
-
-@pytest.mark.parametrize("partition_id", golden_partitions())
-def test_index_files_of_brokers_hold_what_kafka_dumps_and_are_written_alike(
-    golden_root: GoldenRoot, tmp_path: Path, counted: Counted, partition_id: str
-) -> None:
-    partition = golden_root.partition(partition_id)
-    lines = dumped_files(partition)
-    names = {path.name for path in partition.directory.glob("*.timeindex")} & lines.keys()
-    outcomes: Counter[str] = Counter()
-    for name in names - not_dumped(partition):
-        base_offset = int(name[:20])
-        kafkas = [
-            (int(line["timestamp"]), int(line["offset"]))
-            for slot, line in enumerate(lines[name])
-            if slot == 0 or int(line["offset"]) != base_offset  # 0.11 dumps the zero tail, too
-        ]
-        content = (partition.directory / name).read_bytes()
-        is_trimmed = len(content) == 12 * len(kafkas)
-        outcomes[f"{'' if is_trimmed else 'not '}trimmed"] += 1
-        loaded, written = loaded_and_written(tmp_path / name, content, kafkas)
-        assert loaded[: len(kafkas)] == kafkas, name
-        assert set(loaded[len(kafkas) :]) <= {(0, base_offset)}, name
-        assert written == content[: 12 * len(kafkas)], name
-    counted("time indexes of brokers", outcomes)
-
-
-def loaded_and_written(
-    path: Path, content: bytes, kafkas: list[tuple[int, int]]
-) -> tuple[list[TimestampOffset], bytes]:
-    """Return what is loaded from a broker's file, and the file that Kafka's entries make."""
-    base_offset = int(path.name[:20])
-    path.write_bytes(content)
-    index = TimeIndex(path, base_offset, 10_485_760, DurableIO())
-    loaded = all_entries(index)
-    index.close()
-    fresh_path = path.with_suffix(".fresh")
-    fresh = TimeIndex(fresh_path, base_offset, 10_485_760, DurableIO())
-    fresh.append_all(kafkas)
-    fresh.trim_to_valid_size()
-    fresh.close()
-    return loaded, fresh_path.read_bytes()

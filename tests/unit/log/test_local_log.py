@@ -5,101 +5,21 @@ The cases are those of Kafka's LocalLogTest; ``tests/kafka_tests.md`` says which
 
 from __future__ import annotations
 
-import random
-import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError
-from pylog.files.file_names import (
-    SegmentTarget,
-    find_partition_directory_name,
-    log_delete_directory_name,
-)
-from pylog.log.local_log import LocalLog
-from pylog.log.log_context import LogContext
 from pylog.log.log_segment import LogOffsetMetadata
-from pylog.log.log_segments import LogSegments
-from pylog.model import TopicPartition
-from pylog.testing import ManualClock, ManualScheduler
 from pylog.validation.log_append_info import batches_of
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import RecordingIO
-from tests.unit.log.owned_log import NOW_MS, one_batch, records_in
+from tests.unit.log.made_local_log import Local
+from tests.unit.log.owned_log import one_batch, records_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from pylog.files.durable_io import DurableIO
-    from pylog.log.log_segment import FetchDataInfo
-
-TOPIC_PARTITION = TopicPartition("topic", 0)
-
-
-class Local:
-    """A local log that begins at 0, on a clock that stands still."""
-
-    def __init__(self, directory: Path, io: DurableIO | None = None) -> None:
-        self.directory = directory / "topic-0"
-        self.directory.mkdir()
-        self.clock = ManualClock(NOW_MS)
-        self.scheduler = ManualScheduler(self.clock)
-        self.config = LogConfig(segment_index_bytes=1200, file_delete_delay_ms=1000)
-        self._context = LogContext(
-            clock=self.clock, scheduler=self.scheduler, random=random.Random(1)
-        )
-        if io is not None:
-            self._context.io = io
-        target = SegmentTarget(str(self.directory), 0)
-        segment = self._context.open_segment(target, self.config, is_new=True)
-        self.log = LocalLog(
-            str(self.directory),
-            TOPIC_PARTITION,
-            self.config,
-            self._context,
-            LogSegments([segment]),
-            recovery_point=0,
-            log_end_offset=0,
-        )
-
-    def append(self, *values: bytes) -> None:
-        start = self.log.log_end_offset
-        data = one_batch(*values, base_offset=start)
-        self.log.segments.active_segment.append(data, batches_of(memoryview(data)))
-        self.log.update_log_end_offset(start + len(values))
-
-    def fill(self, segments: int) -> None:
-        """Append two batches of one record and roll, several times; the active one is empty."""
-        for _ in range(segments):
-            self.append(b"a")
-            self.append(b"b")
-            self.log.roll()
-
-    def read(self, start_offset: int, bound: LogOffsetMetadata | None = None) -> FetchDataInfo:
-        return self.log.read(
-            start_offset,
-            10_000,
-            bound or self.log.log_end_offset_metadata,
-            min_one_message=True,
-            include_aborted=False,
-        )
-
-    def offsets(self, start_offset: int) -> list[int]:
-        return [record.offset for record in records_in(self.read(start_offset).records)]
-
-    @property
-    def bases(self) -> list[int]:
-        return list(self.log.segments.base_offsets)
-
-    def names(self, pattern: str) -> list[str]:
-        return sorted(path.name for path in self.directory.glob(pattern))
-
-    def pass_the_delay(self) -> None:
-        self.clock.sleep(self.config.file_delete_delay_ms)
-        self.scheduler.tick()
 
 
 @pytest.fixture
@@ -107,73 +27,6 @@ def local(tmp_path: Path) -> Iterator[Local]:
     local = Local(tmp_path)
     yield local
     local.log.close_handlers()
-
-
-# ---- names
-
-
-@pytest.mark.parametrize(
-    ("name", "topic", "partition"),
-    [
-        ("test_topic-0", "test_topic", 0),
-        ("foo.bar.data-3", "foo.bar.data", 3),
-        ("with-dashes-in-it-12", "with-dashes-in-it", 12),
-        ("highest-2147483647", "highest", 2_147_483_647),
-        # Integer.parseInt takes these, too.
-        ("zeros-00", "zeros", 0),
-        ("zeros-007", "zeros", 7),
-        ("dashes--3", "dashes-", 3),
-        ("plus-+3", "plus", 3),
-        ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete", "foo-bar", 0),
-        ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-future", "foo-bar", 0),
-        ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-stray", "foo-bar", 0),
-    ],
-)
-def test_a_directory_name_gives_topic_and_partition(name: str, topic: str, partition: int) -> None:
-    parts = find_partition_directory_name(name)
-    assert parts is not None
-    assert parts.topic_partition == TopicPartition(topic, partition)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "topic1",  # no separator
-        "-1",  # no topic
-        "topic-",  # no partition
-        "topic-1a",  # not a number
-        "topic-+",
-        "topic-++1",
-        "topic- 1",
-        "topic-1_0",
-        "topic-2147483648",  # beyond 32 bits
-        "non_kafka_dir",
-        "non_kafka_dir-delete",  # a suffix without an id
-        "topic-0-delete",
-        "topic-0-future",
-        "-delete",
-    ],
-)
-def test_another_name_is_not_a_partitions_directory(name: str) -> None:
-    assert find_partition_directory_name(name) is None
-
-
-@pytest.mark.parametrize(
-    ("topic", "length"), [("a" * 249, 255), ("foo", 3 + 1 + 1 + 1 + 32 + 7), ("b" * 220, 255)]
-)
-def test_a_deleted_logs_directory_has_a_name_that_a_file_system_takes(
-    topic: str, length: int
-) -> None:
-    identity = uuid.UUID("4ee74a38-df66-4a2f-8e8d-d61cb6f3aa9a")
-    name = log_delete_directory_name(TopicPartition(topic, 3), identity)
-    assert len(name) <= length
-    assert name.endswith("-3.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete")
-    kept = name.removesuffix("-3.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete")
-    assert topic.startswith(kept)
-    parts = find_partition_directory_name(name)
-    assert parts is not None
-    assert parts.topic_partition == TopicPartition(kept, 3)
 
 
 # ---- appending and rolling
@@ -300,20 +153,6 @@ def test_at_the_end_and_above_a_bound_a_read_is_empty(local: Local) -> None:
     found = local.read(1, bound)
     assert (found.records, found.fetch_offset_metadata.message_offset) == (b"", 1)
     assert local.read(2, bound).records == b""
-
-
-def test_a_read_stays_within_one_segment_and_skips_empty_ones(local: Local) -> None:
-    local.fill(3)
-    local.log.segments.remove(2)
-    assert local.offsets(0) == [0, 1]
-    assert local.offsets(2) == [4, 5]
-
-
-def test_segments_from_an_offset_on_are_those_that_begin_there_or_later(local: Local) -> None:
-    local.fill(4)
-    for start, expected in ((0, [0, 2, 4, 6, 8]), (1, [2, 4, 6, 8]), (7, [8]), (9, [])):
-        found = local.log.segments.values_from(start)
-        assert [segment.base_offset for segment in found] == expected
 
 
 # ---- flushing

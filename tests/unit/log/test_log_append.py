@@ -12,23 +12,21 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import (
-    CorruptRecordError,
     InvalidProducerEpochError,
     InvalidRecordError,
     KafkaStorageError,
     OffsetsOutOfOrderError,
     OutOfOrderSequenceError,
     RecordBatchTooLargeError,
-    RecordTooLargeError,
     RecordValidationError,
     UnexpectedAppendOffsetError,
 )
 from pylog.files.leader_epochs import EpochEntry
 from pylog.model import AppendOrigin
-from tests.support.batches import LOG_APPEND_TIME, batch_v2, batch_v2_of
+from tests.support.batches import LOG_APPEND_TIME, batch_v2
 from tests.support.codecs import CODEC_IDS
-from tests.support.peers import PEERS, V2_BUILDERS
 from tests.support.recording_io import Fault, FaultyIO, Kind
+from tests.unit.log.idempotent_batches import ALL_FORMATS
 from tests.unit.log.owned_log import (
     ABORT,
     LARGEST_LENGTH,
@@ -48,12 +46,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PRODUCER = 1
-ALL_FORMATS = [(magic, codec) for magic in (0, 1, 2) for codec in ("none", "lz4")]
-
-
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    return OwnedLog(tmp_path)
 
 
 def idempotent(
@@ -83,37 +75,6 @@ def test_appends_get_the_next_offsets_also_after_a_roll(owned: OwnedLog) -> None
         (6, 8),
     ]
     assert owned.base_offsets == [0, 6]
-
-
-@pytest.mark.parametrize("peer", PEERS)
-def test_a_batch_of_another_client_library_is_taken_as_it_is(owned: OwnedLog, peer: str) -> None:
-    builder = V2_BUILDERS[peer](
-        magic=2,
-        compression_type=0,
-        is_transactional=0,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        batch_size=10_000,
-    )
-    for index in range(3):
-        builder.append(index, NOW_MS + index, b"k", b"v%d" % index, [("h", b"x")])
-    assert owned.log.append_as_leader(bytes(builder.build())).record_count == 3
-    assert [(each.offset, each.timestamp, each.value) for each in owned.all_records()] == [
-        (0, NOW_MS, b"v0"),
-        (1, NOW_MS + 1, b"v1"),
-        (2, NOW_MS + 2, b"v2"),
-    ]
-
-
-def test_the_callers_bytes_are_changed_only_in_a_writable_buffer(owned: OwnedLog) -> None:
-    owned.append(b"a")
-    data = one_batch(b"b")
-    buffer = bytearray(data)
-    owned.log.append_as_leader(data)
-    owned.log.append_as_leader(buffer)
-    assert data == one_batch(b"b")
-    assert int.from_bytes(buffer[:8], "big") == 2
 
 
 def test_a_quorum_leader_gives_offsets_itself_and_they_must_follow(owned: OwnedLog) -> None:
@@ -173,15 +134,6 @@ def test_records_need_no_timestamp(owned: OwnedLog) -> None:
     assert (info.first_offset, info.max_timestamp) == (0, NO_TIMESTAMP)
 
 
-def test_no_bytes_and_half_a_batch_append_nothing(owned: OwnedLog) -> None:
-    whole = one_batch(b"value")
-    assert owned.log.append_as_leader(b"").valid_bytes == 0
-    assert owned.log.append_as_leader(whole[:-1]).valid_bytes == 0
-    assert owned.log.log_end_offset == 0
-    info = owned.log.append_as_follower(whole + one_batch(b"x", base_offset=1)[:40])
-    assert (info.valid_bytes, owned.log.size_bytes) == (len(whole), len(whole))
-
-
 def test_an_append_of_nothing_returns_the_logs_start(owned: OwnedLog) -> None:
     owned.append_numbers(3)
     owned.raise_high_watermark()
@@ -198,37 +150,6 @@ def test_an_append_returns_the_leader_epoch_that_its_batch_came_with(owned: Owne
 
 
 # ---- offsets of a follower
-
-
-def test_offsets_of_a_follower_must_increase(owned: OwnedLog) -> None:
-    data = b"".join(one_batch(b"value", base_offset=offset) for offset in (0, 1, 3, 2, 4))
-    with pytest.raises(OffsetsOutOfOrderError):
-        owned.log.append_as_follower(data)
-    assert owned.log.size_bytes == 0
-
-
-@pytest.mark.parametrize(("magic", "codec"), ALL_FORMATS)
-@pytest.mark.parametrize("start", [3, 4])
-def test_batches_of_one_append_must_not_overlap(
-    owned: OwnedLog, magic: int, codec: str, start: int
-) -> None:
-    owned.append_numbers(1)
-    before = one_batch(b"1", b"2", b"3", b"4", base_offset=1)
-    data = of_magic(magic, stored(b"a", b"b", b"c", base_offset=start), codec)
-    expected = f"byte {len(before)} of the records to append holds offsets {start} to "
-    with pytest.raises(OffsetsOutOfOrderError, match=f"{expected}.* the one before it ends at 4"):
-        owned.log.append_as_follower(before + data)
-    assert (owned.log.log_end_offset, len(owned.all_records())) == (1, 1)
-    data = of_magic(magic, stored(b"a", b"b", b"c", base_offset=5), codec)
-    owned.log.append_as_follower(before + data)
-    assert [record.offset for record in owned.all_records()] == list(range(8))
-
-
-def test_a_batch_may_not_end_before_it_begins(owned: OwnedLog) -> None:
-    data = batch_v2_of(b"", base_offset=5, last_offset_delta=-1, record_count=0)
-    with pytest.raises(OffsetsOutOfOrderError, match="holds offsets 5 to 4"):
-        owned.log.append_as_follower(data)
-    assert owned.log.log_end_offset == 0
 
 
 def test_offsets_of_a_quorums_leader_must_increase(owned: OwnedLog) -> None:
@@ -276,29 +197,6 @@ def test_what_fits_no_segment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordBatchTooLargeError, match=f"segment.bytes is {len(data) - 1}"):
         owned.log.append_as_leader(data)
     assert owned.base_offsets == [0]
-
-
-def test_a_batch_above_max_message_bytes_is_refused_from_a_client_only(tmp_path: Path) -> None:
-    small = one_batch(b"You", b"bethe")
-    large = one_batch(b"change (I need more bytes)... blah blah blah.", b"More padding")
-    owned = OwnedLog(tmp_path, LogConfig(max_message_bytes=len(large) - 1))
-    owned.log.append_as_leader(small)
-    with pytest.raises(RecordTooLargeError, match=f"{len(large)} bytes"):
-        owned.log.append_as_leader(large)
-    at_five = one_batch(
-        b"change (I need more bytes)... blah blah blah.", b"More padding", base_offset=5
-    )
-    owned.log.append_as_follower(at_five)
-    assert owned.log.log_end_offset == 7
-
-
-def test_the_size_is_checked_again_after_recompression(tmp_path: Path) -> None:
-    compressed = one_batch(b"a" * 5_000, codec="gzip")
-    config = LogConfig(max_message_bytes=1_000, compression_type="uncompressed")
-    owned = OwnedLog(tmp_path, config)
-    with pytest.raises(RecordTooLargeError, match=r"max\.message\.bytes is 1000"):
-        owned.log.append_as_leader(compressed)
-    assert owned.log.log_end_offset == 0
 
 
 @pytest.mark.parametrize(
@@ -361,15 +259,6 @@ def test_a_compacted_topic_needs_keys(tmp_path: Path) -> None:
     owned.log.append_as_leader(batch_v2([keyed, keyed._replace(offset=1, key=b"other")]).data)
     owned.log.append_as_leader(batch_v2([keyed], codec="gzip").data)
     assert owned.log.log_end_offset == 4
-
-
-def test_a_flipped_bit_is_found_before_anything_is_written(owned: OwnedLog) -> None:
-    data = bytearray(one_batch(b"value"))
-    data[-3] ^= 1
-    for append in (owned.log.append_as_leader, owned.log.append_as_follower):
-        with pytest.raises(CorruptRecordError, match="CRC"):
-            append(bytes(data))
-    assert owned.log.size_bytes == 0
 
 
 def test_a_client_counts_its_batches_from_offset_zero(owned: OwnedLog) -> None:

@@ -13,87 +13,32 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import pylog
-from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
-from pylog.errors import KafkaStorageError, UnexpectedFileError
-from pylog.files.durable_io import DurableIO
+from pylog.config import LogConfig
+from pylog.errors import KafkaStorageError
 from pylog.files.leader_epochs import EpochEntry
-from pylog.log.log_context import LogContext
-from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import COMMIT, Stored, batch_v2, marker, wrapper
 from tests.support.crash_replay import Kind
+from tests.support.damage import flip
 from tests.support.recording_io import Fault, FaultyIO, RecordingIO
-from tests.unit.log.owned_log import (
-    ABORT,
-    NOW_MS,
-    OwnedLog,
-    Transactional,
-    one_batch,
-    records_in,
+from tests.unit.log.loaded_logs import (
+    BATCH_BYTES,
+    INT32_MAX,
+    THREE_BATCHES,
+    file_of,
+    fill,
+    load,
+    names,
+    values,
 )
+from tests.unit.log.owned_log import ABORT, NOW_MS, OwnedLog, Transactional, one_batch, records_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from pylog.log.log_loader import LogLoading
     from pylog.log.unified_log import UnifiedLog
-
-BATCH_BYTES = 70  # of one record with a value of two bytes
-THREE_BATCHES = LogConfig(
-    segment_bytes=3 * BATCH_BYTES, index_interval_bytes=1, segment_index_bytes=1200
-)
-INT32_MAX = 2**31 - 1
-
-
-def load(
-    owned: OwnedLog,
-    *,
-    is_clean: bool,
-    recovery_point: int = 0,
-    log_start_offset: int = 0,
-    io: DurableIO | None = None,
-    recovery_mode: RecoveryMode = RecoveryMode.AS_BROKER,
-) -> LogLoading:
-    """Open the log as a new process does; return what was done."""
-    loading = LogLoading(
-        directory=str(owned.directory),
-        config=owned.config,
-        manager_config=LogManagerConfig(),
-        context=LogContext(
-            io=io or DurableIO(),
-            clock=owned.clock,
-            scheduler=owned.scheduler,
-            random=random.Random(1),
-        ),
-        had_clean_shutdown=is_clean,
-        recovery_point_checkpoint=recovery_point,
-        log_start_offset_checkpoint=log_start_offset,
-        recovery_mode=recovery_mode,
-    )
-    owned.log = load_log(loading)
-    return loading
-
-
-def fill(owned: OwnedLog, numbers: Iterable[int]) -> None:
-    """Append a record each, of the same size and a second apart."""
-    for number in numbers:
-        owned.clock.sleep(1000)
-        owned.append(b"%02d" % number)
-
-
-def values(owned: OwnedLog) -> list[bytes | None]:
-    return [record.value for record in owned.all_records()]
 
 
 def recovered(loading: LogLoading) -> list[int]:
     return [int(path.rpartition("/")[2].partition(".")[0]) for path in loading.recovered_segments]
-
-
-def names(owned: OwnedLog, pattern: str = "*") -> list[str]:
-    return sorted(path.name for path in owned.directory.glob(pattern))
-
-
-def file_of(owned: OwnedLog, base_offset: int, suffix: str) -> Path:
-    return owned.directory / f"{base_offset:020d}{suffix}"
 
 
 def index_entries(log: UnifiedLog) -> list[tuple[list[object], list[object]]]:
@@ -234,9 +179,7 @@ def test_the_first_bad_batch_and_all_after_it_are_removed(
 ) -> None:
     owned.log.close()
     path = file_of(owned, batch - batch % 3, ".log")
-    data = bytearray(path.read_bytes())
-    data[(batch % 3) * BATCH_BYTES + place] ^= 0x80
-    path.write_bytes(data)
+    flip(path, (batch % 3) * BATCH_BYTES + place, 0x80)
     load(owned, is_clean=False)
     assert values(owned) == [b"%02d" % number for number in range(batch)]
     assert owned.log.log_end_offset == batch
@@ -366,80 +309,6 @@ def test_a_transaction_index_with_an_impossible_entry_is_made_again(empty: Owned
 # ---- leftovers
 
 
-def test_indexes_without_a_log_are_removed(owned: OwnedLog) -> None:
-    for suffix in (".index", ".timeindex", ".txnindex"):
-        file_of(owned, 100, suffix).write_bytes(bytes(24))
-    load(owned, is_clean=True, recovery_point=12)
-    assert names(owned, f"{100:020d}*") == []
-    assert owned.base_offsets == [0, 3, 6, 9]
-
-
-def test_deleted_and_cleaned_files_are_removed(owned: OwnedLog) -> None:
-    left = [
-        f"{base:020d}{suffix}{state}"
-        for base, state in ((0, ".deleted"), (3, ".deleted"), (20, ".cleaned"))
-        for suffix in (".log", ".index", ".timeindex", ".txnindex")
-    ]
-    left.append(f"{3:020d}.snapshot.deleted")
-    for name in left:
-        (owned.directory / name).write_bytes(b"")
-    load(owned, is_clean=True, recovery_point=12)
-    assert set(names(owned)) & set(left) == set()
-    assert values(owned) == [b"%02d" % number for number in range(12)]
-
-
-def swap(owned: OwnedLog, base_offset: int, kept: list[int]) -> None:
-    """Leave a ``.log.swap`` of what compaction has kept, with its indexes."""
-    data = b"".join(one_batch(b"%02d" % each, base_offset=each) for each in kept)
-    file_of(owned, base_offset, ".log.swap").write_bytes(data)
-    file_of(owned, base_offset, ".index.swap").write_bytes(b"")
-    file_of(owned, base_offset, ".timeindex.swap").write_bytes(b"")
-
-
-def test_a_swap_file_replaces_the_segments_in_its_range(owned: OwnedLog) -> None:
-    owned.log.close()
-    swap(owned, 0, [1, 4])
-    load(owned, is_clean=False, recovery_point=12)
-    assert owned.base_offsets == [0, 6, 9]
-    assert values(owned) == [b"01", b"04"] + [b"%02d" % number for number in range(6, 12)]
-    assert names(owned, "*.swap") == []
-
-
-def test_swap_files_of_a_rewrite_that_was_not_complete_go(owned: OwnedLog) -> None:
-    owned.log.close()
-    swap(owned, 3, [4])
-    file_of(owned, 0, ".log.cleaned").write_bytes(b"")
-    load(owned, is_clean=False, recovery_point=12)
-    assert values(owned) == [b"%02d" % number for number in range(12)]
-    assert names(owned, "*.swap") + names(owned, "*.cleaned") == []
-
-
-def test_swap_files_below_the_unfinished_rewrite_count(owned: OwnedLog) -> None:
-    owned.log.close()
-    swap(owned, 0, [1])
-    file_of(owned, 6, ".log.cleaned").write_bytes(b"")
-    load(owned, is_clean=False, recovery_point=12)
-    assert values(owned) == [b"01"] + [b"%02d" % number for number in range(3, 12)]
-
-
-def test_of_two_unfinished_rewrites_the_lower_one_decides(owned: OwnedLog) -> None:
-    owned.log.close()
-    swap(owned, 3, [4])
-    for base_offset in (0, 9):
-        file_of(owned, base_offset, ".log.cleaned").write_bytes(b"")
-    load(owned, is_clean=False, recovery_point=12)
-    assert values(owned) == [b"%02d" % number for number in range(12)]
-
-
-def test_an_index_whose_log_has_been_swapped_already_takes_its_place(owned: OwnedLog) -> None:
-    owned.log.close()
-    original = file_of(owned, 3, ".index").read_bytes()
-    file_of(owned, 3, ".index").rename(file_of(owned, 3, ".index.swap"))
-    file_of(owned, 3, ".index").write_bytes(bytes(8))
-    load(owned, is_clean=True, recovery_point=12)
-    assert file_of(owned, 3, ".index").read_bytes() == original
-
-
 def small_time_index(tmp_path: Path, *timestamps: int) -> OwnedLog:
     """Append a batch for each timestamp; five time entries fit, the last one reserved.
 
@@ -515,16 +384,6 @@ def test_the_forced_entry_of_a_segment_that_is_recovered_takes_the_reserved_slot
     assert time_entries(owned, 0) == [*written, (8, 8)]
 
 
-@pytest.mark.parametrize("name", ["x.log.swap", "x.log.cleaned"])
-def test_a_leftover_without_an_offset_in_its_name_does_not_fail_the_disk(
-    tmp_path: Path, name: str
-) -> None:
-    owned = OwnedLog(tmp_path)
-    (owned.directory / name).touch()
-    with pytest.raises(UnexpectedFileError, match=f"{name}: .* move the file"):
-        load(owned, is_clean=False)
-
-
 # ---- offsets that no segment can hold
 
 
@@ -574,156 +433,6 @@ def test_a_clean_start_does_not_take_the_active_segments_base_for_the_end_if_it_
     assert owned.log.log_end_offset == 12
     owned.append(b"12")
     assert [record.offset for record in owned.all_records()] == list(range(13))
-
-
-OVERFLOWING = [0, 5, INT32_MAX, INT32_MAX + 1, INT32_MAX + 7, 2 * INT32_MAX + 9]
-SPLIT = [0, INT32_MAX + 1, 2 * INT32_MAX + 9]
-
-
-@pytest.fixture
-def overflowed(tmp_path: Path) -> OwnedLog:
-    """Leave a segment as brokers before 2.0 could compact it, and one after it."""
-    owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
-    owned.log.close()
-    data = [one_batch(b"%d" % offset, base_offset=offset) for offset in OVERFLOWING]
-    file_of(owned, 0, ".log").write_bytes(b"".join(data))
-    file_of(owned, 3 * INT32_MAX, ".log").write_bytes(one_batch(b"z", base_offset=3 * INT32_MAX))
-    file_of(owned, 3 * INT32_MAX, ".index").write_bytes(b"")
-    return owned
-
-
-def is_split(owned: OwnedLog) -> bool:
-    assert [record.offset for record in owned.all_records()] == [*OVERFLOWING, 3 * INT32_MAX]
-    assert names(owned, "*.cleaned") + names(owned, "*.swap") == []
-    return owned.base_offsets == [*SPLIT, 3 * INT32_MAX]
-
-
-@pytest.mark.parametrize("has_index", [True, False])
-def test_a_segment_whose_offsets_overflow_is_split(
-    overflowed: OwnedLog, *, has_index: bool
-) -> None:
-    index = file_of(overflowed, 0, ".index")
-    index.unlink()
-    if has_index:
-        index.write_bytes(b"")
-    load(overflowed, is_clean=False)
-    assert is_split(overflowed)
-    load(overflowed, is_clean=False)
-    assert is_split(overflowed)
-
-
-@pytest.mark.parametrize("kind", [Kind.CREATE, Kind.WRITE, Kind.SYNC, Kind.REPLACE, Kind.REMOVE])
-def test_a_split_that_a_crash_stops_anywhere_is_begun_again_or_finished(
-    overflowed: OwnedLog, tmp_path: Path, kind: Kind
-) -> None:
-    file_of(overflowed, 0, ".index").unlink()
-    kept = tmp_path / "kept"
-    shutil.copytree(overflowed.directory, kept)
-    crashes = 0
-    for number in range(1, 60):
-        shutil.rmtree(overflowed.directory)
-        shutil.copytree(kept, overflowed.directory)
-        io = FaultyIO(Fault(kinds=frozenset({kind}), at=number, forever=True))
-        try:
-            load(overflowed, is_clean=False, io=io)
-        except KafkaStorageError:
-            crashes += 1
-        load(overflowed, is_clean=False)
-        assert is_split(overflowed), f"{kind} {number}"
-        if io.counts[kind] < number:
-            break
-    assert crashes >= 3
-
-
-def split_bases(tmp_path: Path, batches: list[bytes]) -> list[int]:
-    """Return the base offsets of the segments that one with these batches is split into."""
-    owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
-    owned.log.close()
-    file_of(owned, 0, ".log").write_bytes(b"".join(batches))
-    file_of(owned, 0, ".index").unlink()
-    load(owned, is_clean=False)
-    found = owned.base_offsets
-    assert b"".join(each.log.read_at(0, each.size_bytes) for each in owned.log.segments) == (
-        b"".join(batches)
-    )
-    load(owned, is_clean=False)
-    assert owned.base_offsets == found
-    return found
-
-
-def test_a_split_segment_is_named_after_the_first_offset_of_its_first_batch(tmp_path: Path) -> None:
-    far = INT32_MAX + 5
-    batches = [
-        one_batch(b"a", b"b"),
-        one_batch(b"c", b"d", b"e", base_offset=far),
-        one_batch(b"f", b"g", base_offset=far + INT32_MAX - 1),
-        one_batch(b"h", b"i", base_offset=4 * far),
-    ]
-    assert split_bases(tmp_path, batches) == [0, far, 4 * far]
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    # INT32_MAX below the wrapper's last offset, or where the batch before it ends.
-    [([0], 7), ([0, 3], 7), ([0, 9], 10)],
-)
-def test_a_split_segment_that_begins_with_a_wrapper_holds_all_of_it(
-    tmp_path: Path, before: list[int], expected: int
-) -> None:
-    records = [Stored(INT32_MAX + each, NOW_MS, None, b"x") for each in (5, 6, 7)]
-    batches = [one_batch(b"y", base_offset=offset) for offset in before]
-    batches.append(wrapper(records, magic=1, codec="gzip").data)
-    assert split_bases(tmp_path, batches) == [0, expected]
-    table = pylog.scan(tmp_path, columns=["offset"]).to_table()
-    offsets = [*before, *(record.offset for record in records)]
-    assert table.column("offset").to_pylist() == offsets
-
-
-def test_a_split_keeps_the_name_of_a_segment_whose_first_batch_is_too_far(tmp_path: Path) -> None:
-    far = INT32_MAX + 5
-    assert split_bases(tmp_path, [one_batch(b"a", b"b", base_offset=far)]) == [0, far]
-
-
-@pytest.mark.parametrize("is_clean", [True, False])
-def test_the_transactions_of_a_split_segment_are_indexed_again(
-    tmp_path: Path, *, is_clean: bool
-) -> None:
-    owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
-    owned.log.close()
-    far = INT32_MAX + 5
-    batches = [
-        transactional(0, 1, b"aborted in the first segment"),
-        transactional(1, 2, b"aborted in the second one"),
-        marker(2, ABORT, producer_id=1, timestamp=NOW_MS).data,
-        transactional(far, 3, b"aborted", b"there, too"),
-        marker(far + 2, ABORT, producer_id=3, timestamp=NOW_MS).data,
-        marker(far + 3, ABORT, producer_id=2, timestamp=NOW_MS).data,
-        transactional(far + 4, 3, b"committed", sequence=2),
-        marker(far + 5, COMMIT, producer_id=3, timestamp=NOW_MS).data,
-    ]
-    file_of(owned, 0, ".log").write_bytes(b"".join(batches))
-    for path in owned.directory.glob("*index"):
-        path.unlink()
-    for _ in range(2):  # once it is split, and once more
-        load(owned, is_clean=is_clean, recovery_point=far + 6)
-        assert owned.base_offsets == [0, far]
-        assert owned.log.log_end_offset == far + 6
-        aborted = [(1, 0, 2, 1), (3, far, far + 2, 1), (2, 1, far + 3, far + 4)]
-        assert owned.aborted() == aborted
-        owned.log.close()
-        rows = pylog.scan(tmp_path, isolation="read_committed", columns=["value"]).to_table()
-        assert rows.column("value").to_pylist() == [b"committed"]
-
-
-def transactional(offset: int, producer_id: int, *values: bytes, sequence: int = 0) -> bytes:
-    return one_batch(
-        *values,
-        base_offset=offset,
-        producer_id=producer_id,
-        producer_epoch=0,
-        base_sequence=sequence,
-        is_transactional=True,
-    )
 
 
 # ---- transactions and producers

@@ -103,9 +103,6 @@ def checkpoint(directory: Path, name: str) -> dict[str, int]:
     return {"-".join(line.split()[:2]): int(line.split()[2]) for line in lines}
 
 
-# ---- topics
-
-
 def test_a_log_is_made_at_its_first_use_with_a_topic_id(
     make: Callable[..., Made], tmp_path: Path
 ) -> None:
@@ -267,9 +264,6 @@ def test_topics_are_configured_if_something_is_given_or_stored(tmp_path: Path) -
         assert given.unconfigured_topics(["orders", "events", "x"]) == ["x"]
 
 
-# ---- directories
-
-
 def test_a_directory_that_another_manager_holds_is_refused(
     make: Callable[..., Made], tmp_path: Path
 ) -> None:
@@ -359,9 +353,6 @@ def test_a_partition_in_two_directories_stops_the_start(
         (tmp_path / name / "orders-0").mkdir(parents=True)
     with pytest.raises(UnexpectedFileError, match="two directories of orders-0"):
         make(tmp_path / "a", tmp_path / "b").manager.startup()
-
-
-# ---- clean and unclean
 
 
 def test_the_marker_holds_the_brokers_epoch_and_means_that_nothing_has_to_be_recovered(
@@ -470,9 +461,6 @@ def test_a_shutdown_can_be_repeated_and_ends_all_background_work(
     assert made.manager.logs == {}
 
 
-# ---- checkpoints
-
-
 def test_recovery_points_are_checkpointed_on_schedule(
     make: Callable[..., Made], tmp_path: Path
 ) -> None:
@@ -547,9 +535,6 @@ def test_a_checkpoint_that_cannot_be_read_counts_as_empty(
     assert len(again.loadings[0].recovered_segments) == len(log.segments)
 
 
-# ---- background work
-
-
 def test_a_log_is_flushed_when_its_time_has_come(make: Callable[..., Made]) -> None:
     made = make(topic_configs={"orders": LogConfig(flush_ms=10_000)})
     manager = made.manager.startup()
@@ -575,9 +560,6 @@ def test_idle_producers_are_forgotten(make: Callable[..., Made]) -> None:
     assert list(log.producer_state.active_producers) == [1]
     made.pass_time(20_000)
     assert list(log.producer_state.active_producers) == []
-
-
-# ---- failing disks
 
 
 def test_a_directory_that_fails_goes_offline_and_the_others_go_on(
@@ -610,9 +592,6 @@ def test_without_an_online_directory_no_log_can_be_made(make: Callable[..., Made
         manager.get_or_create_log(ORDERS)
     with pytest.raises(KafkaStorageError, match="offline"):
         manager.get_or_create_log(EVENTS)
-
-
-# ---- recovery
 
 
 def test_logs_are_loaded_by_as_many_threads_as_are_configured(tmp_path: Path) -> None:
@@ -662,3 +641,25 @@ def test_the_first_failure_is_the_one_reported(make: Callable[..., Made]) -> Non
     with pytest.raises(ZeroDivisionError) as caught:
         broken()
     assert any("closing the log directories failed" in note for note in caught.value.__notes__)
+
+
+def scheduler_threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("pylog-scheduler")]
+
+
+def test_making_a_context_or_a_manager_starts_no_thread(tmp_path: Path) -> None:
+    before = threading.active_count()
+    context = LogContext()
+    manager = LogManager([tmp_path], context=context)
+    LogManager([tmp_path])
+    assert threading.active_count() == before
+    manager.startup()
+    manager.shutdown()
+    assert threading.active_count() == before
+
+
+def test_one_thread_waits_for_all_schedules_of_a_manager(tmp_path: Path) -> None:
+    with LogManager([tmp_path]) as manager:
+        manager.get_or_create_log(TopicPartition("orders", 0))
+        assert scheduler_threads() == ["pylog-scheduler-0"]
+    assert scheduler_threads() == []

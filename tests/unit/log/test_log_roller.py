@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.config import LogConfig
-from pylog.errors import InvalidTxnStateError, KafkaStorageError
+from pylog.errors import InvalidTxnStateError
 from tests.support.batches import Stored, batch_v2
-from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 from tests.unit.log.owned_log import (
     NO_TIMESTAMP,
     NOW_MS,
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 LARGEST_DELTA = 2**31 - 1
-
-
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    return OwnedLog(tmp_path)
 
 
 def append_at(owned: OwnedLog, timestamp: int) -> int:
@@ -167,8 +161,6 @@ def test_only_the_last_offset_of_an_old_wrapper_is_known(owned: OwnedLog) -> Non
 
 
 # ---- an append that is refused after its roll
-
-
 LARGE = bytes(200)
 
 
@@ -349,14 +341,6 @@ def test_reads_go_through_a_hundred_small_segments(tmp_path: Path) -> None:
 # ---- snapshots and flushes
 
 
-def test_a_roll_flushes_what_lies_before_in_the_background(owned: OwnedLog) -> None:
-    owned.append(b"a", b"b")
-    owned.log.roll()
-    assert owned.log.recovery_point == 0
-    owned.scheduler.tick()
-    assert owned.log.recovery_point == 2
-
-
 def test_a_roll_takes_a_producer_snapshot(owned: OwnedLog) -> None:
     assert owned.snapshot_offsets == []
     for offset in (1, 2, 3):
@@ -394,54 +378,7 @@ def test_a_snapshot_counts_records_without_producer(owned: OwnedLog) -> None:
     assert owned.latest_snapshot_offset() == 1
 
 
-def test_the_files_of_an_empty_active_segment_are_forced_at_a_shutdown(tmp_path: Path) -> None:
-    io = RecordingIO(tmp_path)
-    owned = OwnedLog(tmp_path, io=io)
-    owned.append(b"Test")
-    owned.log.roll()
-    new = "topic-0/00000000000000000001"
-
-    def synced() -> set[str]:
-        return {each.path for each in io.operations if each.kind is Kind.SYNC}
-
-    owned.log.flush()
-    assert f"{new}.log" not in synced()
-    owned.log.flush(includes_end=True)
-    assert {f"{new}.log", f"{new}.index", f"{new}.timeindex"} <= synced()
-    assert owned.log.recovery_point == owned.log.log_end_offset == 1
-
-
-def test_the_recovery_point_stays_where_the_snapshot_of_a_roll_cannot_be_forced(
-    tmp_path: Path,
-) -> None:
-    io = FaultyIO()
-    owned = OwnedLog(tmp_path, io=io)
-    owned.append(b"a", b"b")
-    owned.log.roll()
-    io.faults.append(Fault(kinds=frozenset({Kind.SYNC}), path_end=".snapshot"))
-    with pytest.raises(KafkaStorageError):
-        owned.scheduler.tick()
-    assert owned.log.recovery_point == 0
-
-
 def test_a_snapshot_beyond_the_end_is_removed_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "topic-0").mkdir()
     (tmp_path / "topic-0" / "00000000000000000042.snapshot").touch()
     assert OwnedLog(tmp_path).snapshot_offsets == []
-
-
-def test_no_more_messages_than_configured_are_left_unflushed(tmp_path: Path) -> None:
-    owned = OwnedLog(tmp_path, LogConfig(flush_messages=3))
-    owned.append(b"a", b"b")
-    assert (owned.log.recovery_point, owned.log.unflushed_messages) == (0, 2)
-    owned.clock.sleep(10)
-    owned.append(b"c", b"d")
-    assert (owned.log.recovery_point, owned.log.unflushed_messages) == (4, 0)
-    assert owned.log.last_flushed_ms == NOW_MS + 10
-
-
-def test_a_flush_never_lowers_the_recovery_point(owned: OwnedLog) -> None:
-    owned.append_numbers(5)
-    owned.log.flush(4)
-    owned.log.flush(2)
-    assert owned.log.recovery_point == 4

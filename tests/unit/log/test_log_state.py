@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pylog.errors import OffsetOutOfRangeError
 from pylog.log.log_context import LogContext
 from pylog.log.log_state import LogState
 from tests.unit.log.owned_log import COMMIT, OwnedLog, Transactional
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    return OwnedLog(tmp_path)
 
 
 def state_of(owned: OwnedLog, log_start_offset: int = 0) -> LogState:

@@ -26,11 +26,6 @@ SIZE = len(one_batch(MESSAGE))
 PER_SEGMENT = 10
 
 
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    return OwnedLog(tmp_path)
-
-
 def append_messages(owned: OwnedLog, count: int) -> None:
     for _ in range(count):
         owned.append(MESSAGE)

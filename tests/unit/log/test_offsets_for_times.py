@@ -20,8 +20,8 @@ from pylog.log.offsets_for_times import (
     OffsetForTime,
 )
 from pylog.model import NO_TIMESTAMP
-from tests.support.batches import Stored, batch_v2, batch_v2_of, record_v2
 from tests.unit.log.owned_log import NOW_MS, OwnedLog, of_magic, one_batch, stored
+from tests.unit.log.timed_logs import append_at, look_up, look_up_largest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,24 +33,6 @@ MINUTE_MS = 60_000
 def owned(tmp_path: Path) -> OwnedLog:
     """Return a log of two batches a segment, of which the second is indexed."""
     return OwnedLog(tmp_path, LogConfig(segment_bytes=200, index_interval_bytes=1))
-
-
-def append_at(owned: OwnedLog, *timestamps: int, leader_epoch: int = 0) -> None:
-    """Append one record for each timestamp, relative to the clock."""
-    for timestamp in timestamps:
-        data = one_batch(bytes(10), timestamp=NOW_MS + timestamp)
-        owned.log.append_as_leader(data, leader_epoch)
-
-
-def look_up(owned: OwnedLog, timestamp: int) -> tuple[int, int] | None:
-    """Return timestamp relative to the clock, and offset."""
-    answer = owned.log.fetch_offset_by_timestamp(NOW_MS + timestamp)
-    return None if answer is None else (answer.timestamp - NOW_MS, answer.offset)
-
-
-def look_up_largest(owned: OwnedLog) -> tuple[int, int] | None:
-    answer = owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP)
-    return None if answer is None else (answer.timestamp - NOW_MS, answer.offset)
 
 
 # ---- the index
@@ -124,16 +106,6 @@ def test_the_lowest_offset_with_that_time_or_a_later_one_is_found(owned: OwnedLo
     }
 
 
-def test_a_record_inside_a_batch_is_found(tmp_path: Path) -> None:
-    owned = OwnedLog(tmp_path)
-    times = (3, 1, 7, 5)
-    records = [Stored(offset, NOW_MS + time, None, b"v") for offset, time in enumerate(times)]
-    for codec in ("none", "gzip"):
-        owned.log.append_as_leader(batch_v2(records, codec=codec).data)
-    assert [look_up(owned, time) for time in (0, 4, 7, 8)] == [(3, 0), (7, 2), (7, 2), None]
-    assert look_up_largest(owned) == (7, 2)
-
-
 def test_what_was_deleted_is_not_found_any_more(owned: OwnedLog) -> None:
     append_at(owned, *range(20))
     owned.raise_high_watermark()
@@ -170,12 +142,6 @@ def test_after_a_truncation_the_start_is_the_earliest_offset(owned: OwnedLog) ->
 
 
 # ---- the largest time
-
-
-def test_the_first_record_of_the_largest_time_is_found(owned: OwnedLog) -> None:
-    append_at(owned, 0, 1, 0)
-    answer = owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP)
-    assert answer == OffsetForTime(NOW_MS + 1, 1, 0)
 
 
 def test_the_largest_time_need_not_be_the_last(tmp_path: Path) -> None:
@@ -222,14 +188,6 @@ def test_where_no_record_has_a_time_the_first_one_is_that_of_the_largest(
         owned.log.append_as_follower(data)
     assert owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP) == expected
     assert owned.log.fetch_offset_by_timestamp(0) is None
-
-
-def test_a_largest_time_that_no_record_has_is_not_found(owned: OwnedLog) -> None:
-    # What a broker makes of a batch that a client marks as stamped by the log.
-    record = record_v2(10, 0, None, b"v")
-    data = batch_v2_of(record, base_timestamp=NOW_MS, max_timestamp=NOW_MS + 5)
-    owned.log.append_as_follower(data)
-    assert owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP) is None
 
 
 # ---- formats without times

@@ -38,11 +38,6 @@ SPARSE_OFFSETS = [*range(50), *range(50, 200, 7)]
 
 
 @pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    return OwnedLog(tmp_path)
-
-
-@pytest.fixture
 def sparse(tmp_path: Path) -> OwnedLog:
     """Return a log with gaps between its offsets, one record a segment."""
     owned = OwnedLog(tmp_path, LogConfig(segment_bytes=72))

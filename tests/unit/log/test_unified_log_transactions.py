@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def owned(tmp_path: Path) -> OwnedLog:
-    return OwnedLog(tmp_path)
-
-
 def append_plain(owned: OwnedLog, count: int) -> None:
     """Append one batch of records that belong to no transaction."""
     owned.append(*[b"%d" % number for number in range(count)])

@@ -8,25 +8,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pylog.pushdown.log_datasets import columns_of, comparisons_of
+from pylog.pushdown.log_datasets import comparisons_of
+from tests.unit.pushdown.expressions import (
+    SCHEMA,
+    if_valid,
+    key,
+    offset,
+    partition,
+    timestamp,
+    topic,
+    value,
+)
 
 NOON = dt.datetime(2026, 11, 1, 12, 0, 0, 1_500, tzinfo=dt.UTC)
-SCHEMA = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-    ]
-)
-key, value, topic, partition, offset, timestamp = map(pc.field, SCHEMA.names)
-
-
-def if_valid(field: pc.Expression, values: pa.Array) -> pc.Expression:
-    """Return a membership as DuckDB 2 writes it."""
-    return pc.if_else(field.is_valid(), field.isin(values), pa.scalar(None, pa.bool_()))
 
 
 def micros(count: int, unit: str = "us", zone: str | None = "UTC") -> pa.Scalar:
@@ -118,19 +112,3 @@ def test_a_comparison_with_a_constant_is_understood(
 )
 def test_anything_else_is_left_to_the_filter(expression: pc.Expression) -> None:
     assert list(comparisons_of(expression, SCHEMA)) == []
-
-
-def test_the_columns_of_an_expression_are_found() -> None:
-    expression = (offset > 5) | if_valid(key, pa.array([b"k"]))
-    assert columns_of(expression, SCHEMA) == ["key", "offset"]
-    assert columns_of(topic == "key or value", SCHEMA) == ["topic"]
-    batches = pa.schema([*SCHEMA, ("batch", pa.struct([("offset", pa.int64())]))])
-    assert columns_of(pc.field("batch", "offset") == 3, batches) == ["batch"]
-
-
-@pytest.mark.parametrize("depth", [1, 50, 2_000])
-def test_a_long_conjunction_is_taken_apart(depth: int) -> None:
-    expression = offset > 0
-    for number in range(1, depth):
-        expression &= offset > number
-    assert len(list(comparisons_of(expression, SCHEMA))) == depth

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from pylog.tables import TableName
+
     Schedule = Callable[[int], int]
 
 _SUFFIXES = (".log", ".index", ".timeindex")
@@ -204,14 +206,14 @@ def _transactions(directory: Path) -> None:
     assert not pylog.transactions(directory).errors
 
 
-def _whole_table(name: str) -> Callable[[Path], None]:
+def _whole_table(name: TableName) -> Callable[[Path], None]:
     def read(directory: Path) -> None:
         assert pylog.read_table(directory, name).num_rows or name == "transactions"
 
     return read
 
 
-READS |= {table: _whole_table(table) for table in TABLES}
+READS |= {table: _whole_table(table) for table in TABLES}  # type: ignore[arg-type]
 READS["stats"] = _no_problem
 READS["list of transactions"] = _transactions
 

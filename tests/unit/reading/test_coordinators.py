@@ -12,8 +12,9 @@ from pylog.errors import LogDirectoryError
 from pylog.reading.coordinators import java_hash, partition_for
 from tests.support.batches import Built, Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
-from tests.unit.admin.test_consumer_groups import commit_key, commit_value, committed
-from tests.unit.admin.test_transactions import MINUTE, NOW, coordinated, data
+from tests.unit.admin.committed_offsets import commit_key, commit_value, committed
+from tests.unit.admin.coordinated import MINUTE, coordinated, data
+from tests.unit.admin.test_transactions import NOW
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 import zstandard
@@ -13,7 +13,7 @@ import zstandard
 import pylog
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.reading.checked_windows import ReadOptions
-from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.damage import Attempts, DamageReport, ReadMode, ReadModeName
 from pylog.reading.reader import TaskReader
 from tests.support.batches import (
     Built,
@@ -96,13 +96,13 @@ def test_the_row_of_nulls_stands_where_the_damage_is(
     damage_row = rows[5 * which]
     assert (damage_row["key"], damage_row["topic"], damage_row["partition"]) == (None, "orders", 0)
     start = len(ALL[which - 1].data) if which % 2 else 0
-    missing = f"5 records, offsets {5 * which} to {5 * which + 4},"
+    missing = f"5 records may be missing, offsets {5 * which} to {5 * which + 4}"
     if which == 5:
-        missing = "records from offset 25 on"
+        missing = "records from offset 25 on may be missing"
     assert damage_row["_corrupt_record"].startswith(
         f"{segment_path(directory, which // 2 * 10)}: bytes {start} to "
-        f"{start + len(ALL[which].data) - 1} are damaged, "
-        f"{missing} may be missing: batch CRC stored 0x"
+        f"{start + len(ALL[which].data) - 1} are damaged; "
+        f"{missing}: batch CRC stored 0x"
     )
     assert all(row["_corrupt_record"] is None for row in rows if row["offset"] is not None)
 
@@ -125,7 +125,7 @@ def test_each_range_is_logged_once(
 ) -> None:
     batches = [*ALL[:which], with_bad_crc(ALL[which]), *ALL[which + 1 :]]
     directory = log(tmp_path, batches)
-    scan = pylog.scan(directory, mode="dropmalformed")
+    scan = pylog.scan(directory, mode="dropmalformed")  # type: ignore[arg-type]
     scan.to_table()
     scan.count()
     (record,) = caplog.records
@@ -282,3 +282,40 @@ def test_every_reader_of_a_scan_reports_to_it(tmp_path: Path) -> None:
     assert sorted(each.path for each in scan.damage.ranges) == [
         str(segment_path(tmp_path / name, 0)) for name in ("orders-0", "orders-1")
     ]
+
+
+class CountedError(CorruptRecordError):
+    asked = 0
+
+    def __str__(self) -> str:
+        type(self).asked += 1
+        return super().__str__()
+
+
+def fail(number: int) -> None:
+    reason = f"record {number} is broken"
+    raise CountedError(reason)
+
+
+def test_what_went_wrong_is_kept_once() -> None:
+    attempts = Attempts()
+    assert attempts.read(lambda: 5) == 5
+    for number in (1, 2, 1):
+        assert attempts.read(lambda: fail(number)) is None  # noqa: B023 - called at once
+    assert [str(each) for each in attempts.errors] == [
+        "record 1 is broken",
+        "record 2 is broken",
+    ]
+
+
+def test_many_errors_are_not_compared_with_each_other() -> None:
+    attempts = Attempts()
+    CountedError.asked = 0
+    for number in range(1000):
+        attempts.read(lambda: fail(number))  # noqa: B023 - called at once
+    assert len(attempts.errors) == 1000
+    assert CountedError.asked == 1000
+
+
+def test_type_checkers_know_every_mode() -> None:
+    assert get_args(ReadModeName) == tuple(ReadMode)

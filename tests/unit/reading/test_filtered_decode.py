@@ -13,6 +13,7 @@ import pytest
 import pylog
 from tests.support.batches import Stored, batch_v2, message, wrapper
 from tests.support.log_files import write_partition
+from tests.unit.reading.searched import offsets_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,11 +102,6 @@ def logs(stored: list[Stored], tmp_path_factory: pytest.TempPathFactory) -> Path
     return path
 
 
-def offsets_of(scan: Any) -> list[int]:  # noqa: ANN401 - a scan or a search
-    batches = scan.to_batches() if hasattr(scan, "to_batches") else scan
-    return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
-
-
 @pytest.mark.parametrize("invert", [False, True])
 @pytest.mark.parametrize(("tests", "holds"), CASES, ids=[str(tests)[:50] for tests, _ in CASES])
 def test_what_passes_is_what_the_test_says(
@@ -176,26 +172,6 @@ def test_what_makes_no_sense_is_refused() -> None:
         pylog.RecordFilter.matching(invert=True)
     with pytest.raises(ValueError, match=r"'\(' is not a regular expression"):
         pylog.RecordFilter.matching(key_regex="(", ignore_case=True)
-
-
-def test_keys_without_the_bytes_are_not_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batches = [
-        batch_v2([Stored(at, 1, b"user-%d" % at, b"v"), Stored(at + 1, 1, b"k", b"v")], codec=codec)
-        for at, codec in zip((0, 2, 4, 6), ["none", "zstd", "none", "zstd"], strict=True)
-    ]
-    write_partition(tmp_path, {0: batches})
-    seen: list[object] = []
-    holds = pylog.reading.record_filter.Contains.holds
-
-    def noted(self: Any, key: object) -> bool:  # noqa: ANN401
-        seen.append(key)
-        return holds(self, key)
-
-    monkeypatch.setattr("pylog.reading.record_filter.Contains.holds", noted)
-    assert offsets_of(pylog.search(tmp_path, key_contains="r-6")) == [6]
-    assert seen == [b"user-6"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.tables import TableName
+
 
 def stamps(table: pa.Table, *names: str) -> list[tuple[int | None, ...]]:
     columns = [table[name].cast("int64").to_pylist() for name in names]
@@ -95,7 +97,9 @@ def test_the_last_batch_may_lie_before_empty_segments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["segments", "batches", "transactions"])
-def test_a_log_that_compaction_has_changed_is_looked_at_again(tmp_path: Path, name: str) -> None:
+def test_a_log_that_compaction_has_changed_is_looked_at_again(
+    tmp_path: Path, name: TableName
+) -> None:
     batches = [batch_v2(plain_records(offset, 2)) for offset in (0, 2)]
     directory = write_partition(tmp_path, {0: batches, 4: [batch_v2(plain_records(4, 1))]})
     opened = pylog.open_directory(tmp_path)

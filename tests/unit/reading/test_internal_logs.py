@@ -8,32 +8,28 @@ import pytest
 
 from pylog.errors import CorruptCheckpointError, CorruptRecordError, InvalidRecordError
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
-from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
-from pylog.reading.log_directory import open_directory
+from tests.support.damage import flip
 from tests.support.log_files import write_log_start_offsets, write_partition
 from tests.support.metadata_log import (
     BEGIN,
     BROKER,
     END,
     METADATA,
-    TOPIC,
     config_record,
     data_batch,
     leader_change,
-    remove_topic_record,
     topic_record,
     voters_batch,
     write_metadata_log,
     write_snapshot,
 )
+from tests.unit.reading.metadata_logs import ORDERS, metadata_of, retention
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.reading.internal_logs import CommittedMetadata
     from tests.support.golden import GoldenRoot
 
-ORDERS = ConfigResource(ConfigResourceType.TOPIC, "orders")
 BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
 QUORUM_STATE = {
     "clusterId": "",
@@ -43,14 +39,6 @@ QUORUM_STATE = {
     "appliedOffset": 0,
     "data_version": 0,
 }
-
-
-def metadata_of(log_directory: Path) -> CommittedMetadata:
-    return read_committed_metadata(open_directory(log_directory)[CLUSTER_METADATA])
-
-
-def retention(text: str | None) -> bytes:
-    return config_record(TOPIC, "orders", "retention.ms", text)
 
 
 def test_a_real_broker_that_votes_alone_has_decided_all_of_its_log(golden_root: GoldenRoot) -> None:
@@ -76,29 +64,6 @@ def test_every_snapshot_of_a_real_broker_leads_to_the_same(
         assert image.configs_of(ORDERS) == whole.configs_of(ORDERS)
         assert [each.topic_id for each in image.topics] == [each.topic_id for each in whole.topics]
         snapshot.unlink()
-
-
-def test_the_last_word_on_a_property_counts_and_none_takes_it_away(tmp_path: Path) -> None:
-    write_metadata_log(
-        tmp_path, [topic_record("orders"), retention("1"), retention("2"), retention(None)]
-    )
-    assert metadata_of(tmp_path).image.configs_of(ORDERS) == {}
-
-
-def test_a_deleted_topic_takes_its_properties_with_it(tmp_path: Path) -> None:
-    again = bytes(range(1, 17))
-    write_metadata_log(
-        tmp_path,
-        [
-            topic_record("orders"),
-            retention("1"),
-            remove_topic_record(),
-            topic_record("orders", again),
-        ],
-    )
-    image = metadata_of(tmp_path).image
-    assert image.configs_of(ORDERS) == {}
-    assert [each.topic_id.bytes for each in image.topics] == [again]
 
 
 def test_of_several_voters_only_a_snapshot_is_certain(tmp_path: Path) -> None:
@@ -184,27 +149,9 @@ def test_a_snapshot_without_its_last_batches_is_an_error(tmp_path: Path) -> None
         metadata_of(tmp_path)
 
 
-def test_a_record_of_a_later_version_spoils_nothing_else(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write_metadata_log(tmp_path, [topic_record("orders"), b"\x01\x63\x00\x00", retention("1")])
-    found = metadata_of(tmp_path)
-    assert [topic.name for topic in found.image.topics] == ["orders"]
-    assert found.image.topics[0].configs == {"retention.ms": "1"}
-    assert "of types that are not known here are left out: 99" in caplog.text
-
-
-def test_a_later_form_of_a_known_record_is_an_error(tmp_path: Path) -> None:
-    write_metadata_log(tmp_path, [b"\x01\x02\x07\x00"])
-    with pytest.raises(InvalidRecordError, match="offset 1 is not understood"):
-        metadata_of(tmp_path)
-
-
 def test_damage_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     directory = write_metadata_log(tmp_path, [topic_record("orders"), retention("1")])
     (log,) = directory.glob("*.log")
-    data = bytearray(log.read_bytes())
-    data[-3] ^= 1
-    log.write_bytes(data)
+    flip(log, -3)
     with pytest.raises(CorruptRecordError, match=log.name):
         metadata_of(tmp_path)

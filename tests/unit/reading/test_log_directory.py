@@ -1,18 +1,24 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pylog
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.reading.log_directory import (
+    compile_topic_pattern,
+    ensure_known_topics,
+    no_topic_matches,
+    topic_list,
+)
 from pylog.reading.segment_listing import list_segments
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pylog.reading.segment_listing import SegmentListing
@@ -176,6 +182,18 @@ def test_what_names_no_partition_is_answered_with_what_to_write(
     assert str(caught.value) == instead
 
 
+@pytest.mark.parametrize("reads", [pylog.scan, pylog.open_directory])
+def test_what_is_no_path_is_answered_with_what_to_give(
+    directory: pylog.results.LogDirectory, reads: Callable[[Any], object]
+) -> None:
+    with pytest.raises(TypeError, match=r"give the directory, and assign={'orders': \[7\]}"):
+        reads(directory["orders", 7])
+    with pytest.raises(TypeError, match="None is of type NoneType, expected a path"):
+        reads(None)
+    with pytest.raises(TypeError, match="give the directory, and assign="):
+        pylog.scan(directory.topics["orders"])  # type: ignore[arg-type]
+
+
 def test_a_partition_may_be_a_number_of_numpy(directory: pylog.results.LogDirectory) -> None:
     assert directory["orders", np.int32(7)] is directory["orders", 7]  # type: ignore[index]
 
@@ -233,3 +251,31 @@ def test_only_the_partitions_asked_for_are_listed(
     assert listed == ["orders-1", "payments-0"]
     assert [str(view.topic_partition) for view in directory] == sorted(NAMES)
     assert sorted(listed) == sorted(NAMES)  # each once
+
+
+def test_a_topic_that_is_not_known_is_refused_with_the_nearest() -> None:
+    ensure_known_topics(["a"], {"a", "b"})
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
+        ensure_known_topics(["web", "ordres"], ["web", "orders"])
+    assert str(caught.value) == (
+        "no topic 'ordres' here; did you mean 'orders'? Topics found: orders, web"
+    )
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
+        ensure_known_topics(["x"], [])
+    assert str(caught.value) == "no topic 'x' here. Topics found: none"
+
+
+def test_a_pattern_is_found_anywhere() -> None:
+    assert compile_topic_pattern("rd").search("orders")
+    with pytest.raises(ValueError, match="is not a regular expression: missing"):
+        compile_topic_pattern("(")
+
+
+def test_a_pattern_without_a_match_is_named_with_the_topics_there_are() -> None:
+    assert str(no_topic_matches("^x", {"b", "a"})) == (
+        "no topic here matches the pattern '^x'; topics found: a, b"
+    )
+
+
+def test_of_many_topics_some_are_listed() -> None:
+    assert topic_list(f"t{number:02}" for number in range(23)).endswith("t19 and 3 more")

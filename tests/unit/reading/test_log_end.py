@@ -24,6 +24,7 @@ from tests.support.batches import (
     marker,
     plain_records,
 )
+from tests.support.damage import flip
 from tests.support.images import chain, holding
 from tests.support.log_files import (
     TRANSACTION_ENTRY,
@@ -38,6 +39,8 @@ from tests.support.reading import scanned
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from pylog.reading.damage import ReadModeName
 
 BEFORE = [batch_v2([Stored(offset, 1_000, b"k", b"v%d" % offset)]) for offset in range(5)]
 MODES = ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
@@ -63,7 +66,13 @@ def write(
 @pytest.mark.parametrize("image_offset", [0, 3, 5, 9])
 @pytest.mark.thorough(one_in=5)
 def test_an_entry_that_leads_to_an_image_changes_no_row_range_cut_or_end(
-    tmp_path: Path, image_offset: int, images: int, after: int, mode: str, *, to_the_end: bool
+    tmp_path: Path,
+    image_offset: int,
+    images: int,
+    after: int,
+    mode: ReadModeName,
+    *,
+    to_the_end: bool,
 ) -> None:
     path, records = write(tmp_path, image_offset, images, to_the_end=to_the_end, after=after)
     end = 6 + after
@@ -256,9 +265,7 @@ def test_damage_after_a_range_does_not_matter_to_its_transactions(tmp_path: Path
     snapshot = struct.pack(">hI", 1, crc32c(content)) + content
     segment_path(path, 16, ".snapshot").write_bytes(snapshot)
     log = segment_path(path, 9)
-    damaged = bytearray(log.read_bytes())
-    damaged[70] ^= 1
-    log.write_bytes(damaged)
+    flip(log, 70)
     assert committed(path, start=5, end=7) == [5, 6]
 
 
@@ -290,7 +297,7 @@ def test_a_batch_that_is_just_being_written_is_looked_at_twice(
 
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_the_end_of_a_log_is_reported_after_overlapping_batches_too(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: ReadModeName
 ) -> None:
     batches = [batch_v2(plain_records(at, count)) for at, count in ((0, 5), (3, 4), (7, 2))]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)

@@ -8,8 +8,9 @@ import pytest
 
 import pylog
 from pylog.model import AbortedTransaction, ControlRecordType
+from pylog.reading.open_transactions import OpenTransactions, TransactionEvent
 from pylog.reading.task_windows import TaskWindows
-from pylog.reading.transactions import AbortedTransactions, OpenTransactions
+from pylog.reading.transactions import AbortedTransactions
 from tests.support.batches import (
     ABORT,
     COMMIT,
@@ -119,20 +120,68 @@ def test_damage_after_the_range_is_not_looked_at(tmp_path: Path) -> None:
     assert committed(tmp_path, batches, end=3) == [0, 2]
 
 
-def test_markers_decide_and_gaps_leave_undecided() -> None:
-    transactions = OpenTransactions({7: 100})
-    transactions.note_data(8, 110)
+DATA, ENDS_BY_ABORT, ENDS_BY_COMMIT = None, ControlRecordType.ABORT, ControlRecordType.COMMIT
+
+
+@pytest.mark.parametrize(
+    ("since", "kind", "aborted", "then"),
+    [
+        (None, DATA, None, 9),
+        (4, DATA, None, 4),
+        (None, ENDS_BY_ABORT, None, None),
+        (4, ENDS_BY_ABORT, 4, None),
+        (None, ENDS_BY_COMMIT, None, None),
+        (4, ENDS_BY_COMMIT, None, None),
+        (4, ControlRecordType.LEADER_CHANGE, None, 4),
+        (4, ControlRecordType.UNKNOWN, None, 4),
+    ],
+)
+def test_data_begin_a_transaction_and_a_marker_ends_it(
+    since: int | None, kind: ControlRecordType | None, aborted: int | None, then: int | None
+) -> None:
+    """As the table at the head of the module has it."""
+    transactions = OpenTransactions({} if since is None else {7: since})
+    assert transactions.note(TransactionEvent(7, 9, kind)) == aborted
+    assert transactions.first_offsets.get(7) == then
+    assert bool(transactions) is (then is not None)
+    # After damage any marker counts as an ABORT, once.
+    transactions = OpenTransactions({} if since is None else {7: since})
     transactions.note_damage()
-    transactions.note_data(7, 120)
-    transactions.note_data(9, 130)
-    assert transactions.decidable == [130]
-    assert transactions.end(7, ControlRecordType.COMMIT) == 100
-    assert transactions.end(9, ControlRecordType.COMMIT) is None
-    assert transactions.end(9, ControlRecordType.ABORT) is None
-    transactions.note_data(7, 140)
-    assert transactions.end(7, ControlRecordType.COMMIT) is None
-    assert transactions.first_offsets == {8: 110}
-    assert bool(transactions)
+    is_end = kind in (ENDS_BY_ABORT, ENDS_BY_COMMIT)
+    assert transactions.note(TransactionEvent(7, 9, kind)) == (since if is_end else None)
+    assert 7 not in transactions.undecidable or not is_end
+    transactions.note(TransactionEvent(7, 10, DATA))
+    assert transactions.note(TransactionEvent(7, 11, ENDS_BY_COMMIT)) == (
+        None if is_end or since is None else since
+    )
+
+
+def test_damage_leaves_undecided_what_was_open() -> None:
+    transactions = OpenTransactions({7: 100})
+    transactions.note_damage()
+    transactions.note(TransactionEvent(9, 130, DATA))
+    assert (transactions.decidable, transactions.undecidable) == ([130], {7: 100})
+
+
+@pytest.mark.parametrize(
+    ("still_open", "then", "unseen"),
+    [
+        ({}, {}, [(7, 4)]),
+        ({7: 4}, {7: 4}, []),
+        ({7: 6}, {7: 6}, [(7, 4)]),  # a later one
+        ({8: 6}, {}, [(7, 4)]),  # of a producer of which nothing was seen
+    ],
+)
+def test_what_a_snapshot_after_a_gap_does_not_have_has_ended(
+    still_open: dict[int, int], then: dict[int, int], unseen: list[tuple[int, int]]
+) -> None:
+    transactions = OpenTransactions({7: 4})
+    transactions.end_unseen(still_open)
+    assert (transactions.first_offsets, transactions.ended_unseen) == (then, unseen)
+    damaged = OpenTransactions({7: 4})
+    damaged.note_damage()
+    damaged.end_unseen(still_open)
+    assert (damaged.first_offsets, damaged.ended_unseen) == ({7: 4}, [])
 
 
 def test_a_range_within_another_does_not_end_it(tmp_path: Path) -> None:

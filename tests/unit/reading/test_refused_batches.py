@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pylog.model import IsolationName
+    from pylog.reading.damage import ReadModeName
+
 BATCHES = [batch_v2(plain_records(offset, 5)) for offset in range(0, 60, 5)]
 
 
@@ -132,7 +135,7 @@ def test_a_refused_wrapper_begins_after_the_batch_before_it(tmp_path: Path) -> N
 )
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
 def test_several_malformed_batches_in_one_window_raise_nothing(
-    tmp_path: Path, mode: str, second: bytes
+    tmp_path: Path, mode: ReadModeName, second: bytes
 ) -> None:
     first = batch_v2_of(b"\0\0\0\1", record_count=1)
     batches = [
@@ -255,7 +258,7 @@ BAD_CONTROL = {
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("bad", BAD_CONTROL.values(), ids=BAD_CONTROL)
 def test_a_control_batch_that_cannot_be_read_is_damage(
-    tmp_path: Path, bad: Built, isolation: str
+    tmp_path: Path, bad: Built, isolation: IsolationName
 ) -> None:
     batches = [BATCHES[0], bad, batch_v2(plain_records(6, 4))]
     directory = partition(tmp_path, batches)
@@ -273,7 +276,7 @@ def test_a_control_batch_that_cannot_be_read_is_damage(
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("bad", BAD_CONTROL.values(), ids=BAD_CONTROL)
 def test_it_is_damage_also_where_a_wrong_checksum_follows_in_the_window(
-    tmp_path: Path, bad: Built, isolation: str
+    tmp_path: Path, bad: Built, isolation: IsolationName
 ) -> None:
     sound = [batch_v2(plain_records(6, 4)), batch_v2(plain_records(15, 5))]
     batches = [BATCHES[0], bad, sound[0], with_bad_crc(BATCHES[2]), sound[1]]
@@ -334,7 +337,7 @@ def test_an_emptied_batch_is_not_blamed_for_the_wrong_count_of_a_later_one(tmp_p
 @pytest.mark.parametrize("at", [16, 26])
 @pytest.mark.parametrize("which", [1, 3, 5])
 def test_a_batch_that_seems_to_end_before_the_range_hides_no_record_of_it(
-    tmp_path: Path, mode: str, at: int, which: int
+    tmp_path: Path, mode: ReadModeName, at: int, which: int
 ) -> None:
     """The magic, or the last offset delta, is damaged: read by its header, the batch is shorter."""
     segments = {0: BATCHES[:4], 20: BATCHES[4:6], 30: BATCHES[6:]}

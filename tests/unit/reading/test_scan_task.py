@@ -68,10 +68,10 @@ def test_damage_is_an_error_or_noted(tmp_path: Path) -> None:
     with pytest.raises(CorruptRecordError):
         list(task.read())
     report = pylog.results.DamageReport()
-    assert offsets(list(task.read(mode="dropmalformed", damage=report))) == [1]
+    assert offsets(list(task.read(mode="dropmalformed", damage=report))) == [1]  # type: ignore[arg-type]
     assert [(each.position, each.end_position) for each in report.ranges] == [(0, len(damaged))]
     with pytest.raises(ValueError, match="mode 'lenient'"):
-        task.read(mode="lenient")
+        task.read(mode="lenient")  # type: ignore[arg-type]
 
 
 def test_a_batch_above_the_limit_is_refused(log: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.errors import LogDirectoryError
 from pylog.files import storage
 from pylog.reading import log_end, segment_listing
 from pylog.reading.segments import LogSegmentView
@@ -21,6 +21,7 @@ from tests.support.log_files import (
     write_partition,
 )
 from tests.support.reading import scanned
+from tests.unit.reading.listed import OLD, cleaned, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
     from pylog.files.storage import DirectoryEntry
     from pylog.log_file.proved_positions import ProvedPosition
     from tests.support.golden import GoldenRoot
-
-OLD = {base: [batch_v2(plain_records(base, 5))] for base in (0, 5, 10, 15)}
-
-
-def cleaned(*offsets: int) -> list[Built]:
-    return [batch_v2(plain_records(offset, 1)) for offset in offsets]
 
 
 @pytest.fixture
@@ -47,10 +42,6 @@ def write_log_file(
     directory: Path, base_offset: int, batches: Sequence[Built], suffix: str
 ) -> None:
     segment_path(directory, base_offset, f".log{suffix}").write_bytes(joined(batches))
-
-
-def offsets(directory: Path) -> list[int]:
-    return [record.offset for record in scanned(directory)]
 
 
 def test_a_swap_file_takes_the_place_of_the_segments_in_its_range(directory: Path) -> None:
@@ -241,14 +232,3 @@ def test_a_log_that_grows_while_its_end_is_looked_for_ends_where_it_did(
     assert (found.end_position, found.defect) == (len(joined(batches[:2])), None)
     assert found.last is not None
     assert found.last.header.last_offset == 9
-
-
-def test_another_file_of_the_same_name_is_not_read_as_the_one_listed(directory: Path) -> None:
-    (view,) = pylog.open_directory(directory)
-    replaced = segment_path(directory, 5)
-    other = replaced.with_suffix(".new")
-    other.write_bytes(joined(cleaned(6)))
-    other.rename(replaced)
-    with pytest.raises(SegmentVanishedError, match="file was replaced"):
-        view.segments[1].open_log()
-    assert offsets(directory) == [*range(5), 6, *range(10, 20)]

@@ -8,6 +8,7 @@ import pytest
 
 import pylog
 from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
@@ -81,12 +82,22 @@ def test_a_range_of_offsets_is_cut_inside_it(tmp_path: Path) -> None:
 def test_damage_is_not_cut_away(tmp_path: Path) -> None:
     batches = [batch_v2(plain_records(at, 1)) for at in range(10)]
     path = segment_path(write_partition(tmp_path, {0: batches}), 0)
-    content = bytearray(path.read_bytes())
-    content[sum(len(batch.data) for batch in batches[:5]) - 1] ^= 1
-    path.write_bytes(content)
+    flip(path, sum(len(batch.data) for batch in batches[:5]) - 1)
     whole = pylog.scan(tmp_path, columns=["offset"], mode="DROPMALFORMED")
     expected = [offset for offset in range(10) if offset != 4]
     assert whole.to_table().column("offset").to_pylist() == expected
     cut = pylog.scan(tmp_path, columns=["offset"], mode="DROPMALFORMED", min_partitions=10)
     assert cut.to_table().column("offset").to_pylist() == expected
     assert cut.damage.ranges == whole.damage.ranges
+
+
+def test_the_cut_is_at_the_middle_of_the_bytes(tmp_path: Path) -> None:
+    segments = {
+        base: [batch_v2(plain_records(at, 1)) for at in range(base, base + 10)]
+        for base in (0, 10, 20, 30)
+    }
+    write_partition(tmp_path, segments)
+    for wanted, each in ((2, 20), (4, 10), (8, 5)):
+        read = offsets_by_task(tmp_path, min_partitions=wanted)
+        assert [offset for of_task in read for offset in of_task] == [*range(40)]
+        assert all(abs(len(of_task) - each) <= 2 for of_task in read)

@@ -126,7 +126,7 @@ def test_a_log_file_that_cannot_be_read_is_reported_where_damage_is_skipped(
         assert scan.to_table()[0].to_pylist() == data(*rest)
         (found,) = scan.damage.ranges
         assert (found.path, found.next_offset, found.end_offset) == (str(path), base, end_offset)
-        assert f"{path}: cannot be read, " in str(found)
+        assert f"{path}: cannot be read; " in str(found)
         assert "damaged" not in str(found)
         assert pylog.scan(directory, mode="DROPMALFORMED").count() == 18
         options: dict[str, Any] = {"mode": "PERMISSIVE", "columns": ["offset", "_corrupt_record"]}
@@ -371,7 +371,7 @@ def test_a_directory_that_cannot_be_listed_holds_up_no_other_one(
         assert scan.to_table().num_rows == rows
         (found,) = scan.damage.ranges
         assert str(found).startswith(
-            f"{path}: cannot be read, records from offset 0 on are missing: "
+            f"{path}: cannot be read; records from offset 0 on are missing: "
         )
     scan = pylog.scan(directory.parent, mode="PERMISSIVE", columns=["topic", "_corrupt_record"])
     table = scan.to_table().to_pylist()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import cramjam
@@ -95,12 +93,6 @@ def test_what_it_compresses_the_libraries_read(codec: str, level: int | None, da
     assert decompressed(codec, stream) == data
 
 
-def test_lz4_has_the_fast_compressor_and_the_levels_of_the_other() -> None:
-    data = b"".join(b"%d;" % (number * number % 9_973) for number in range(10_000))
-    fast, low, high = (len(arrow_codecs.compress_lz4(data, level)) for level in (None, 1, 12))
-    assert high < low < fast < len(data)
-
-
 def outcome(codec: str, stream: bytes) -> bytes | str:
     try:
         return decompressed(codec, stream)
@@ -176,24 +168,3 @@ def test_golden_partitions_of_every_codec_are_read(golden_root: GoldenRoot) -> N
         found = pylog.scan(partition.directory, columns=["offset", "value"]).to_table()
         expected = [line["offset"] for line in read_expected(path)]
         assert found["offset"].to_pylist() == expected
-
-
-@pytest.mark.parametrize("missing", [["lz4"], ["zstandard"], ["cramjam"], []])
-def test_each_library_may_be_missing(missing: list[str]) -> None:
-    code = (
-        f"import sys; sys.modules.update(dict.fromkeys({missing!r})); "
-        "from pylog.model import CompressionType as C; "
-        "from pylog.record import codec_libraries as used; "
-        "from pylog.record.compression import Decompressor; "
-        "from pylog.record.compressor import Compressor; "
-        "d = Decompressor(); [print(bytes(d.buffer.view(*d.append(c, memoryview(bytes("
-        "Compressor().compress(c, b'data' * 9, magic=2))), 2)))) for c in C]; "
-        "print(*sorted({f.__module__.split('.')[-1] for f in (used.compress_snappy, "
-        "used.compress_lz4, used.open_zstd_compressor) if 'arrow' in f.__module__})); "
-        "print('pyarrow' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    *contents, by_arrow, arrow_is_loaded = done.stdout.splitlines()
-    assert contents == [repr(b"data" * 9)] * 5
-    assert by_arrow == ("arrow_codecs" if missing else "")
-    assert arrow_is_loaded == str(bool(missing))

@@ -10,7 +10,6 @@ import pytest
 
 import pylog
 from pylog.statistics.page import statistics_page
-from pylog.text.charts import duration, moment, number, percent, size, text
 from tests.support.batches import Stored, batch_v2, message, plain_records
 from tests.support.log_files import segment_path, write_partition
 
@@ -105,29 +104,6 @@ def test_whatever_comes_from_disk_is_escaped(log_directory: Path) -> None:
         "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", source
     )
     source.encode("utf-8")
-
-
-def test_a_long_text_is_cut() -> None:
-    assert text("x" * 1000) == "x" * 199 + "…"
-
-
-def test_numbers_are_as_people_read_them() -> None:
-    assert [size(each) for each in (0, 1023, 1024, 1536, 120 << 20, 1 << 62)] == [
-        *("0\u00a0B", "1023\u00a0B", "1.0\u00a0KiB", "1.5\u00a0KiB", "120\u00a0MiB"),
-        "4.0\u00a0EiB",
-    ]
-    assert [number(each) for each in (7, 1234567, 1.25, 330.03)] == ["7", "1,234,567", "1.2", "330"]
-    assert [percent(each) for each in (0, 0.00012, 0.123, 0.9999, 1)] == [
-        f"{each}\u00a0%" for each in ("0.0", "0.012", "12.3", "100", "100")
-    ]
-    assert [moment(each) for each in (None, 0, 2**62)] == [
-        *("\u2013", "1970-01-01 00:00", "4611686018427387904 ms"),
-    ]
-    assert [
-        duration(each) for each in (500, 90_000, 3_600_000, 12 * 3_600_000, 7 * 86_400_000)
-    ] == [
-        *("0.5 s", "1.5 min", "1 hour", "12 hours", "7 days"),
-    ]
 
 
 def test_a_page_of_headers_says_how_it_was_made(tmp_path: Path) -> None:

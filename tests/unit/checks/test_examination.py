@@ -1,0 +1,86 @@
+"""How partitions are examined: which, by how many threads, and what is told once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.checks.files import read_checkpoints
+from tests.support.batches import batch_v2, plain_records, with_bad_crc
+from tests.support.log_files import segment_path, write_partition
+from tests.unit.checks.examined import FIRST, codes, three_segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return three_segments(tmp_path)
+
+
+def test_a_checkpoint_of_many_partitions_is_told_once(tmp_path: Path) -> None:
+    for partition in range(3):
+        write_partition(tmp_path, {0: FIRST}, name=f"orders-{partition}")
+    (tmp_path / "replication-offset-checkpoint").write_text("7\n", "utf-8")
+    report = pylog.doctor(tmp_path)
+    assert codes(report) == [("error", "damaged_checkpoint")]
+    assert len(report.directories[0].findings) == 1
+
+
+def test_a_directory_that_is_not_live_is_looked_at_if_it_is_named(tmp_path: Path) -> None:
+    name = f"orders-0.{'0123456789abcdef' * 2}-delete"
+    directory = write_partition(tmp_path, {0: [FIRST[0], with_bad_crc(FIRST[1])]}, name=name)
+    assert codes(pylog.doctor(directory)) == [("error", "damaged_batches")]
+
+
+def test_topics_and_partitions_choose(tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1", "clicks-0"):
+        write_partition(tmp_path, {0: FIRST}, name=name)
+    report = pylog.doctor(tmp_path, topics=["orders"], partitions=[1])
+    assert [str(each.topic_partition) for each in report.partitions] == ["orders-1"]
+    with pytest.raises(pylog.errors.UnknownTopicOrPartitionError, match="order"):
+        pylog.doctor(tmp_path, topics=["order"])
+
+
+def test_progress_comes_to_all_bytes(directory: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    report = pylog.doctor(directory.parent, progress=lambda *done: seen.append(done))
+    assert seen[-1] == (report.size_bytes, report.size_bytes)
+
+
+def test_what_is_slow_stops_the_others_when_it_is_interrupted(tmp_path: Path) -> None:
+    for partition in range(3):
+        write_partition(tmp_path, {0: FIRST}, name=f"orders-{partition}")
+
+    def interrupted(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pylog.doctor(tmp_path, progress=interrupted)
+
+
+def test_a_log_that_is_appended_to_meanwhile_has_no_finding(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Side files are read first: what a broker writes later is about batches that are seen."""
+    more = batch_v2(plain_records(30, 5, timestamp=1030))
+    real = read_checkpoints
+    place = "pylog.checks.partition.read_checkpoints"
+
+    def appended_after(view: pylog.results.LogView) -> object:
+        found = real(view)
+        with segment_path(directory, 20).open("ab") as file:
+            file.write(more.data)
+        (directory.parent / "replication-offset-checkpoint").write_text(
+            "0\n1\norders 0 35\n", "utf-8"
+        )
+        monkeypatch.setattr(place, real)
+        return found
+
+    monkeypatch.setattr(place, appended_after)
+    report = pylog.doctor(directory.parent)
+    assert codes(report) == []
+    assert report.partitions[0].end_offset == 35

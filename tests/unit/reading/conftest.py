@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+from tests.unit.reading.followed_logs import settle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    settle(tmp_path)
+    return tmp_path
