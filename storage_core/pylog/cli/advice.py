@@ -30,6 +30,7 @@ _CAT = "pylog cat PATH --topic T prints records"
 _SEARCH = "pylog search PATH TEXT prints records with this text"
 _SQL = "pylog sql PATH 'SELECT ...' queries records"
 _APPEND = "pylog append DIR FILE --topic T appends records"
+_EXPORT = "pylog export PATH --topic T --to FILE writes records to a file"
 _TOPICS = "pylog topics PATH describes topics"
 _REMOVE = (
     "pylog delete-records DIR removes the oldest records of a partition, pylog truncate DIR the "
@@ -41,7 +42,9 @@ _COMMANDS = {
     **dict.fromkeys(("repair", "fix", "recover", "restore", "rescue"), _REPAIR),
     "tail": "pylog cat PATH --last 10 prints the last records of each partition, --follow new ones",
     "head": "pylog cat PATH --limit 10 prints the first records",
-    **dict.fromkeys(("consume", "read", "print", "consumer", "records"), _CAT),
+    **dict.fromkeys(("consume", "read", "print", "consumer", "records", "scan", "get"), _CAT),
+    **dict.fromkeys(("dump-log", "kafka-dump-log"), "pylog dump PATH prints what that prints"),
+    **dict.fromkeys(("start", "run", "server"), "pylog serve PATH serves it to Kafka clients"),
     **dict.fromkeys(("grep", "find", "filter"), _SEARCH),
     **dict.fromkeys(("query", "select", "duckdb"), _SQL),
     "count": "pylog sql PATH 'SELECT count(*) FROM records' counts records",
@@ -54,6 +57,10 @@ _COMMANDS = {
     "create": "pylog create-topic DIR --topic T creates a topic",
     "alter": "pylog alter-topic DIR --topic T --config KEY=VALUE changes a topic",
     "delete-topic": "in Python, pylog.delete_topic(DIR, T) deletes a topic",
+    **dict.fromkeys(("backup", "copy", "cp", "convert", "save"), _EXPORT),
+    **dict.fromkeys(("import", "load", "ingest"), _APPEND),
+    **dict.fromkeys(("inspect", "open", "view"), "pylog browse PATH opens it in the terminal"),
+    "timeline": "pylog stats PATH --topic T --timeline FILE writes the page",
     "ui": "pylog browse PATH is a browser in the terminal",
     "version": "pylog --version prints the version",
 }
@@ -73,12 +80,38 @@ _OPTIONS: tuple[tuple[tuple[str, ...], str | None, str], ...] = (
         _BROKER,
     ),
     (("--brokers", "--zookeeper"), None, _BROKER),
+    (("--limit", "-n", "-c"), "sql", "write LIMIT in the query"),
+    (("--file", "--input"), "sql", 'give its text: "$(cat FILE)"'),
+    (("--file", "--input"), "append", "give FILE after DIR, or lines on standard input"),
+    (("--format", "--output-format", "-o"), "sql", "--csv prints CSV, --json JSON lines"),
+    (("--all", "-a", "--long", "-l"), "ls", "leave it out: all is listed"),
+    (("--topic", "-t", "--topics"), "groups", "leave it out, or choose a group: --group G"),
+    (
+        ("--reset-offsets", "--to-earliest", "--to-latest", "--to-offset"),
+        "groups",
+        "pylog restore-groups writes offsets to the directory of a stopped node",
+    ),
+    (("--create",), "topics", "pylog create-topic DIR --topic T creates a topic"),
+    (("--alter", "--config"), "topics", "pylog alter-topic DIR --topic T changes a topic"),
+    (("--delete",), "topics", "in Python, pylog.delete_topic(DIR, T) deletes a topic"),
+    (("--abort",), "transactions", "kafka-transactions abort ends one, on a running cluster"),
+    (("--keys", "--top-keys", "--hot-keys"), "--sample", "use --sample, or --full"),
+    (("--group", "-g", "-G"), "--last", "pylog groups PATH --group G shows a group's offsets"),
+    (
+        ("--print-key", "--print-keys", "--property", "--formatter"),
+        "--last",
+        "keys are printed anyway; --format text prints key, tab and value",
+    ),
+    (("--deep", "--full", "--thorough"), "--repair-to", "leave it out: all is read"),
+    (("--quiet", "-q", "--silent"), "--repair-to", "the exit status says it: > /dev/null"),
     (("-n",), "--last", f"{_LIMIT}; {_LAST}"),
     (("-n",), "--limit", _LIMIT),
     (("--max-messages", "--head", "--count"), "--limit", _LIMIT),
     (("--tail",), "--last", f"{_LAST}; --follow waits for new ones"),
     (("--from-beginning",), "--start-offset", "that is the default"),
     (("--offset",), "-o", "use -o OFFSET, or --start-offset and --end-offset"),
+    (("--from",), "--start-offset", "use --start-offset N, or --start-timestamp TIME"),
+    (("--to", "--end"), "--end-offset", "use --end-offset N (exclusive), or --end-timestamp TIME"),
     (("--since", "--from"), "--start-timestamp", "use --start-timestamp -2h, or an ISO time"),
     (("--until",), "--end-timestamp", "use --end-timestamp -2h, or an ISO time"),
     (
@@ -86,14 +119,33 @@ _OPTIONS: tuple[tuple[tuple[str, ...], str | None, str], ...] = (
         "--value-contains",
         "use --value-contains TEXT",
     ),
-    (("--grep", "--contains", "--filter", "--where"), "--key", _SEARCH),
+    (("--grep", "--contains", "--filter", "--where", "--value"), "--key", _SEARCH),
     (("--json",), "--format", "use --format jsonl, the default in a pipe"),
     (("--csv", "--output", "--out"), "--format", "pylog export PATH --to FILE.csv writes a file"),
     (("--format",), "--to", "the end of --to FILE says it: .parquet, .arrow, .csv or .jsonl"),
     (("--format", "--output-format", "-o"), "--json", "--json prints JSON"),
+    (("--json-lines", "--jsonl"), "--json", "--json prints JSON"),
     (("--output", "--out", "--file"), "--to", "use --to FILE"),
+    (("--output", "--out"), "--html", "use --html FILE for a page"),
     (("--fix", "--repair", "--output", "--to", "--copy-to"), "--repair-to", "use --repair-to DIR"),
-    (("--skip-errors", "--ignore-errors", "--force"), "--mode", "use --mode DROPMALFORMED"),
+    (
+        (
+            "--skip-errors",
+            "--ignore-errors",
+            "--force",
+            "--lenient",
+            "--permissive",
+            "--skip-damaged",
+        ),
+        "--mode",
+        "use --mode DROPMALFORMED",
+    ),
+    (("--regex", "--regexp", "-e"), "--value-regex", "use --value-regex PATTERN"),
+    (("-e", "-q", "--query", "--execute", "--sql"), "--csv", "give the query in quotes after PATH"),
+    (("--pretty",), "--format", "use --format pretty, the default in a terminal"),
+    (("--open",), "--max-timeout", "that is the default; --all lists all"),
+    (("--lag",), "--group", "leave it out"),
+    (("--dry-run",), "--repair-to", "leave it out: nothing is changed"),
     (
         ("--value", "--message", "--property"),
         "--batch-size",
@@ -110,7 +162,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], str | None, str], ...] = (
         "use NO_COLOR=1 in the environment, or --color",
     ),
 )
-"""Options of other tools, an option that a command has if the sentence is for it, the sentence."""
+"""Options of other tools; an option of the commands that the sentence is for, or one's name."""
 
 _DATA_FILES = (".parquet", ".arrow", ".csv", ".jsonl")
 _ADDRESS = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)
@@ -130,9 +182,13 @@ def about_command(name: str, known: Iterable[str]) -> str:
 def about_option(name: str, context: click.Context | None) -> str:
     """Return what a command has for an option that it has not."""
     has = _options_of(context)
+    command = "" if context is None else context.info_name
     for names, needed, sentence in _OPTIONS:
-        if name in names and (needed is None or needed in has):
+        if name in names and (needed is None or needed in (command, *has)):
             return f"; {sentence}"
+    dotted = name.lstrip("-").replace("-", ".")
+    if "--config" in has and dotted in pylog.LogConfig().properties():
+        return f"; use --config {dotted}=VALUE"
     return _did_you_mean(name, has)
 
 
@@ -145,6 +201,8 @@ def about_usage(text: str, context: click.Context | None) -> str:
             return f"; use --config {word}"
         if "--topic" in has:
             return f"; use --topic {word}"
+    if context is not None and context.info_name == "demo" and "missing argument" in text.lower():
+        return ", such as pylog demo kafka"
     if re.search(r"(?i)missing argument '(PATH|DIR)", text):
         return (
             "; give a log directory (an entry of log.dirs); pylog demo kafka unpacks one to try"
@@ -164,7 +222,16 @@ def _about_missing(option: str, context: click.Context | None) -> str:
     words = [word for word in given if not word.startswith("-") and not os.path.exists(word)]  # noqa: PTH110
     if option == "to":
         words = [word for word in words if word.endswith(_DATA_FILES)]
-        return f"; use --to {words[-1]}" if words else ", such as --to orders.parquet"
+        if words:
+            return f"; use --to {words[-1]}"
+        return (
+            ", such as --to orders.parquet"
+            if "--columns" in _options_of(context)
+            else "; use --to DIR"
+        )
+    for word in words:
+        if (match := re.fullmatch(r"(.+)-(\d+)", word)) and "--partition" in _options_of(context):
+            return f"; use --topic {match[1]} --partition {match[2]}"
     return f"; use --topic {words[-1]}" if words and given[0] != words[-1] else ""
 
 
@@ -173,10 +240,10 @@ def _about_value(text: str, has: Sequence[str]) -> str:
     if match is None:
         return ""
     value, rest = match.groups()
+    if rest.startswith("a whole number") and value.lower() in ("all", "*"):
+        return "; leave it out for all"
     if rest.startswith("one of"):
-        if value == "csv" and "--follow" in has:
-            return "; pylog export PATH --to FILE.csv writes CSV"
-        return _did_you_mean(value, re.findall(r"'([^']*)'", rest))
+        return _about_word_of_a_choice(value, text, has)
     if "'--partition'" in text and (numbers := _numbers(value)):
         return f"; give each of them: {' '.join(f'-p {number}' for number in numbers)}"
     if "'-o'" in text and value.endswith(_DATA_FILES) and "--to" in has:
@@ -184,6 +251,14 @@ def _about_value(text: str, has: Sequence[str]) -> str:
     if re.match(r"\d{4}-\d\d", value) and "--start-timestamp" in has and "not a time" not in rest:
         return f"; --start-timestamp {value} takes a time"
     return ""
+
+
+def _about_word_of_a_choice(value: str, text: str, has: Sequence[str]) -> str:
+    if value == "csv" and "--follow" in has:
+        return "; pylog export PATH --to FILE.csv writes CSV"
+    if value.lower() in ("drop", "skip", "ignore", "lenient") and "'--mode'" in text:
+        return "; DROPMALFORMED skips what is damaged"
+    return _did_you_mean(value, re.findall(r"'([^']*)'", text.partition(" is not one of")[2]))
 
 
 def _numbers(text: str) -> Sequence[int]:
@@ -215,7 +290,7 @@ _URI = re.compile(r"(s3a?|gs|az|abfss?|hdfs|viewfs|file):/?([^/].*)")
 
 
 def _about_form(path: str, arguments: Sequence[str]) -> str:
-    """Return what a path is by its looks."""
+    """Return advice about a path whose form shows a mistake."""
     if _ADDRESS.fullmatch(path):
         return f"; {_BROKER}"
     if path.endswith(_DATA_FILES) and arguments[0] == "export":
@@ -224,6 +299,8 @@ def _about_form(path: str, arguments: Sequence[str]) -> str:
         return f"; did you mean {match[1]}://{match[2]}?"
     if any(sign in path for sign in "*?["):
         return "; wildcards are the shell's: without quotes it expands them"
+    if path.upper() in ("SELECT", "WITH", "FROM") and arguments[0] == "sql":
+        return "; quote the whole query"
     if path == "help":
         return f"; pylog {arguments[0]} --help prints the help"
     return ""
@@ -278,7 +355,8 @@ def _about_partition(place: str, name: str) -> str:
 def _options_of(context: click.Context | None) -> list[str]:
     if context is None:
         return []
-    return [option for parameter in context.command.params for option in parameter.opts]
+    options = (option for parameter in context.command.params for option in parameter.opts)
+    return [each for each in options if each.startswith("-")]
 
 
 def _arguments(context: click.Context | None) -> Sequence[str]:

@@ -1,10 +1,10 @@
 """Exit statuses, the same for every command.
 
 ====  ============================================================================================
-0     what was asked was done, and everything read is sound
+0     what was asked was done, and everything read is intact
 1     findings: something that was read is damaged; ``ls``: a partition cannot be read;
-      ``transactions``: one is overdue; ``first-aid``, ``adopt``, ``restore-groups``: done, and
-      something is lost or left out
+      ``transactions``: one is overdue; ``first-aid``, ``adopt``, ``restore-groups``, ``merge``:
+      done, and something is lost or left out; ``diff``: the logs differ
 2     wrong usage, or a path that cannot be read or written, is locked, or holds no log; a line of
       input that is no record, or a record that a topic refuses
 130   stopped with Ctrl-C
@@ -36,6 +36,7 @@ _FINDINGS = (
     errors.CorruptSnapshotError,
     errors.InvalidRecordError,
     errors.RecoveryRefusedError,
+    errors.UndecodableValueError,
     errors.UnexpectedFileError,
 )
 

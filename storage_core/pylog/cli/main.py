@@ -49,9 +49,10 @@ GROUPS = (
             "cat": "Print records, as JSON lines or as text.",
             "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
             "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
-            "info": "Say whose disks these are, which Kafka starts on them, and who has to run.",
+            "info": "Show whose disks these are, which versions of Kafka start, and who must run.",
             "topics": "Describe topics: ids, partitions, leaders, configuration.",
             "groups": "List consumer and share groups: offsets, lag, members.",
+            "schemas": "List the schemas of a registry, and which topics use them.",
             "transactions": "List open transactions: since when, and whose they are.",
         },
         "pylog cat /mnt/kafka-logs --topic orders --last 10",
@@ -74,8 +75,11 @@ GROUPS = (
         "Diagnose and repair",
         {
             "doctor": "Find everything that is wrong in log directories, and say what to do.",
+            "diff": "Compare logs: replicas, a topic and its copy, or compacted logs.",
             "first-aid": "Write a copy with which a node starts although most voters are gone.",
             "adopt": "Give a stopped node of a cluster the topics that other disks have.",
+            "merge": "Write one log of each partition from damaged replicas, batch for batch.",
+            "extract": "Copy a part of some logs into a new log directory, at the same offsets.",
         },
         "pylog doctor /mnt/kafka-logs",
     ),
@@ -89,6 +93,8 @@ GROUPS = (
             "delete-records": "Stop serving records below an offset.",
             "retention": "Remove segments that topics no longer keep, by age and size.",
             "compact": "Keep the last record of each key, in topics that are compacted.",
+            "erase": "Remove the records that match; all others keep their offsets.",
+            "mask": "Replace parts of records by rules; all offsets stay.",
             "restore-groups": "Write what groups had committed to another log directory.",
         },
         "pylog append /mnt/kafka-logs records.jsonl --topic orders",
@@ -224,11 +230,10 @@ def run(arguments: Sequence[str]) -> int:
         _drop_output()
         return exit_status.BROKEN_PIPE
     except KeyboardInterrupt as interrupt:
-        _drop_output()
-        for note in getattr(interrupt, "__notes__", ()):
-            sys.stderr.write(f"{PROGRAM}: {pylog.jobs.printable(note)}\n")
-        return exit_status.INTERRUPTED
+        return _interrupted(interrupt)
     except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return _interrupted(error.__cause__)  # Python 3.11 wraps one that meets a new class
         if is_debug:
             lines = traceback.format_exc().rstrip("\n").split("\n")
             sys.stderr.writelines(f"{pylog.jobs.printable(line)}\n" for line in lines)
@@ -237,6 +242,13 @@ def run(arguments: Sequence[str]) -> int:
     finally:
         logging.getLogger("pylog").removeHandler(warnings)
     return status
+
+
+def _interrupted(interrupt: KeyboardInterrupt) -> int:
+    _drop_output()
+    for note in getattr(interrupt, "__notes__", ()):
+        sys.stderr.write(f"{PROGRAM}: {pylog.jobs.printable(note)}\n")
+    return exit_status.INTERRUPTED
 
 
 class WholeFishComplete(FishComplete):

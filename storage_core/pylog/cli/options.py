@@ -14,7 +14,7 @@ import pylog
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     CommandFunction = Callable[..., int]
     Decorator = Callable[[CommandFunction], CommandFunction]
@@ -118,7 +118,7 @@ class DocumentedCommand(click.Command):
                     formatter.write(f"{' ' * formatter.current_indent}{line}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write both sections; that of the arguments only if there are any."""
+        """Write the section of options, and that of arguments if the command has some."""
         arguments = [each for each in self.params if isinstance(each, DocumentedArgument)]
         if arguments:
             with formatter.section("Arguments"):
@@ -134,7 +134,7 @@ class DocumentedCommand(click.Command):
         if shared and ctx.meta.get(NAMES_SHARED):
             names = ", ".join(each.opts[0] for each in shared)
             formatter.write_paragraph()
-            formatter.write_text(f"Options of many commands, told above: {names}")
+            formatter.write_text(f"Options of many commands, described above: {names}")
         elif shared:
             with formatter.section("Options of many commands"):
                 formatter.write_dl([records[each] for each in shared])
@@ -307,7 +307,7 @@ class ParsedType(click.ParamType):  # type: ignore[type-arg]  # older clicks hav
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Any:  # noqa: ANN401 - as the function
-        """Return what the function makes of a text."""
+        """Return the value that the function parses from a text."""
         if not isinstance(value, str):
             return value
         try:
@@ -320,11 +320,20 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
+def _offset_or_time(text: str) -> int | pylog.Timestamp:
+    digits = text.strip()
+    if digits.isascii() and digits.isdecimal() and len(digits) <= _OFFSET_DIGITS:
+        return int(digits)
+    return pylog.Timestamp(pylog.jobs.parse_time(text, _now_ms()))
+
+
+_OFFSET_DIGITS = 19
 DIRECTORY = LocationType("dir")
 DURATION = ParsedType("duration", pylog.jobs.parse_duration)
 FILE = LocationType("file")
 NOW = ParsedType("time", lambda text: pylog.jobs.parse_cleanup_time(text, _now_ms()))
 TIME = ParsedType("time", lambda text: pylog.jobs.parse_time(text, _now_ms()))
+OFFSET_OR_TIME = ParsedType("offset or time", _offset_or_time)
 TOPIC = TopicType()
 TOPICS = TopicType(takes_list=True)
 
@@ -355,6 +364,14 @@ _HELP = (
     "times. Credentials are better in the environment, since other users of this machine see "
     "command lines."
 )
+
+
+mask = file(
+    "--mask",
+    help="Replace parts of the records by the rules in this file: JSON paths, headers, keys or "
+    "values, see pylog mask --help.",
+)
+"""Gives a command's function the argument ``mask``, a path."""
 
 
 def stored_paths(
@@ -428,10 +445,9 @@ paths = stored_paths(
 )
 
 
-def node_ids(
+def _node_ids(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> list[int] | None:
-    """Return the ids of nodes in the value of an option; the callback of such options."""
     if text is None:
         return None
     parts = [each.strip() for each in text.split(",")]
@@ -439,6 +455,34 @@ def node_ids(
         msg = f"{text!r} is no list of node ids, such as 1 or 1,2"
         raise click.BadParameter(msg, context, parameter)
     return [int(each) for each in parts]
+
+
+def node_ids(*names: str, help: str) -> Decorator:  # noqa: A002 - click's name
+    """Return an option whose value is ids of nodes."""
+    return click.option(*names, metavar="IDS", callback=_node_ids, help=help)
+
+
+def _endpoints(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for each in text.split(",") if text else ():
+        node, _, endpoint = each.strip().partition("=")
+        if not (node.isascii() and node.isdecimal()) or ":" not in endpoint:
+            msg = f"{each!r} is not of the form ID=HOST:PORT"
+            raise click.BadParameter(msg, context, parameter)
+        found[int(node)] = endpoint
+    return found
+
+
+def endpoints(help: str) -> Decorator:  # noqa: A002 - click's name
+    """Return the option for addresses of controllers, by node id."""
+    return click.option("--endpoints", metavar="ID=HOST:PORT,…", callback=_endpoints, help=help)
+
+
+def new_directory(table: Mapping[str, pylog.jobs.CleanupOption]) -> Decorator:
+    """Return the option ``--to`` of a table, for the log directory that a command makes."""
+    return click.option("--to", metavar="DIR", type=DIRECTORY, required=True, help=table["to"].help)
 
 
 writable_directory = argument(
@@ -483,9 +527,9 @@ of_several_disks = together(
     click.option(
         "--replica",
         metavar="NODE",
-        help="Where several nodes' directories hold a partition, read that of this node (its id, "
-        "or its log directory). Default: the replica with the highest leader epoch, of these the "
-        "longest.",
+        help="Where several nodes' directories hold a partition, read the replica of this node "
+        "(its id, or its log directory). Default: the replica with the highest leader epoch, of "
+        "these the longest.",
     ),
 )
 """Which directory of a partition is read."""
@@ -664,7 +708,7 @@ _CLEANUP = pylog.jobs.cleanup_options()
 def _properties(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, str]:
-    """Return what ``--config`` gives, by property."""
+    """Return the values of ``--config``, by property."""
     pairs = _pairs(
         context, "--config", texts, lambda text: f"--config {text!r} is not of the form key=value"
     )
@@ -703,6 +747,13 @@ dry_run = flag("--dry-run", help=_CLEANUP["dry-run"].help)
 
 yes = flag("--yes", help="Do not ask in a terminal before all records of a topic are removed.")
 
+registry_topic = click.option(
+    "--registry-topic",
+    default="_schemas",
+    show_default=True,
+    metavar="NAME",
+    help="The registry's topic.",
+)
 
 high_watermark = click.option(
     "--high-watermark",

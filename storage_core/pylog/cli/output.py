@@ -68,14 +68,18 @@ def wrapped(text: str, width: int | None) -> list[str]:
     """Return the lines of a text in a terminal of a width; the text itself elsewhere."""
     if width is None:
         return [text]
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
     return textwrap.wrap(
-        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def disk_text(kinds: Mapping[str, int]) -> str:
     """Return what files take on a disk, in all and by kind."""
-    named = ", ".join(f"{format_bytes(size)} {kind}" for kind, size in kinds.items() if size)
+    words = {"beside": "beside the partitions"}
+    named = ", ".join(
+        f"{format_bytes(size)} {words.get(kind, kind)}" for kind, size in kinds.items() if size
+    )
     return f"{format_bytes(sum(kinds.values()))} on disk" + (f" ({named})" if named else "")
 
 
@@ -115,22 +119,51 @@ def lines_of_format(text: str) -> pylog.jobs.LineFormat:
         raise click.UsageError(str(error)) from error
 
 
+def read_rules(path: str) -> pylog.results.RecordMasking:
+    """Return the rules of a file; `click.UsageError` if they are none."""
+    try:
+        return pylog.jobs.read_mask_rules(path)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def read_masking(path: str | None) -> pylog.results.RecordMasking | None:
+    """Return the rules of the file of an option, None without one."""
+    return None if path is None else read_rules(path)
+
+
+def tell_of_masking(masking: pylog.results.RecordMasking | None) -> None:
+    """Say that rules for JSON did not fit some values."""
+    if masking is not None and masking.not_json:
+        count = pylog.jobs.counted(masking.not_json, "value is", "values are")
+        tell(
+            "warning",
+            f"{count} not JSON where a rule of --mask has JSON paths: nothing in them is replaced",
+        )
+
+
 class RecordOutput:
     """Writes record batches to standard output."""
 
-    def __init__(self, lines: pylog.jobs.LineFormat, *, is_mixed: bool = False) -> None:
-        self._lines_of = lines.lines_of_several if is_mixed else lines.lines_of
+    def __init__(
+        self, lines: pylog.jobs.LineFormat, masking: pylog.results.RecordMasking | None = None
+    ) -> None:
+        self._lines_of = lines.lines_of
+        self._masking = masking
         self._output = sys.stdout.buffer
         self.records = 0  # how many have been written
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write the lines of a record batch."""
+        if self._masking is not None:
+            batch = self._masking.masked(batch)
         for part in _parts(batch):
-            write_whole(self._output, self._lines_of(part))
+            for lines in self._lines_of(part):
+                write_whole(self._output, lines)
         self.records += batch.num_rows
 
     def flush(self) -> None:
-        """Have whoever reads the output see what was written."""
+        """Flush the output, so that its reader sees all lines."""
         self._output.flush()
 
 

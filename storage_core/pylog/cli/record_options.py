@@ -15,11 +15,12 @@ import click
 import pylog
 from pylog.cli import options
 from pylog.cli.options import FILE, ParsedType, stored_paths
-from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError, UndecodableValueError
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Literal
 
     import pyarrow as pa
 
@@ -28,13 +29,20 @@ if TYPE_CHECKING:
 
 @contextmanager
 def advice_on_damage(mode: str) -> Iterator[None]:
-    """Let an error about damage name the mode that reads what is sound."""
+    """Let an error about damage name the mode that reads what is intact."""
     try:
         yield
     except (CorruptRecordError, InvalidRecordError) as error:
         if mode == pylog.ReadMode.FAILFAST:
             error.add_note(
                 "--mode DROPMALFORMED leaves out exactly what is damaged, and names it on stderr"
+            )
+        raise
+    except UndecodableValueError as error:
+        if mode == pylog.ReadMode.FAILFAST:
+            error.add_note(
+                "--mode PERMISSIVE prints null with the reason and the bytes, DROPMALFORMED leaves "
+                "the record out"
             )
         raise
 
@@ -47,7 +55,7 @@ class ChosenRecords:
     topics: tuple[str, ...]
     pattern: str | None
     partitions: tuple[int, ...]
-    isolation: str
+    isolation: Literal["read_uncommitted", "read_committed"]
     offset: str | int | pylog.FromEnd | None
     start_offset: int | None
     end_offset: int | None
@@ -64,12 +72,12 @@ class ChosenRecords:
                 msg = "give either -o, --start-offset or --start-timestamp, not two of them"
                 raise click.UsageError(msg)
             return self.offset
-        return _position("start", self.start_offset, self.start_timestamp, "earliest")
+        return position("start", self.start_offset, self.start_timestamp, "earliest")
 
     @property
     def end(self) -> str | int | pylog.Timestamp:
         """The position before which it ends."""
-        return _position("end", self.end_offset, self.end_timestamp, "latest")
+        return position("end", self.end_offset, self.end_timestamp, "latest")
 
     @property
     def extent(self) -> dict[str, Any]:
@@ -87,7 +95,7 @@ class ChosenRecords:
         return (self.start, self.end) != ("earliest", "latest")
 
     def directory(self) -> pylog.results.LogDirectory:
-        """Return what lies under the paths."""
+        """Return the log directory, or several as one, under the paths."""
         return pylog.open_directory(
             *self.paths,
             include_stray=self.include_stray,
@@ -96,7 +104,7 @@ class ChosenRecords:
         )
 
     def arguments(self) -> dict[str, Any]:
-        """Return them as arguments of `pylog.search`."""
+        """Return the options as arguments of `pylog.search`."""
         return {
             "topics": self.names,
             "partitions": self.partitions,
@@ -137,7 +145,7 @@ class EarlierRecords:
             self._count += int((times < self._start).sum())
 
     def note(self) -> str | None:
-        """Return what there is to say."""
+        """Return the note that the user is told."""
         if not self._count:
             return None
         return (
@@ -175,9 +183,10 @@ class WayOfReading:
         }
 
 
-def _position(
+def position(
     which: str, offset: int | None, timestamp: int | None, default: str
 ) -> str | int | pylog.Timestamp:
+    """Return a position that two options give, of which at most one is set."""
     if offset is not None and timestamp is not None:
         raise click.UsageError(f"give either --{which}-offset or --{which}-timestamp, not both")
     if timestamp is not None:
@@ -201,16 +210,16 @@ def _kcat_offset(text: str) -> str | int | pylog.FromEnd:
     return pylog.FromEnd(int(digits)) if text.startswith("-") else int(digits)
 
 
-_Group = TypeVar("_Group", ChosenRecords, WayOfReading)
+_Group = TypeVar("_Group")
 
 
-def _packed(kind: type[_Group], name: str, decorators: Sequence[Decorator]) -> Decorator:
+def packed(kind: type[_Group], name: str, decorators: Sequence[Decorator]) -> Decorator:
     """Return the decorator that adds options and gives the function one value for all of them."""
 
     def decorate(function: CommandFunction) -> CommandFunction:
         @functools.wraps(function)
         def with_group(**parameters: Any) -> int:  # noqa: ANN401 - click's own
-            group = kind(**{each.name: parameters.pop(each.name) for each in fields(kind)})
+            group = kind(**{each.name: parameters.pop(each.name) for each in fields(kind)})  # type: ignore[arg-type]
             return function(**{name: group}, **parameters)
 
         return options.together(*decorators)(with_group)
@@ -218,7 +227,7 @@ def _packed(kind: type[_Group], name: str, decorators: Sequence[Decorator]) -> D
     return decorate
 
 
-chosen_records = _packed(
+chosen_records = packed(
     ChosenRecords,
     "chosen",
     (
@@ -245,8 +254,8 @@ chosen_records = _packed(
             "offset",
             metavar="OFFSET",
             type=ParsedType("offset", _kcat_offset),
-            help="Where to begin in every partition read, as kcat has it: beginning, end, an "
-            "offset, or -N for the last N offsets.",
+            help="Where to begin in every partition read, as in kcat: beginning, end, an offset, "
+            "or -N for the last N offsets.",
         ),
         options.number(
             "--start-offset",
@@ -260,7 +269,7 @@ chosen_records = _packed(
         options.instant(
             "--start-timestamp",
             help="Begin at the first record whose timestamp is TIME or later (inclusive). TIME: "
-            "see above. A partition without such a record is passed over.",
+            "see above. A partition without such a record is skipped.",
         ),
         options.instant(
             "--end-timestamp",
@@ -271,7 +280,7 @@ chosen_records = _packed(
 )
 """Gives a command's function the argument ``chosen``, a `ChosenRecords`."""
 
-way_of_reading = _packed(
+way_of_reading = packed(
     WayOfReading,
     "way",
     (

@@ -16,7 +16,7 @@ from pylog.cli.style import BOLD_RED, CYAN, DIM, GREEN, OutputTraits, padded, wi
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -64,11 +64,11 @@ class RecordView:
         self._found_by = found_by or pylog.RecordFilter()
 
     def line_format(self) -> pylog.jobs.LineFormat:
-        """Return what makes the lines of record batches."""
-        return pylog.jobs.LineFormat(_Record._fields, self.lines_of, self.lines_of)
+        """Return the function that formats record batches as lines."""
+        return pylog.jobs.LineFormat(_Record._fields, self.lines_of)
 
-    def lines_of(self, batch: pa.RecordBatch) -> memoryview:
-        """Return the lines of a record batch."""
+    def lines_of(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
+        """Yield the lines of a record batch."""
         columns = (
             batch.column(name).cast("int64") if name == "timestamp" else batch.column(name)
             for name in _Record._fields
@@ -78,7 +78,7 @@ class RecordView:
         if self._is_aligned:
             self._align(lines)
         texts = (f"{line.date}{' '.join([*line.columns, *line.rest])}\n" for line in lines)
-        return memoryview("".join(texts).encode())
+        yield memoryview("".join(texts).encode())
 
     def _line(self, record: _Record) -> _Line:
         styled = self._traits.styled

@@ -32,9 +32,10 @@ def aligned_columns(
     left: Collection[str] = (),
     width: int | None = None,
     least_needed: Sequence[str] = (),
+    left_out_last: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield the lines of a table, headings first."""
-    return chain.from_iterable(aligned_rows(columns, left, width, least_needed))
+    return chain.from_iterable(aligned_rows(columns, left, width, least_needed, left_out_last))
 
 
 def aligned_rows(
@@ -42,14 +43,21 @@ def aligned_rows(
     left: Collection[str] = (),
     width: int | None = None,
     least_needed: Sequence[str] = (),
+    left_out_last: Sequence[str] = (),
 ) -> Iterator[list[str]]:
-    """Yield the lines of each row, those of the headings first; see `aligned_columns`."""
+    """Yield the lines of each row, those of the headings first.
+
+    ``left_out_last`` are columns that go where folded cells are still too wide.
+    """
     widths = {heading: max(map(len, (heading, *cells))) for heading, cells in columns.items()}
     if width is not None:
         for heading in least_needed:
             if _total(widths) > width:
                 widths.pop(heading, None)
         _narrow(widths, columns, left, width)
+        for heading in left_out_last:
+            if _total(widths) > width:
+                widths.pop(heading, None)
     pads = [str.ljust if heading in left else str.rjust for heading in widths]
     for row in zip(*((heading, *columns[heading]) for heading in widths), strict=True):
         parts = [_cell_lines(cell, room) for cell, room in zip(row, widths.values(), strict=True)]

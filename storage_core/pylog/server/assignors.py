@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class MemberSubscription(NamedTuple):
-    """What a member wants, and what it was to have until now."""
+    """The topics to which a member subscribes, and its assignment until now."""
 
     topic_ids: frozenset[uuid.UUID]
     assignment: Assignment

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Mapping
 
+    from pylog.columnar.record_masking import RecordMasking
     from pylog.config.server_properties import ServerProperties
+    from pylog.reading.damage import ReadModeName
     from pylog.server.protocol import Api, Handler
     from pylog.server.socket_server import Session
 
@@ -127,12 +129,12 @@ class BrokerServer:
 
     @property
     def topic_count(self) -> int:
-        """How many topics are served."""
+        """Number of topics that are served."""
         return len(self._replicas.topics)
 
     @property
     def partition_count(self) -> int:
-        """How many partitions are served."""
+        """Number of partitions that are served."""
         return sum(len(each.partitions) for each in self._replicas.topics.values())
 
     def _handlers(self) -> dict[Api, Handler]:
@@ -245,12 +247,13 @@ def serve(  # noqa: PLR0913 - keyword-only options
     advertised_listener: str | None = None,
     tls: ssl.SSLContext | None = None,
     users: Mapping[str, str] | None = None,
-    mode: str | ReadMode = ReadMode.FAILFAST,
+    mode: ReadModeName | ReadMode = ReadMode.FAILFAST,
     include_stray: bool = False,
     replica: str | int | os.PathLike[str] | None = None,
     high_watermark: str = "log-end",
     follow: bool = False,
     check_each_time: bool = False,
+    masking: RecordMasking | None = None,
     server_properties: ServerProperties | None = None,
     offsets: str | os.PathLike[str] | None = None,
     at_ms: int | None = None,
@@ -299,6 +302,9 @@ def serve(  # noqa: PLR0913 - keyword-only options
     check_each_time
         Whether each batch is checked each time it is sent, not only when its file has changed since
         it was checked (inode, size, times).
+    masking
+        What `pylog.jobs.read_mask_rules` returns: clients get records as these rules have them, in
+        batches that are rebuilt. Not with ``follow``.
     server_properties
         The broker's own configuration, for clients that ask for configurations.
     offsets
@@ -345,6 +351,10 @@ def serve(  # noqa: PLR0913 - keyword-only options
             f"host {host!r} may let other machines read all records: allow it with allow_remote "
             "(pylog serve: --allow-remote)"
         )
+    if masking is not None and follow:
+        raise ValueError(
+            "masking (--mask) is not for a log that grows: serve it without follow (--follow)"
+        )
     served = ServedLogs(
         paths=paths,
         choice=TopicChoice.of(topics=topics, assign=None, pattern=pattern),
@@ -354,6 +364,7 @@ def serve(  # noqa: PLR0913 - keyword-only options
         high_watermark=high_watermark,
         follows=follow,
         checks_each_time=check_each_time,
+        mask_rules=() if masking is None else masking.rules,
     )
     listener = Listener(
         host=host,

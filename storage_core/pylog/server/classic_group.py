@@ -46,7 +46,7 @@ _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
 class ClassicGroupState(Enum):
-    """Where a group is between two assignments."""
+    """The state of a group between two assignments."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -90,7 +90,7 @@ class ClassicGroupMember:
 
     @property
     def size_bytes(self) -> int:
-        """What the member takes in memory, about."""
+        """Memory that the member takes, estimated."""
         names = (self.member_id, self.group_instance_id, self.client_id, self.protocol_type)
         given = (each for protocol in self.protocols for each in protocol)
         return MEMBER_BYTES + size_of_names(*names, self.assignment, *given)
@@ -216,7 +216,7 @@ class ClassicGroup:
             self._join_existing(request, respond)
 
     def _accepts(self, member_id: str) -> bool:
-        """Whether the group has room for a member."""
+        """Return whether the group has room for a member."""
         if len(self._pending_join) >= self._config.group_max_size:
             return member_id in self._pending_join or member_id in self.members
         if self.state is _EMPTY:
@@ -418,7 +418,7 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits for members."""
+        """Time for which a rebalance waits for members."""
         return max((each.rebalance_timeout_ms for each in self.members.values()), default=0)
 
     @property

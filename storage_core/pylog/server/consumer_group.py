@@ -75,7 +75,7 @@ class MemberState(Enum):
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroupMember:
-    """A member, and what it may read and has still to give up."""
+    """A member, its partitions, and the ones that it has still to give up."""
 
     member_id: str
     instance_id: str | None = None
@@ -101,7 +101,7 @@ class ConsumerGroupMember:
 
     @property
     def size_bytes(self) -> int:
-        """What the member takes in memory, about."""
+        """Memory that the member takes, estimated."""
         names = (self.member_id, self.instance_id, self.rack_id, self.client_id)
         return (
             MEMBER_BYTES
@@ -110,7 +110,7 @@ class ConsumerGroupMember:
         )
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has all that an epoch gives it."""
+        """Return whether the member owns all that an epoch assigns to it."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def move_to(

@@ -14,6 +14,7 @@ from pylog.server.protocol import Errors
 from pylog.server.segment_proof import NotProvedError
 
 if TYPE_CHECKING:
+    from pylog.server.masked_records import MaskedRecords
     from pylog.server.partition import Partition, ReadLog
     from pylog.server.protocol import Request, Response
 
@@ -27,7 +28,7 @@ _MOST_FILE_RANGES = 64
 
 
 class FetchResponse:
-    """What a fetch has read so far, and what it may still read.
+    """The batches that a fetch has read so far, and the bytes that it may still read.
 
     ``leader_id`` is for clients that expect to be told who leads, else None.
     """
@@ -40,9 +41,11 @@ class FetchResponse:
         least_bytes: int,
         leader_id: int | None = None,
         is_of_replica: bool = False,
+        masked: MaskedRecords | None = None,
     ) -> None:
         self.is_committed = is_committed
         self.is_of_replica = is_of_replica
+        self._masked = masked
         self.names_leader = False
         self.rest_bytes = rest_bytes
         self.message: dict[str, Any] = {}
@@ -62,7 +65,7 @@ class FetchResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is no need to wait for more."""
+        """Whether the response can be sent without waiting for more bytes."""
         return self._has_news or self._partitions == 0 or self._read_bytes >= self._least_bytes
 
     def error(self, index: int, code: Errors, leader_epoch: int | None = None) -> dict[str, Any]:
@@ -93,11 +96,18 @@ class FetchResponse:
         diverging: dict[str, int] | None,
     ) -> dict[str, Any]:
         """Return the response for a partition that has been read."""
-        records = self._records(log)
+        size_bytes = log.size_bytes
+        if self._masked is not None and self._masked.covers(partition.topic_partition.topic):
+            records: bytes | FileRange = b""
+            if size_bytes:
+                records = self._masked.masked(partition.topic_partition, self._copied(log))
+                size_bytes = max(size_bytes, len(records))
+        else:
+            records = self._records(log)
         self._partitions += 1
         self._has_news = self._has_news or diverging is not None
-        self._read_bytes += log.size_bytes
-        self.rest_bytes = max(0, self.rest_bytes - log.size_bytes)
+        self._read_bytes += size_bytes
+        self.rest_bytes = max(0, self.rest_bytes - size_bytes)
         if log.size_bytes and log.next_offset >= 0:
             self.next_reads.append((partition, log.next_offset, asked["partitionMaxBytes"]))
         offsets = partition.known
@@ -130,6 +140,12 @@ class FetchResponse:
             if self._file_ranges == _MOST_FILE_RANGES:
                 self.rest_bytes = 0
             return FileRange(log.source, log.position, log.size_bytes)
+        return self._copied(log)
+
+    @staticmethod
+    def _copied(log: ReadLog) -> bytes:
+        if log.source is None:
+            return b""
         data = log.source.read_at(log.position, log.size_bytes)
         log.source.ensure_current()
         if log.base_offset is None:

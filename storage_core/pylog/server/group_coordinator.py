@@ -106,7 +106,7 @@ class GroupCoordinator:
         self._assigning: dict[ConsumerProtocolGroup, asyncio.Task[None]] = {}
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return what answers each API."""
+        """Return the function that answers each API."""
         return {
             APIS["FindCoordinator"]: self.handle_find_coordinator,
             APIS["JoinGroup"]: self.handle_join_group,
@@ -125,7 +125,7 @@ class GroupCoordinator:
 
     @property
     def active_group_count(self) -> int:
-        """How many groups have members."""
+        """Number of groups that have members."""
         return sum(bool(group.members) for group in self._groups.values())
 
     def load(self, listing: GroupListing | None) -> None:
@@ -141,7 +141,7 @@ class GroupCoordinator:
                 self._keep(self._new_classic_group(group_id))
 
     async def close(self) -> None:
-        """Answer whoever waits, and store what is to be stored."""
+        """Answer the clients that wait, and store the last commits."""
         for task in list(self._assigning.values()):
             task.cancel()
         self._assignor.shutdown(wait=False, cancel_futures=True)
@@ -209,7 +209,7 @@ class GroupCoordinator:
         self._keep(group)
 
     def _has_room(self, size: int) -> bool:
-        """Whether there may be one group more."""
+        """Return whether another group may be made."""
         return len(self._groups) < self._config.max_groups and self._kept.has_room(size)
 
     def _ensure_room(self, size_bytes: int) -> None:
@@ -783,7 +783,7 @@ def _each_once(topics: list[Request]) -> list[Request]:
 
 
 async def _answer(start: Callable[[Callable[[Response], None]], None]) -> Response:
-    """Return what is responded, now or later."""
+    """Return the response, now or later."""
     future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
     def respond(answer: Response) -> None:

@@ -172,7 +172,7 @@ class GroupCoordinatorService:
         _LOGGER.log(level, "no committed offsets are in the directory: groups begin without them")
 
     async def close(self) -> None:
-        """Answer whoever waits, store what is to be stored, and close the file."""
+        """Answer the clients that wait, store the last commits, and close the file."""
         if self._loading is not None:
             self._loading.cancel()
         if self._coordinator is not None:

@@ -37,7 +37,7 @@ class GroupMemory:
         self._most = most
 
     def has_room(self, added: int) -> bool:
-        """Whether so much more may be kept."""
+        """Return whether so many more bytes may be kept."""
         return self.total + added <= self._most
 
     def ensure_room(self, added: int) -> None:
@@ -57,7 +57,7 @@ def size_of_names(*names: str | bytes | None) -> int:
 
 
 def size_of_assignments(assignments: Iterable[Assignment]) -> int:
-    """Return what partitions by topic take."""
+    """Return the memory that partitions by topic take."""
     return sum(
         NAME_BYTES + sys.getsizeof(partitions)
         for assignment in assignments

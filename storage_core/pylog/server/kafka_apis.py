@@ -53,7 +53,7 @@ _FETCHES_IN_A_ROUND = 8
 
 @dataclass(slots=True)
 class Client:
-    """The other end of a connection, and what it is told to connect to."""
+    """The client of a connection, and the address that it is told to connect to."""
 
     client_host: str
     host: str

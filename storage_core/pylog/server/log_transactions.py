@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError
 from pylog.model import AbortedTransaction
-from pylog.reading.transactions import FollowedTransactions, OpenTransactions, follow_transactions
+from pylog.reading.open_transactions import OpenTransactions
+from pylog.reading.transactions import FollowedTransactions, follow_transactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

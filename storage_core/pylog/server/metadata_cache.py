@@ -58,14 +58,14 @@ _MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
 
 
 class ClusterIdentity(NamedTuple):
-    """Whose directories are served."""
+    """The cluster id and node id of the directories that are served."""
 
     cluster_id: str
     node_id: int
 
 
 def find_identity(log_directories: Iterator[str]) -> ClusterIdentity:
-    """Return what the first ``meta.properties`` says."""
+    """Return the ids in the first ``meta.properties`` that has them."""
     for directory in log_directories:
         path = join(directory, META_PROPERTIES)
         found = Attempts().read(lambda path=path: read_meta_properties(path))  # type: ignore[misc]

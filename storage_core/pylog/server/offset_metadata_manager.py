@@ -210,7 +210,7 @@ class OffsetMetadataManager:
 
 
 def _size_of(offset: StoredOffset | None) -> int:
-    """Return what an offset takes in memory, about."""
+    """Return the memory that a committed offset takes, estimated."""
     return 0 if offset is None else _OFFSET_BYTES + sys.getsizeof(offset.metadata)
 
 

@@ -82,7 +82,7 @@ class PartitionError(Exception):
 
 
 class ReadLog(NamedTuple):
-    """What a fetch gets (Kafka: LogReadInfo).
+    """The bytes and aborted transactions of a fetch (Kafka: LogReadInfo).
 
     ``next_offset`` is where proved batches end, if that is near, ``base_offset`` that of the one
     batch that is read where it says another one.
@@ -100,7 +100,7 @@ _NOTHING = ReadLog(None, 0, 0)
 
 
 class SegmentKey(NamedTuple):
-    """Which file a proof is of."""
+    """The file that a proof is about."""
 
     topic_partition: TopicPartition
     base_offset: int
@@ -120,7 +120,7 @@ class ProofCache:
         self._lock = threading.Lock()
 
     def of(self, key: SegmentKey) -> SegmentProof:
-        """Return what is proved of a segment."""
+        """Return the proof of a segment."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -211,7 +211,7 @@ class Partition:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether `load` has been called."""
+        """Whether the log's offsets and epochs are loaded."""
         return self.offsets is not None
 
     def load(self) -> None:
@@ -516,7 +516,7 @@ class Partition:
         return key
 
     def holds(self, key: SegmentKey) -> bool:
-        """Whether the view has that segment."""
+        """Return whether the view has that segment."""
         at = bisect_left(self._base_offsets, key.base_offset)
         return at < len(self._base_offsets) and self._key(at) == key
 

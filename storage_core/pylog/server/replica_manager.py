@@ -48,6 +48,7 @@ from pylog.server.fetch_response import (
     only_local,
 )
 from pylog.server.log_transactions import LogWalks, NotWalkedError
+from pylog.server.masked_records import MaskedRecords
 from pylog.server.partition import Partition, PartitionError, ProofCache, ReadLog, check_epoch
 from pylog.server.protocol import NO_EPOCH, READ_COMMITTED, READ_UNCOMMITTED, Errors
 from pylog.server.rate_limited_log import server_logger
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from pylog.columnar.record_masking import MaskRule
     from pylog.reading.discovery import LogStartOffsets, PartitionDirectory
     from pylog.reading.pending_commit import PendingCommit
     from pylog.server.protocol import Request, RequestContext, Response
@@ -96,6 +98,7 @@ class ServedLogs:
     high_watermark: str = "log-end"
     follows: bool = False
     checks_each_time: bool = False
+    mask_rules: tuple[MaskRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class Topic:
 
     @property
     def is_internal(self) -> bool:
-        """Whether Kafka calls it internal."""
+        """Whether Kafka calls the topic internal."""
         return self.name in INTERNAL_TOPICS
 
 
@@ -175,7 +178,9 @@ class ReplicaManager:
         self._logged: set[tuple[object, object]] = set()
         self._proved_ahead: set[tuple[TopicPartition, int]] = set()
         self._growth: asyncio.Future[None] | None = None
-        is_slow = served.checks_each_time or any(is_remote(str(path)) for path in served.paths)
+        self._masked = MaskedRecords(served.mask_rules)
+        is_slow = served.checks_each_time or bool(served.mask_rules)
+        is_slow |= any(is_remote(str(path)) for path in served.paths)
         self._max_fetch_bytes = _MAX_SLOW_BYTES if is_slow else _MAX_FETCH_BYTES
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
@@ -334,7 +339,7 @@ class ReplicaManager:
                 self._growth = None
 
     async def in_thread(self, function: Callable[[], _Value]) -> _Value:
-        """Return what a function does that looks at files.
+        """Run a function that reads files in a thread; return its result.
 
         It begins anew after a walk over a log, which keeps no thread from answering other clients.
         """
@@ -437,6 +442,7 @@ class ReplicaManager:
             least_bytes=request["minBytes"],
             leader_id=self.node_id if context.version >= _LEADER_VERSION else None,
             is_of_replica=max(request["replicaId"], request["replicaState"]["replicaId"]) >= 0,
+            masked=self._masked,
         )
         has_ids = context.version >= TOPIC_ID_VERSION
         key = "topicId" if has_ids else "topic"
@@ -515,6 +521,8 @@ class ReplicaManager:
         offset, is_committed = asked["fetchOffset"], reading.is_committed
         max_bytes = min(asked["partitionMaxBytes"], reading.rest_bytes)
         is_fresh = False
+        if not may_look and self._masked.covers(partition.topic_partition.topic):
+            raise NotProvedError  # batches are rebuilt in a thread
         for _ in range(_MOST_LOOKS):
             try:
                 found = partition.read(
@@ -585,8 +593,7 @@ class ReplicaManager:
             return Errors.KAFKA_STORAGE_ERROR
         self._log_once(
             error,
-            "%s ends here for clients: %s; serve it with --mode DROPMALFORMED to leave the damage "
-            "out",
+            "%s: clients stop here: %s; serve it with --mode DROPMALFORMED to skip the damage",
             partition.topic_partition,
             error,
         )

@@ -127,7 +127,7 @@ class _Line:
         return bool(self._known or self._new)
 
     def join(self, *, is_known: bool) -> asyncio.Future[None]:
-        """Return what is done once it is one's turn."""
+        """Return a future that is done when it is the caller's turn."""
         turn = asyncio.get_running_loop().create_future()
         (self._known if is_known else self._new).append(turn)
         return turn
@@ -250,7 +250,7 @@ class Room:
 
 
 class Held:
-    """What is held of a `Room`."""
+    """The bytes that a request holds of a `Room`."""
 
     def __init__(self, room: Room, size: int) -> None:
         self._room = room

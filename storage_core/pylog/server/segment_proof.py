@@ -143,7 +143,7 @@ _memories = threading.local()
 
 
 class SegmentProof:
-    """What is proved of one segment's file.
+    """The batches of one segment's file that are proved to be intact.
 
     Any number of threads: proving takes the lock, and replaces `windows` as a whole.
 
@@ -294,7 +294,7 @@ class SegmentProof:
         return batches if is_of_window else None
 
     def _mark(self) -> object:
-        """Return what differs once the file has changed."""
+        """Return a value that differs once the file has changed."""
         if self._each_time:
             return object()
         if self._is_remote:

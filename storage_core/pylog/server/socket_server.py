@@ -6,8 +6,9 @@ one after the other.
 ================================ ===============================================================
 limit                            what happens above it
 ================================ ===============================================================
-``max_connections``              the connection that has said nothing for the longest time, more
-                                 than ``stalled_seconds``, is closed, else the new one at once
+``max_connections``              the oldest connection that has sent no request within
+                                 ``new_seconds`` is closed, else the one that has said nothing for
+                                 the longest time, more than ``stalled_seconds``, else the new one
 ``max_request_bytes``            the connection is closed before memory is made for the request
 ``queued_bytes``                 large requests of all connections, held at once: others wait
 ``waiting_bytes``                large responses of all connections that wait in memory for their
@@ -84,6 +85,7 @@ class SocketLimits:
     waiting_bytes: int = 64 << 20
     idle_seconds: float = 600
     stalled_seconds: float = 30
+    new_seconds: float = 2
 
 
 class _TooManyWaitingError(Exception):
@@ -180,7 +182,9 @@ class SocketServer:
         self._metrics = metrics
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
-        self._silent: dict[asyncio.Task[Any] | None, float] = {}  # and since when, in this order
+        # Which have sent no request yet, which wait for one, and since when, in this order.
+        self._new: dict[asyncio.Task[Any] | None, float] = {}
+        self._silent: dict[asyncio.Task[Any] | None, float] = {}
         self._busy: dict[asyncio.Task[Any] | None, tuple[float, Channel]] = {}
         self._acceptor: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -233,23 +237,30 @@ class SocketServer:
                 continue
             task = asyncio.create_task(self._serve(connection, str(address[0])))
             self._tasks.add(task)
-            self._silent[task] = loop.time()
+            self._new[task] = loop.time()
             task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        self._new.pop(task, None)
         self._silent.pop(task, None)
 
     def _close_silent(self) -> bool:
         """Close a connection that says nothing, if there is one, for another."""
-        task, since = next(iter(self._silent.items()), (None, 0.0))
-        seconds = asyncio.get_running_loop().time() - since
-        if task is None or seconds < self._limits.stalled_seconds:
-            return False
-        _LOGGER.info("closed a connection that said nothing for %d s, for a new one", seconds)
-        self._forget(task)
-        task.cancel()
-        return True
+        now = asyncio.get_running_loop().time()
+        of_kinds = (
+            (self._new, self._limits.new_seconds),
+            (self._silent, self._limits.stalled_seconds),
+        )
+        for connections, least_seconds in of_kinds:
+            task, since = next(iter(connections.items()), (None, now))
+            if task is not None and now - since >= least_seconds:
+                seconds = now - since
+                _LOGGER.info("closed a connection that said nothing for %d s, for another", seconds)
+                self._forget(task)
+                task.cancel()
+                return True
+        return False
 
     async def _close_abandoned(self) -> None:
         """End, again and again, what still waits for an answer that nobody will take."""
@@ -351,6 +362,7 @@ class SocketServer:
         frame = await channel.read_exactly(size, self._limits.stalled_seconds)
         self._metrics.requests += 1
         task = asyncio.current_task()
+        self._new.pop(task, None)
         self._busy[task] = asyncio.get_running_loop().time(), channel
         try:
             return await session(frame, client)

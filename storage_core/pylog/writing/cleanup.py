@@ -44,7 +44,7 @@ class CleanupSummary(Generic[_PartitionT, _TotalsT]):
 
     @property
     def by_topic(self) -> dict[str, _TotalsT]:
-        """Of the partitions of each topic, sorted."""
+        """The totals of each topic, sorted by name."""
         topics: defaultdict[str, list[_PartitionT]] = defaultdict(list)
         for each in self.partitions:
             topics[each.topic_partition.topic].append(each)
@@ -52,7 +52,7 @@ class CleanupSummary(Generic[_PartitionT, _TotalsT]):
 
 
 class CleanupOption(NamedTuple):
-    """An option of a program that runs retention or compaction, whatever parses its arguments.
+    """An option that a command and a job share, whatever parses their arguments.
 
     Attributes
     ----------
@@ -133,6 +133,6 @@ def cleanup_options(
             "Without this, such a log stays as it is.",
         ),
         CleanupOption("once", None, once),
-        CleanupOption("dry-run", None, "Print what would be removed, and change nothing."),
+        CleanupOption("dry-run", None, "Print what would be done, and change nothing."),
     )
     return {each.name: each for each in options}

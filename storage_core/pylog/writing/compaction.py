@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_cleaner_manager import CleaningAbortedError, LogCleanerManager
+from pylog.cleaner.cleaning_states import CleaningAbortedError
+from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.throttler import Throttler
 from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
@@ -19,8 +20,9 @@ from pylog.files.owned_directories import partition_directories, writable_log_di
 from pylog.log.log_context import LogContext
 from pylog.scheduling.clock import StoppedClock
 from pylog.writing.cleanup import CleanupSummary
+from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
-from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_log
+from pylog.writing.owned_directory import ChosenLogs, own_logs, size_of_log
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionCompaction:
-    """What compaction does to one partition.
+    """The records and bytes that compaction removes from one partition.
 
     Attributes
     ----------
@@ -162,7 +164,7 @@ class CompactionTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompactionSummary(CleanupSummary[PartitionCompaction, CompactionTotals]):
-    """What compaction does to a log directory.
+    """The compacted partitions of a log directory, and what was removed from them.
 
     Attributes
     ----------

@@ -48,7 +48,6 @@ The next opener is `WriteJob.commit`, or whatever starts a `LogManager` there.
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 import uuid
@@ -56,24 +55,22 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError, LogLockedError, LogStorageError, SegmentVanishedError
+from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
 from pylog.files.bookmark_file import store_bookmark
 from pylog.files.commit_manifest import (
     AnnouncedFile,
     AnnouncedPartition,
     Manifest,
     NewTopic,
-    read_manifest,
 )
 from pylog.files.ledger import ask_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id
-from pylog.files.staged_files import job_prefix_of
-from pylog.files.storage import list_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
 from pylog.model import TimestampType
 from pylog.staged_commit.staged_batches import StagedBatches, stamp_append_time
+from pylog.writing.dead_jobs import sweep_dead_jobs, sweep_job
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.segment_adoption import SegmentAdoption
 from pylog.writing.staged_topic import rules_of
@@ -89,63 +86,6 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.writing.write_summary import JobDescription
-
-
-_LOGGER = logging.getLogger(__name__)
-
-
-# Staged files that nobody will commit: of jobs that were aborted, or died.
-#
-# Which files those are, nobody knows but by what follows:
-#
-# * all files of a job that was committed or aborted are left over, unless a commit of it is to be
-#   completed: attempts that failed, or that were repeated, left them;
-# * other jobs may be staging at this moment, in processes nobody can ask. Those none of whose files
-#   has been changed for `DEAD_MS` are dead. A job that takes longer from the end of its first task
-#   to its commit finds its files gone, and fails; nothing is lost in silence.
-
-
-DEAD_MS = 7 * 24 * 3_600_000
-
-
-def sweep_job(directory: str, key: JobKey, context: LogContext) -> None:
-    """Remove all staged files of a job, unless a commit of it is to be completed."""
-    for path in _staged_by_job(directory).get(key.file_prefix, ()):
-        context.io.remove(path, missing_ok=True)
-
-
-def sweep_dead_jobs(directory: str, context: LogContext) -> None:
-    """Remove the staged files of jobs that are dead, as of `sweep_job`."""
-    now_ms = context.clock.milliseconds()
-    for paths in _staged_by_job(directory).values():
-        if now_ms - max(map(_changed_ms, paths), default=now_ms) <= DEAD_MS:
-            continue
-        _LOGGER.warning("removing %d files of a dead job, such as %s", len(paths), paths[0])
-        for path in paths:
-            context.io.remove(path, missing_ok=True)
-
-
-def _staged_by_job(directory: str) -> dict[str, list[str]]:
-    """Return the paths of all staged files, by the beginning of their names."""
-    manifest = read_manifest(directory)
-    needed = None if manifest is None else manifest.key.file_prefix
-    by_job: dict[str, list[str]] = {}
-    for entry in list_directory(directory):
-        prefix = job_prefix_of(entry.name)
-        if prefix is not None and prefix != needed:
-            by_job.setdefault(prefix, []).append(entry.path)
-    return by_job
-
-
-def _changed_ms(path: str) -> int:
-    """Return when a file was changed last, in ms of the epoch; far from now if nobody can tell."""
-    try:
-        return os.lstat(path).st_mtime_ns // 1_000_000
-    except FileNotFoundError:  # its job is removing it
-        return 2**62
-    except OSError as error:
-        reason = f"cannot stat file: {error.strerror}"
-        raise KafkaStorageError(reason, path, errno=error.errno) from error
 
 
 def ensure_of_job(key: JobKey, staged: Iterable[StagedRecords]) -> None:

@@ -87,7 +87,7 @@ def known_topic_configs(
         }
     except LogStorageError as error:
         reason = (
-            f"the cluster's metadata cannot be relied upon ({error}); to go without them, move "
+            f"the cluster's metadata cannot be relied upon ({error}); to go without it, move "
             "__cluster_metadata-0 out of the log directory"
         )
         raise UnknownTopicConfigError(chosen, reason) from error
@@ -107,7 +107,17 @@ def _ensure_known(found: Mapping[str, FoundTopicConfig], *, has_given: bool) -> 
     }
     if not gaps:
         return
-    reasons = [f"of {topic}, {gap.reason}" for topic, gap in gaps.items() if gap.reason]
+    topics_of: dict[str, list[str]] = {}
+    for topic, gap in gaps.items():
+        if gap.reason:
+            topics_of.setdefault(gap.reason, []).append(topic)
+    reasons = [
+        reason
+        if len(topics) == len(gaps)
+        else f"{reason} ({', '.join(topics[:_SHOWN_REASONS])}"
+        f"{', …' if len(topics) > _SHOWN_REASONS else ''})"
+        for reason, topics in topics_of.items()
+    ]
     more = len(reasons) - _SHOWN_REASONS
     shown = "; ".join(reasons[:_SHOWN_REASONS]) + (f"; and {more} more" if more > 0 else "")
     raise UnknownTopicConfigError(list(gaps), shown or None)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
+    from pylog.writing.schema_registration import SchemaRegistration
     from pylog.writing.write_summary import PartitionSummary
 
 _FEWEST_LINES_OF_RUNS = 64
@@ -52,6 +53,9 @@ class LineAppender:
         taken as it is: nobody typed it.
     compression, level, batch_size_bytes
         As for `write_topic`.
+    schemas
+        What encodes keys and values of JSON lines, `pylog.jobs.plan_registration`; needs ``topic``.
+        New schemas are registered before the first record.
 
     Attributes
     ----------
@@ -81,6 +85,7 @@ class LineAppender:
         compression: str | CompressionType = "none",
         level: int | None = None,
         batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
+        schemas: SchemaRegistration | None = None,
     ) -> None:
         if line_format not in LINE_PARSERS:
             msg = f"line format {line_format!r} is not one of {', '.join(LINE_PARSERS)}"
@@ -98,8 +103,13 @@ class LineAppender:
         self._needs_integer_keys = partitioner == "integer_key"
         # A key that is not an integer is an error that names its line.
         self._finds_runs = line_format == "jsonl" and not self._needs_integer_keys
+        self._schemas = schemas
+        encoders = None if schemas is None else schemas.encoders
         if line_format == "jsonl":
-            self._parse = partial(parse_json_line, values=values)
+            self._finds_runs = self._finds_runs and not encoders
+            self._parse = partial(parse_json_line, values=values, encoders=encoders)
+        elif encoders:
+            raise ValueError("keys and values are encoded by a schema from JSON lines alone")
         self._topic = topic
         self._partition = partition
         self._new_partitions = partitions
@@ -121,6 +131,8 @@ class LineAppender:
                 ensure_no_similar_topic(topic, manager.topics, advice)
             if partition is not None:
                 destination.ensure_partition(partition)
+        elif encoders:
+            raise ValueError("keys and values are encoded for one topic: name it")
 
     def append(self, lines: Sequence[bytes]) -> None:
         """Append the records of the next lines, which have no line ends.
@@ -214,6 +226,9 @@ class LineAppender:
     def _flush(self, first_number: int, last_number: int) -> None:
         now_ms = self._clock.milliseconds()
         try:
+            if self._schemas is not None:
+                self._schemas.enter(self._manager)
+                self._schemas = None
             for destination in self._destinations.values():
                 destination.flush(now_ms)
         except LogStorageError as error:

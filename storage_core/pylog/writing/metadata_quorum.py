@@ -28,7 +28,7 @@ class LogHistory(NamedTuple):
 
     @classmethod
     def of(cls, directory: str) -> LogHistory | None:
-        """Return that of a directory; None if it cannot be read."""
+        """Return the history of the log in a directory; None if it cannot be read."""
         try:
             end_offset = metadata_view(directory).log_end_offset
             return cls(read_epoch_entries(join(directory, LEADER_EPOCH_CHECKPOINT)), end_offset)

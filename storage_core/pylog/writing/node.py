@@ -246,7 +246,7 @@ class Node:
         return registration.leader_epoch + (1 if registration.leader == NO_LEADER else 2)
 
     def is_placed_in(self, log_directory: str, topic_partition: TopicPartition) -> bool:
-        """Whether the metadata assign a partition to a log directory of the node, by its id."""
+        """Whether the metadata assigns a partition to a log directory of the node, by its id."""
         assignment = self.assignment(topic_partition)
         return assignment is not None and assignment.path == log_directory
 
@@ -255,7 +255,7 @@ class Node:
         return None if image is None else image.partitions.get(topic_partition.partition)
 
     def assigned_partitions(self) -> Iterator[tuple[TopicPartition, Assignment]]:
-        """Yield the partitions that the metadata assign to the node, by name and number."""
+        """Yield the partitions that the metadata assigns to the node, by name and number."""
         for topic in self._topics.values():
             for number in sorted(topic.partitions):
                 topic_partition = TopicPartition(topic.name, number)
@@ -329,7 +329,7 @@ class Node:
         return found
 
     def is_assigned(self, topic_partition: TopicPartition) -> bool | None:
-        """Return whether the metadata assign a partition to the node; None if that is not known."""
+        """Return whether the metadata assigns a partition to the node; None if not known."""
         if self._is_undecided(topic_partition) or self.node_id is None:
             return None
         registration = self._registration(topic_partition)
@@ -393,7 +393,7 @@ class Node:
             reason = f"the cluster's metadata has no partition {number} of topic {topic}"
         elif self.node_id is not None and self.node_id not in registration.replicas:
             nodes = ", ".join(map(str, registration.replicas))
-            reason = f"the cluster's metadata assign it to nodes {nodes}, not to {self.node_id}"
+            reason = f"the cluster's metadata assigns it to nodes {nodes}, not to {self.node_id}"
         else:
             return None
         if self._is_undecided(topic_partition):
@@ -411,7 +411,7 @@ class Node:
             return  # what becomes of it is found beside
         if assignment.place is Place.GONE:
             reason = (
-                "the cluster's metadata assign it to the log directory with the id "
+                "the cluster's metadata assigns it to the log directory with the id "
                 f"{format_uuid(assignment.directory_id)}, which none of the node's has"
             )
             if not assignment.is_certain:
@@ -460,7 +460,7 @@ class Node:
             sorted({format_uuid(each.directory_id) for each in placed if each.directory_id})
         )
         return (
-            f"the cluster's metadata assign {counted(len(placed), 'partition')} of node "
+            f"the cluster's metadata assigns {counted(len(placed), 'partition')} of node "
             f"{self.node_id} to log directories that were not given (ids {ids}). If one of them is "
             "gone, a broker makes empty logs for its partitions"
         )

@@ -72,7 +72,7 @@ RESERVED_IDS = 100
 
 
 class Place(Enum):
-    """Which log directory the cluster's metadata assign a node's replica to."""
+    """Which log directory the cluster's metadata assigns a node's replica to."""
 
     NONE = auto()  # whichever the broker chooses
     GIVEN = auto()  # one of those that were given

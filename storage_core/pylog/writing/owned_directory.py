@@ -6,14 +6,12 @@ import logging
 import os
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import RecoveryMode
 from pylog.errors import LogStorageError, SegmentVanishedError, UnexpectedFileError
 from pylog.files import disk
-from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
-    HIGH_WATERMARK_CHECKPOINT,
     LOG_FILE_SUFFIX,
     META_PROPERTIES,
     PARTITION_METADATA,
@@ -49,7 +47,6 @@ else:
     log_directory = LazyModule("pylog.reading.log_directory")
     removal_preview = LazyModule("pylog.reading.removal_preview")
     slicing = LazyModule("pylog.reading.slicing")
-
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -298,63 +295,3 @@ def own_logs(  # noqa: PLR0913 - all that an owner is told
             yield ChosenLogs(lambda: iter(()), find_closed, {}, context.failures)
         else:
             yield ChosenLogs(visit, find_closed, manager.cleaner_checkpoints, context.failures)
-
-
-# Records that a cleanup leaves alone because they may not be replicated: above the high watermark.
-#
-# Another broker that takes over may lack them, and so the word of such a record removes no
-# other one: neither an older record of its key, nor a segment that it makes superfluous.
-
-
-class HeldBack(NamedTuple):
-    """What the high watermark of one log holds back.
-
-    Attributes
-    ----------
-    start_offset, end_offset
-        The offsets ``[start, end)`` that would be removed from, or cleaned, without it.
-    records
-        How many records these are; None where damage hides it.
-    high_watermark, log_end_offset
-        Of the log.
-    checkpoint
-        What ``replication-offset-checkpoint`` says of it; None if nothing.
-    """
-
-    start_offset: int
-    end_offset: int
-    records: int | None
-    high_watermark: int
-    log_end_offset: int
-    checkpoint: int | None
-
-    @classmethod
-    def of(cls, log: UnifiedLog, offsets: tuple[int, int] | None) -> Self | None:
-        """Count the records of a log in ``[start, end)``; None where there are no offsets."""
-        if offsets is None:
-            return None
-        start, end = offsets
-        records = checkpoint = None
-        path = os.path.join(log.log_directory, HIGH_WATERMARK_CHECKPOINT)  # noqa: PTH118 - kept as text
-        try:
-            checkpoint = read_offset_checkpoint(path).get(log.topic_partition)
-            view = log_directory.open_directory(log.directory)[log.topic_partition]
-            slices = slicing.segment_slices(view, start, end)
-            records = removal_preview.count_records(view, slices, start, end)
-        except LogStorageError as error:
-            _LOGGER.info("records of %s that are held back: %s", log.topic_partition, error)
-        return cls(start, end, records, log.high_watermark, log.log_end_offset, checkpoint)
-
-    def __str__(self) -> str:
-        records = "records" if self.records is None else f"{self.records} records"
-        if self.records == 1:
-            records = "1 record"
-        says = "has no entry for this partition"
-        if self.checkpoint is not None:
-            says = f"says that only offsets below {self.checkpoint} are"
-        return (
-            f"{records} at offsets {self.start_offset} to {self.end_offset - 1} are left alone, "
-            f"since they may not be replicated: {HIGH_WATERMARK_CHECKPOINT} {says}, and the log "
-            f"ends at {self.log_end_offset}. If no other replica is left, use --high-watermark "
-            "log-end (high_watermark='log-end')"
-        )

@@ -5,7 +5,8 @@ A JSON line is an object with the keys ``topic``, ``partition``, ``timestamp`` (
 ``timestampType`` and ``leaderEpoch`` are ignored: the log assigns them. Without ``timestamp`` a
 record gets the time of writing. Where ``values`` is ``"text"``, key, value and headers' values are
 text, ``{"base64": …}`` or null; where it is ``"base64"``, they are base64 or null. A line without
-``values`` is read as the caller says.
+``values`` is read as the caller says. Where it is ``"typed"``, a schema says what bytes keys and
+values are; headers, and what no schema is given for, are as with ``"text"``.
 
 A text line is key, tab, value: ``\N`` is null, ``\t \n \r \\``, ``\x1b`` and ``\u2028`` are single
 characters. The first tab separates.
@@ -23,12 +24,15 @@ import pyarrow as pa
 
 from pylog.kernels import parse_lines as kernel
 from pylog.model import NO_TIMESTAMP
-from pylog.writing.record_rows import ROW_SCHEMA, RecordRow
+from pylog.typed.encoder import JSON_VALUES
+from pylog.writing.record_rows import ROW_SCHEMA, RecordRow, encoded_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
+
+    from pylog.writing.column_encoder import ColumnEncoder
 
     _ValueParser = Callable[[str, object], bytes | None]
 
@@ -63,12 +67,22 @@ class ParsedLine(NamedTuple):
     row: RecordRow
 
 
-def parse_json_line(line: bytes, values: str = "text") -> ParsedLine | None:
-    """Return the record of one JSON line, None if the line is blank."""
+_TYPED = "typed"
+
+
+def parse_json_line(
+    line: bytes, values: str = "text", encoders: Mapping[str, ColumnEncoder] | None = None
+) -> ParsedLine | None:
+    """Return the record of one JSON line, None if the line is blank.
+
+    Keys and values that ``encoders`` has are JSON of any form, and so they are in lines whose
+    ``values`` is ``"typed"``.
+    """
     if not line.strip():
         return None
     try:
-        fields = json.loads(line.decode())
+        text = line.decode()
+        fields = JSON_VALUES.decode(text) if encoders else json.loads(text)
     except json.JSONDecodeError as error:
         is_text = b"\t" in line and not line.lstrip().startswith(b"{")
         hint = _FORMAT_TEXT if is_text else ""
@@ -94,18 +108,30 @@ def parse_json_line(line: bytes, values: str = "text") -> ParsedLine | None:
     if topic is not None and not isinstance(topic, str):
         msg = f"topic is {_kind(topic)}, expected text"
         raise ValueError(msg)
-    encoding = fields.get("values", values)
-    if not isinstance(encoding, str) or encoding not in VALUE_PARSERS:
-        msg = f"values is {json.dumps(encoding)[:80]}, expected {' or '.join(VALUE_PARSERS)}"
-        raise ValueError(msg)
-    parse_value = VALUE_PARSERS[encoding]
-    row = RecordRow(
-        parse_value("key", fields.get("key")),
-        parse_value("value", fields["value"]),
+    parse_value = VALUE_PARSERS[_encoding(fields, values, encoders)]
+    row = encoded_row(
+        encoders or {},
+        {name: fields.get(name) for name in ("key", "value")},
         _integer("timestamp", fields.get("timestamp"), NO_TIMESTAMP, _MAX_INT64),
         _headers(fields.get("headers"), parse_value),
+        lambda content, name: parse_value(name, content),
+        is_json=True,
     )
     return ParsedLine(topic, _integer("partition", fields.get("partition"), 0, _MAX_INT32), row)
+
+
+def _encoding(
+    fields: Mapping[str, object], values: str, encoders: Mapping[str, ColumnEncoder] | None
+) -> str:
+    """Return how a line has what is not encoded by a schema."""
+    given = fields.get("values", _TYPED if encoders else values)
+    expected = [_TYPED] if encoders else [*VALUE_PARSERS]
+    if given not in expected:
+        shown = json.dumps(given, default=str)[:80]
+        hint = "; name the schema that encodes them, with --value-schema" if given == _TYPED else ""
+        msg = f"values is {shown}, expected {' or '.join(expected)}{hint}"
+        raise ValueError(msg)
+    return "text" if given == _TYPED else str(given)
 
 
 def _kind(value: object) -> str:

@@ -15,7 +15,8 @@ from pylog.log.log_manager import ensure_open
 from pylog.model import TopicPartition
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import removal_from_end, removal_from_start
-from pylog.writing.owned_directory import HeldBack, on_overlay, own_log_directory
+from pylog.writing.held_back import HeldBack
+from pylog.writing.owned_directory import on_overlay, own_log_directory
 
 if TYPE_CHECKING:
     import os
@@ -119,7 +120,7 @@ class _Change(NamedTuple, Generic[MovedT]):
     make: Callable[[LogManager], MovedT]
 
     def plan(self, directory: str | os.PathLike[str]) -> MovedT:
-        """Return what would be done."""
+        """Return the removals that would be done."""
         path = writable_log_directory(directory, must_exist=True)
         with (
             on_overlay(path, None) as (path_there, context),

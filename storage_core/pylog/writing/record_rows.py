@@ -24,7 +24,9 @@ from pylog.columnar.encode_input import is_binary_type, is_headers_type, is_time
 from pylog.record.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from pylog.writing.column_encoder import ColumnEncoder
 
 
 ROWS_AT_ONCE = 16_384
@@ -75,7 +77,9 @@ def rows_to_batch(rows: Iterable[RecordRow]) -> pa.RecordBatch:
 
 
 def batches_of_objects(
-    records: Iterable[object], names: ColumnNames
+    records: Iterable[object],
+    names: ColumnNames,
+    encoders: Mapping[str, ColumnEncoder] | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, list[int] | None]]:
     """Yield record batches of some thousand rows, and the rows' partitions if they have any."""
     rows: list[RecordRow] = []
@@ -83,7 +87,7 @@ def batches_of_objects(
     size = 0
     for index, item in enumerate(records):
         try:
-            row = _row_of(item, names)
+            row = _row_of(item, names, encoders or {})
             if names.partition is not None:
                 partitions.append(_partition_of(item, names.partition))
         except ValueError as error:
@@ -100,7 +104,7 @@ def batches_of_objects(
         yield rows_to_batch(rows), partitions or None
 
 
-def _row_of(item: object, names: ColumnNames) -> RecordRow:
+def _row_of(item: object, names: ColumnNames, encoders: Mapping[str, ColumnEncoder]) -> RecordRow:
     key: object
     timestamp: object = None
     headers: object = ()
@@ -122,12 +126,34 @@ def _row_of(item: object, names: ColumnNames) -> RecordRow:
             "value and perhaps timestamp and headers"
         )
         raise ValueError(msg)
-    return RecordRow(
-        _bytes_of(key, "key"),
-        _bytes_of(value, "value"),
+    return encoded_row(
+        encoders,
+        {"key": key, "value": value},
         _timestamp_of(timestamp),
         _headers_of(headers),
+        _bytes_of,
     )
+
+
+def encoded_row(
+    encoders: Mapping[str, ColumnEncoder],
+    contents: Mapping[str, object],
+    timestamp: int | None,
+    headers: tuple[tuple[str, bytes | None], ...],
+    plain: Callable[[object, str], bytes | None],
+    *,
+    is_json: bool = False,
+) -> RecordRow:
+    """Return a record whose key and value are encoded, or what ``plain`` makes of them."""
+    made = {}
+    for name, content in contents.items():
+        encoder = encoders.get(name)
+        if encoder is None:
+            made[name] = plain(content, name)
+            continue
+        made[name] = encoder.encode(content, is_json=is_json)
+        headers = encoder.headers(headers, made[name])
+    return RecordRow(made["key"], made["value"], timestamp, headers)
 
 
 def _partition_of(item: object, name: str) -> int:
@@ -192,8 +218,10 @@ _TYPES: dict[str, tuple[Callable[[pa.DataType], bool], str, str]] = {
 """What each part of a record may be, in words, and a cast that may get there."""
 
 
-def find_columns(schema: pa.Schema, names: ColumnNames) -> dict[str, str]:
-    """Return the column of each part of a record that ``schema`` has."""
+def find_columns(
+    schema: pa.Schema, names: ColumnNames, typed: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the column of each part of a record; those that are ``typed`` are of any type."""
     columns = {}
     for part, (is_type, expected, cast) in _TYPES.items():
         name = getattr(names, part)
@@ -206,7 +234,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> dict[str, str]:
             msg = f"{how_many} column {name!r} for {part}; columns: {', '.join(schema.names)}"
             raise ValueError(msg)
         kind = schema.field(name).type
-        if not is_type(kind):
+        if part not in typed and not is_type(kind):
             msg = (
                 f"column {name!r} is of type {kind}; a record's {part} {expected}: cast the "
                 f"column, for example table.set_column(table.schema.get_field_index({name!r}), "

@@ -15,8 +15,9 @@ from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
 from pylog.writing.cleanup import CleanupSummary
+from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
-from pylog.writing.owned_directory import HeldBack, own_logs, size_of_log
+from pylog.writing.owned_directory import own_logs, size_of_log
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRetention:
-    """What retention does to one partition.
+    """The segments that retention removes from one partition.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class PartitionRetention:
 
 
 class RetentionTotals(NamedTuple):
-    """What retention does to several partitions.
+    """The totals of retention over several partitions.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class RetentionTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RetentionSummary(CleanupSummary[PartitionRetention, RetentionTotals]):
-    """What retention does to a log directory.
+    """The partitions of a log directory, and the segments that retention removes.
 
     Attributes
     ----------

@@ -19,6 +19,7 @@ from pylog.files.staged_files import (
     StagedFile,
     StagedRecords,
 )
+from pylog.lazy_modules import LazyModule
 from pylog.log.log_context import LogContext
 from pylog.record.compressor import parse_compression
 from pylog.writing.partitioner import (
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.writing import column_encoder
     from pylog.writing.write_summary import JobDescription
+else:
+    column_encoder = LazyModule("pylog.writing.column_encoder")
 
 
 _WAITING_BYTES = 64 << 20
@@ -70,8 +74,14 @@ class JobStage:
         """Take rows; columns and types as of `pylog.write_topic`, by their usual names."""
         first_row = self.row_count
         partition = "partition" if "partition" in batch.schema.names else None
-        columns = find_columns(batch.schema, ColumnNames(None, "value", None, None, partition))
+        encoders = self.job.encoders
+        names = ColumnNames(None, "value", None, None, partition)
+        columns = find_columns(batch.schema, names, encoders)
         parts = {name: batch.column(found) for name, found in columns.items()}
+        if encoders:
+            typed = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts))
+            encoded = column_encoder.encode_columns(typed, encoders, first_row)
+            parts = dict(zip(encoded.schema.names, encoded.columns, strict=True))
         named = _named_partitions(parts.pop("partition", None), first_row)
         parts.setdefault("key", pa.nulls(batch.num_rows, pa.binary()))
         now_ms = self._context.clock.milliseconds()

@@ -273,7 +273,7 @@ def _announced(directory: str, topic: str) -> NewTopic | None:
 def rules_of(
     topic: str, partitions: range | list[int], config: LogConfig, *, is_new: bool
 ) -> TopicRules:
-    """Return what rows of a topic are held against."""
+    """Return the rules that rows of a topic must meet."""
     properties = config.properties()
     return TopicRules(
         topic, tuple(partitions), is_new, tuple((name, properties[name]) for name in _RULES)

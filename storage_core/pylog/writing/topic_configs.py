@@ -56,7 +56,7 @@ _ALL_BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
 
 
 class ClusterTopicConfig(NamedTuple):
-    """What the metadata says of a topic."""
+    """The configuration of a topic in the cluster's metadata."""
 
     properties: dict[str, str] | None
     doubt: str | None = None
@@ -368,7 +368,7 @@ class TopicConfigSources:
             return ConfigGap(of_cluster.doubt, is_closed_by_some=False)
         missing = [] if self._has_file or stored is not None else self._missing(layers)
         if missing:
-            return ConfigGap(f"the cluster's metadata does not say its {', '.join(missing)}")
+            return ConfigGap(f"the cluster's metadata does not set {', '.join(missing)}")
         return None
 
     def _missing(self, layers: Layers) -> list[str]:

@@ -149,7 +149,7 @@ class TopicDestination:
 
     @property
     def summaries(self) -> list[PartitionSummary]:
-        """What has been appended, by partition."""
+        """The summaries of the partitions that were appended to."""
         return list(self._writer.summaries.values())
 
     @property

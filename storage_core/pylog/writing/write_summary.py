@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.record import compressor
+    from pylog.writing.column_encoder import ColumnEncoder
 else:
     compressor = LazyModule("pylog.record.compressor")
 
@@ -68,6 +69,9 @@ class JobDescription:
         counts as a typing error. The names in a column ``topic`` are taken as they are.
     writes_internal_topics
         Whether rows may go to a topic that Kafka keeps for itself, such as ``__consumer_offsets``.
+    encoders
+        What encodes keys or values, which then are of any type that the schema takes; needs
+        ``topic``. `pylog.jobs.register_schemas` makes them.
 
     Raises
     ------
@@ -90,8 +94,11 @@ class JobDescription:
     bookmark: str | None = None
     creates_similar_topic: bool = False
     writes_internal_topics: bool = False
+    encoders: Mapping[str, ColumnEncoder] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.encoders and self.topic is None:
+            raise ValueError("keys and values are encoded by the schemas of one topic: name it")
         as_job_key(self.job_id, self.batch_id)
         if self.bookmark is not None:
             self._ensure_bookmark(self.bookmark)
@@ -160,7 +167,7 @@ class CommittedRun:
 
 @dataclass(slots=True)
 class PartitionSummary:
-    """What was appended to one partition.
+    """The records and offsets that were appended to one partition.
 
     Attributes
     ----------
@@ -188,7 +195,7 @@ class PartitionSummary:
 
 @dataclass(frozen=True, slots=True)
 class WriteSummary:
-    """What `pylog.write_topic` has appended.
+    """The partitions to which `pylog.write_topic` has appended.
 
     Attributes
     ----------

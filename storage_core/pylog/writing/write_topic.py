@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
+from pylog.lazy_modules import LazyModule
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
 from pylog.record.compressor import parse_compression
@@ -38,7 +39,14 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
+    from pylog.writing import column_encoder, schema_registration
+    from pylog.writing.column_encoder import ColumnEncoder
     from pylog.writing.partitioner import Partitioner
+    from pylog.writing.schema_registration import SchemaRegistration
+    from pylog.writing.writer_schema import WriterSchema
+else:
+    column_encoder = LazyModule("pylog.writing.column_encoder")
+    schema_registration = LazyModule("pylog.writing.schema_registration")
 
 ROWS_AT_ONCE = 65_536
 """Rows of a table that are sorted into partitions at a time."""
@@ -63,6 +71,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     timestamp: str | None = None,
     headers: str | None = None,
     partition: str | None = None,
+    value_schema: str | os.PathLike[str] | WriterSchema | None = None,
+    key_schema: str | os.PathLike[str] | WriterSchema | None = None,
     partitioner: str | Partitioner = "default",
     compression: str | CompressionType = "none",
     level: int | None = None,
@@ -98,6 +108,11 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     partition
         The column of integers that says which partition a record goes to, in place of
         ``partitioner``. ``partition="partition"`` keeps the partitions of a scan.
+    value_schema, key_schema
+        Encode values, or keys, by a schema: a file, ``latest`` for the one that is registered, or a
+        `pylog.jobs.WriterSchema`. They are columns of any type that the schema takes, or Python's
+        objects, and an error names the row and the path into the value. A new schema is registered
+        in the directory's topic ``_schemas``. All rows are encoded before anything is written.
     partitioner
         ``default`` (Kafka's: by hash of the key, records without key spread), ``round_robin``,
         ``integer_key`` (decimal keys modulo partitions), or a function that gives the partition of
@@ -134,6 +149,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
         A broker, or somebody else, has the directory open.
     RecoveryRefusedError
         Recovery would drop intact batches of the topic, and may not. Nothing has been changed.
+    InvalidSchemaError
+        A schema is wrong, or not compatible with the versions before.
     LogStorageError
         The directory or a record is refused, or the disk failed.
 
@@ -151,17 +168,21 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     (2, {0: 0, 1: 2})
     """
     context = context or LogContext()
+    schemas = _planned(directory, topic, {"key": key_schema, "value": value_schema})
+    topics = {topic, *(() if schemas is None else schemas.topics)}
     owner = own_log_directory(
         directory,
         server_properties=server_properties,
         context=context,
         recover_as_broker=recover_as_broker,
-        before_changes=ensure_open(lambda each: each.topic == topic),
+        before_changes=ensure_open(lambda each: each.topic in topics),
     )
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
     ensure_known_partitioner(partitioner)
-    batches = _batches(records, names)
+    batches = _batches(records, names, {} if schemas is None else schemas.encoders)
+    if schemas is not None:  # all is encoded before anything is written
+        batches = iter(list(batches))
     first = [each for each in islice(batches, 1) if each[0].num_rows]
     # Whatever is wrong with the options shows before a topic is made.
     make_writer = partial(
@@ -172,6 +193,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
 
     def begin(manager: LogManager) -> tuple[dict[int, UnifiedLog], TopicWriter]:
         """Return the logs of the topic, which is made if it is not there, and what writes to it."""
+        if schemas is not None:
+            schemas.enter(manager)
         make_writer({}, _config_to_be(manager, topic, config))
         count = partitions
         if count is None and server_properties is not None and not logs_of_topic(manager, topic):
@@ -181,15 +204,9 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
         return logs, make_writer(logs, manager.config_of(topic), partitioner=chosen_by)
 
     # What refuses the first rows refuses them before the directory is owned.
-    with owner.rehearsal(lambda each: each.topic == topic) as rehearsed:
+    with owner.rehearsal(lambda each: each.topic in topics) as rehearsed:
         _, rehearsing = begin(rehearsed)
-        placed = [(batch, rehearsing.assign(batch, chosen)) for batch, chosen in first]
-        for batch, places in placed:
-            rehearsing.append(
-                batch[:ROWS_REHEARSED],
-                timestamp_ms=context.clock.milliseconds(),
-                partitions=places[:ROWS_REHEARSED],
-            )
+        placed = _rehearsed(rehearsing, first, context.clock.milliseconds())
     with owner as manager:
         logs, writer = begin(manager)
         for batch, chosen in chain(placed, batches):
@@ -202,6 +219,29 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             sum(each.size_bytes for each in written),
             {number: log.log_end_offset for number, log in logs.items()},
         )
+
+
+def _planned(
+    directory: str | os.PathLike[str],
+    topic: str,
+    wanted: Mapping[str, str | os.PathLike[str] | WriterSchema | None],
+) -> SchemaRegistration | None:
+    """Return how keys and values are encoded; None if they are bytes."""
+    if not any(wanted.values()):
+        return None
+    return schema_registration.plan_registration(directory, topic, wanted)
+
+
+def _rehearsed(writer: TopicWriter, batches: Iterable[_Batch], timestamp_ms: int) -> list[_Batch]:
+    """Return batches with the partition of each row, once the first rows were appended."""
+    placed: list[_Batch] = []
+    for batch, chosen in batches:
+        places = writer.assign(batch, chosen)
+        placed.append((batch, places))
+        writer.append(
+            batch[:ROWS_REHEARSED], timestamp_ms=timestamp_ms, partitions=places[:ROWS_REHEARSED]
+        )
+    return placed
 
 
 def _config_to_be(
@@ -274,13 +314,15 @@ def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:
 _Batch = tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]
 
 
-def _batches(records: object, names: ColumnNames) -> Iterator[_Batch]:
+def _batches(
+    records: object, names: ColumnNames, encoders: Mapping[str, ColumnEncoder]
+) -> Iterator[_Batch]:
     if isinstance(records, pa.RecordBatch):
         records = pa.Table.from_batches([records])
     if isinstance(records, _ArrowStream):
         reader = pa.RecordBatchReader.from_stream(records)
-        columns = find_columns(reader.schema, names)
-        return _batches_of_stream(reader, columns, names.partition)
+        columns = find_columns(reader.schema, names, encoders)
+        return _batches_of_stream(reader, columns, names.partition, encoders)
     if not isinstance(records, Iterable) or isinstance(records, str | bytes | Mapping):
         msg = (
             f"records are a {type(records).__name__}, expected an Arrow table, a data frame or an "
@@ -291,20 +333,28 @@ def _batches(records: object, names: ColumnNames) -> Iterator[_Batch]:
     standard = ColumnNames(by_default[0], names.value, *by_default[1:], names.partition)
     return (
         (batch, None if numbers is None else np.array(numbers, dtype=np.int64))
-        for batch, numbers in batches_of_objects(records, standard)
+        for batch, numbers in batches_of_objects(records, standard, encoders)
     )
 
 
 def _batches_of_stream(
-    reader: pa.RecordBatchReader, columns: Mapping[str, str], partition: str | None
+    reader: pa.RecordBatchReader,
+    columns: Mapping[str, str],
+    partition: str | None,
+    encoders: Mapping[str, ColumnEncoder],
 ) -> Iterator[_Batch]:
+    first_row = 0
     for batch in _evenly(reader):
         parts = {part: batch.column(name) for part, name in columns.items() if part != "partition"}
         parts.setdefault("key", pa.nulls(batch.num_rows))
         numbers = None
         if partition is not None:
             numbers = _partition_numbers(batch.column(partition), partition)
-        yield pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts)), numbers
+        made = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts))
+        if encoders:
+            made = column_encoder.encode_columns(made, encoders, first_row)
+        yield made, numbers
+        first_row += batch.num_rows
 
 
 def _partition_numbers(column: pa.Array, name: str) -> npt.NDArray[np.int64]:

@@ -14,7 +14,8 @@ import pytest
 
 import pylog
 from pylog.cli.main import COMMANDS, load_command
-from tests.unit.recovery.test_adopt import formatted
+from tests.support.adopted_disks import formatted
+from tests.support.registry_records import ORDER, of_subject, schema, write_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,10 +33,12 @@ READING = {
     "groups": ("LOGS",),
     "transactions": ("LOGS", "--all"),
     "info": ("LOGS",),
+    "schemas": ("REGISTRY", "--usage"),
     "first-aid": ("LOGS", "--to", "OWN/first-aid", "--voters", "1"),
     "adopt": ("LOGS", "--into", "NEW"),
     "topics": ("LOGS",),
     "export": ("LOGS", *ORDERS, "--to", "OWN/orders.jsonl"),
+    "diff": ("LOGS", "LOGS", *ORDERS),
     "search": ("LOGS", "--key", "user-186", "--count"),
 }
 # In this order: each finds what the one before it has left.
@@ -47,8 +50,17 @@ WRITING = {
     "compact": ("OWN",),
     "delete-records": ("OWN", *FIRST, "1", "--dry-run"),
     "truncate": ("OWN", *FIRST, "0", "--dry-run"),
+    "merge": ("LOGS", "--to", "OWN-merged", "--dry-run"),
     "restore-groups": ("LOGS", "--to", "OWN", "--dry-run"),
+    "extract": ("LOGS", "--to", "OWN-part", *ORDERS, "--dry-run"),
+    "erase": ("OWN", *ORDERS, "--key", "a", "--dry-run"),
+    "mask": ("OWN", *ORDERS, "--mask", "RULES", "--dry-run"),
 }
+REGISTRY = [
+    schema("a", 1, 1, ORDER, references=[("n", "b", 1)]),
+    of_subject("CONFIG", None, {"compatibilityLevel": "FULL"}),
+]
+RULES = '[[mask]]\njson_path = ["$.a"]\n'
 DOCUMENTS = {**READING, **WRITING}
 LINES = {
     "dump": ("--deep-iteration", "LOGS/orders-0"),
@@ -79,16 +91,20 @@ def printed(
     """Return the lines that a command prints with ``--json``."""
     (tmp_path / "own").mkdir()
     (tmp_path / "lines").write_text("a\tb\n" * 3)
+    (tmp_path / "rules").write_text(RULES)
+    write_registry(tmp_path / "registry", REGISTRY)
     places = {
+        "REGISTRY": str(tmp_path / "registry"),
         "LOGS": str(golden_root.case("4.3.0/internal-logdir")),
         "OWN": str(tmp_path / "own"),
         "NEW": str(formatted(tmp_path / "new")),
         "LINES": str(tmp_path / "lines"),
+        "RULES": str(tmp_path / "rules"),
     }
 
     def run(command: str) -> list[str]:
         arguments = [
-            re.sub("LOGS|OWN|NEW|LINES", lambda match: places[match[0]], each)
+            re.sub("LOGS|OWN|NEW|LINES|RULES|REGISTRY", lambda match: places[match[0]], each)
             for each in (DOCUMENTS | LINES)[command]
         ]
         done = pylog_run(command, *arguments, "--json")

@@ -16,6 +16,10 @@ import pylog
 from pylog.cli import main as program
 from pylog.cli.main import COMMANDS, GROUPS, load_command, run
 from pylog.cli.record_options import ChosenRecords, WayOfReading
+from pylog.cli.record_tests import TESTS
+from pylog.cli.rewriting import rewrite
+from pylog.cli.value_options import TypedValues
+from pylog.cli.written_schemas import WrittenSchemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,11 +51,12 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "info",
             "topics",
             "groups",
+            "schemas",
             "transactions",
         ],
         "Query:": ["search", "sql", "export"],
         "Serve:": ["serve"],
-        "Diagnose and repair:": ["doctor", "first-aid", "adopt"],
+        "Diagnose and repair:": ["doctor", "diff", "first-aid", "adopt", "merge", "extract"],
         "Write:": [
             "create-topic",
             "alter-topic",
@@ -60,6 +65,8 @@ def test_help_lists_them_in_groups_each_with_an_example(
             "delete-records",
             "retention",
             "compact",
+            "erase",
+            "mask",
             "restore-groups",
         ],
         "Set up:": ["demo"],
@@ -245,6 +252,16 @@ def test_a_bug_is_called_a_bug(
     )
 
 
+def test_ctrl_c_while_a_class_is_made_is_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    error = RuntimeError("Error calling __set_name__ on 'Field' instance")
+    error.__cause__ = KeyboardInterrupt()
+    monkeypatch.setattr(program, "_invoke", broken(error))
+    done = pylog_run("ls", "/logs")
+    assert (done.status, done.output, done.error) == (130, b"", "")
+
+
 def test_closed_output_is_reported(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:  # noqa: ANN401
     monkeypatch.setattr(sys, "stdout", None)
     assert run(["--version"]) == 2
@@ -256,11 +273,16 @@ def test_options_that_a_command_passes_on_are_parameters_of_the_library(name: st
     command = load_command(name)
     assert command.callback is not None
     callback: Any = inspect.unwrap(command.callback)
-    accepted = {each.name for kind in (ChosenRecords, WayOfReading) for each in fields(kind)}
-    accepted |= set(inspect.signature(callback).parameters)
-    for function in re.findall(r"\bpylog\.([\w.]+)\(", inspect.getsource(callback)):
+    kinds = (ChosenRecords, WayOfReading, TypedValues, WrittenSchemas)
+    accepted = {each.name for kind in kinds for each in fields(kind)}
+    parameters = set(inspect.signature(callback).parameters)
+    accepted |= parameters | ({*TESTS} if "where" in parameters else set())
+    module = inspect.getsource(sys.modules[callback.__module__])
+    for function in re.findall(r"\bpylog\.([\w.]+)(?:\(|, directory)", module):
         called = inspect.unwrap(operator.attrgetter(function)(pylog))
         accepted |= set(inspect.signature(called).parameters)
+    if "takes_records" in module:
+        accepted |= set(inspect.signature(rewrite).parameters)
     given = {each.name or "" for each in command.params if each.expose_value}
     assert {each for each in given - accepted if not each.endswith("_decoder")} == set()
 

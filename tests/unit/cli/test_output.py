@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog.cli.output import write_whole
+from pylog.cli.output import wrapped, write_whole
 
 
 class BareFile(io.RawIOBase):
@@ -35,6 +35,12 @@ def test_what_a_file_does_not_take_at_once_is_written_afterwards() -> None:
     file = BareFile()
     write_whole(file, memoryview(bytes(range(100))))  # type: ignore[arg-type]
     assert file.content == bytes(range(100))
+
+
+def test_a_long_line_goes_on_below_with_its_own_indent_and_paths_stay_whole() -> None:
+    line = "  copy: /logs/a-very-long-name and more"
+    assert wrapped(line, None) == [line]
+    assert wrapped(line, 16) == ["  copy:", "    /logs/a-very-long-name", "    and more"]
 
 
 def test_output_that_is_not_waited_for_is_an_error() -> None:

@@ -200,7 +200,7 @@ def _scanned(log_directory: str, mode: ReadMode) -> tuple[list[int], bool]:
     """Return the offsets that a scan gives, and whether it ends with an error."""
     offsets: list[int] = []
     try:
-        for batch in pylog.scan(log_directory, mode=mode.name).to_batches():
+        for batch in pylog.scan(log_directory, mode=mode.name).to_batches():  # type: ignore[arg-type]
             offsets += batch.column("offset").to_pylist()
     except LogStorageError:
         return offsets, True

@@ -13,87 +13,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.errors import InvalidConfigurationError
-from pylog.scheduling.clock import StoppedClock
+from pylog.server import consumer_group
+from pylog.server.classic_group import ClassicGroup
 from pylog.server.group_config import GroupCoordinatorConfig
-from pylog.server.group_coordinator import GroupCoordinator
-from pylog.server.offset_metadata_manager import CommitKey, OffsetMetadataManager, OffsetsFile
+from pylog.server.offset_metadata_manager import CommitKey, OffsetsFile
 from pylog.server.protocol import Errors
+from pylog.server.request_limits import MOST_ELEMENTS
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import Fault, FaultyIO
-from tests.unit.server.group_fakes import ManualTimer, Topics, context, expanded, id_of, request
+from tests.unit.server.coordinated_groups import CASE, Response, Server, run
+from tests.unit.server.group_fakes import ManualTimer, context, id_of, request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
+    from pylog.server.group_coordinator import GroupCoordinator
     from tests.support.golden import GoldenRoot
-
-CASE = "4.3.0/internal-logdir"
-NOW_MS = 1_800_000_000_000
-TOPICS = {"orders": 2, "invoices-eu": 2}
-
-Response = dict[str, Any]
-
-
-class Server:
-    """A coordinator, and requests to it."""
-
-    def __init__(
-        self,
-        file: OffsetsFile | None = None,
-        config: GroupCoordinatorConfig | None = None,
-        topics: dict[str, int] | None = None,
-    ) -> None:
-        self.timer = ManualTimer()
-        self.topics = Topics(dict(topics or TOPICS))
-        self.coordinator = GroupCoordinator(
-            self.topics,
-            self.timer,
-            OffsetMetadataManager(file),
-            lambda _: {"nodeId": 1, "host": "localhost", "port": 9092},
-            config,
-            StoppedClock(NOW_MS),
-        )
-        self._handlers = {api.name: handler for api, handler in self.coordinator.handlers().items()}
-
-    async def ask(self, name: str, version: int | None = None, **fields: Any) -> Response:  # noqa: ANN401 - of any type
-        """Return the answer to a request."""
-        answer = self._handlers[name](request(name, **fields), context(name, version))
-        given: Response = expanded(await answer if asyncio.iscoroutine(answer) else answer)
-        return given
-
-    async def commit(self, group: str, partition: int, offset: int, metadata: str = "") -> Errors:
-        """Commit by hand; return the error."""
-        committed = {
-            "partitionIndex": partition,
-            "committedOffset": offset,
-            "committedLeaderEpoch": -1,
-            "committedMetadata": metadata,
-        }
-        topic = {"name": "orders", "topicId": None, "partitions": [committed]}
-        answer = await self.ask("OffsetCommit", 9, groupId=group, topics=[topic])
-        return Errors(answer["topics"][0]["partitions"][0]["errorCode"])
-
-    async def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """Return what a group has committed."""
-        asked = {"groupId": group, "memberId": None, "memberEpoch": -1, "topics": None}
-        answer = await self.ask("OffsetFetch", 9, groups=[asked])
-        return {
-            (topic["name"], each["partitionIndex"]): each["committedOffset"]
-            for topic in answer["groups"][0]["topics"]
-            for each in topic["partitions"]
-        }
-
-    async def groups(self) -> dict[str, str]:
-        """Return all groups with their states."""
-        answer = await self.ask("ListGroups")
-        return {each["groupId"]: each["groupState"] for each in answer["groups"]}
-
-
-def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a coroutine of a test."""
-    asyncio.run(story())
 
 
 def test_groups_of_a_directory_are_there_without_members(golden_root: GoldenRoot) -> None:
@@ -475,48 +410,118 @@ def test_offsets_of_the_directory_are_not_those_of_a_topic_that_is_made_anew(
     run(story)
 
 
-def test_whoever_joins_while_the_server_ends_is_answered() -> None:
-    async def story() -> None:
+async def beat(server: Server, member: str, epoch: int, **fields: Any) -> Response:  # noqa: ANN401
+    return await server.ask(
+        "ConsumerGroupHeartbeat",
+        groupId="group",
+        memberId=member,
+        memberEpoch=epoch,
+        **fields,
+    )
+
+
+def test_a_large_group_is_assigned_in_a_thread_and_told_with_the_next_heartbeat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumer_group, "_ASSIGNED_AT_ONCE", 3)
+
+    async def run() -> list[Response]:
         server = Server()
-        server.coordinator.load(None)
-        waiting = asyncio.ensure_future(
-            server.ask(
-                "JoinGroup",
-                0,
-                groupId="group",
-                sessionTimeoutMs=10_000,
-                protocolType="consumer",
-                protocols=[{"name": "range", "metadata": b""}],
-            )
-        )
-        await asyncio.sleep(0)
+        joining = {
+            "rebalanceTimeoutMs": 5_000,
+            "subscribedTopicNames": ["orders", "invoices-eu"],
+            "topicPartitions": [],
+        }
+        answers = [await beat(server, "one", 0, **joining)]
+        while server.coordinator._assigning:
+            await asyncio.sleep(0.001)
+        answers.append(await beat(server, "one", answers[0]["memberEpoch"]))
         await server.coordinator.close()
-        assert (await waiting)["errorCode"] == Errors.COORDINATOR_NOT_AVAILABLE
-        assert server.timer.keys == []
+        return answers
 
-    run(story)
-
-
-def test_the_file_of_offsets_is_refused_in_a_served_directory(golden_root: GoldenRoot) -> None:
-    case = golden_root.case(CASE)
-    with pytest.raises(InvalidConfigurationError, match="nothing is ever changed"):
-        pylog.serve(case, offsets=case / "orders-0" / "offsets")
-
-
-def test_groups_begin_where_they_were_at_an_instant(golden_root: GoldenRoot) -> None:
-    case, at_ms = golden_root.case(CASE), 1_795_220_381_770
-    expected = {
-        group.group_id: {(each.topic, each.partition): each.offset for each in group.offsets}
-        for group in pylog.groups(case, at_ms=at_ms).groups
-    }
-    assert expected != {
-        group.group_id: {(each.topic, each.partition): each.offset for each in group.offsets}
-        for group in pylog.groups(case).groups
+    first, second = asyncio.run(run())
+    assert first["assignment"] == {"topicPartitions": []}
+    assert second["memberEpoch"] == first["memberEpoch"] + 1
+    assert {
+        each["topicId"]: each["partitions"] for each in second["assignment"]["topicPartitions"]
+    } == {
+        id_of("orders"): [0, 1],
+        id_of("invoices-eu"): [0, 1],
     }
 
-    async def story() -> None:
+
+def test_a_close_ends_the_assignment_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumer_group, "_ASSIGNED_AT_ONCE", 0)
+
+    async def run() -> GroupCoordinator:
         server = Server()
-        server.coordinator.load(pylog.groups(case, at_ms=at_ms))
-        assert {group: await server.committed(group) for group in expected} == expected
+        names = ["orders"]
+        await beat(
+            server,
+            "one",
+            0,
+            rebalanceTimeoutMs=5_000,
+            subscribedTopicNames=names,
+            topicPartitions=[],
+        )
+        assert server.coordinator._assigning
+        await server.coordinator.close()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return server.coordinator
 
-    run(story)
+    assert asyncio.run(run())._assigning == {}
+
+
+def subscription(topics: int) -> bytes:
+    """Return what a consumer subscribes to: topics with names of no letters."""
+    return b"\0\0" + topics.to_bytes(4) + b"\0\0" * topics + b"\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize(("topics", "is_known"), [(10, True), (MOST_ELEMENTS + 1, False)])
+def test_subscriptions_are_read_up_to_a_limit_and_may_be_anything_above(
+    topics: int, *, is_known: bool
+) -> None:
+    timer = ManualTimer()
+    group = ClassicGroup("group", GroupCoordinatorConfig(), timer)
+    answers: list[Response] = []
+    joining = request(
+        "JoinGroup",
+        groupId="group",
+        sessionTimeoutMs=10_000,
+        rebalanceTimeoutMs=10_000,
+        memberId="",
+        protocolType="consumer",
+        protocols=[{"name": "range", "metadata": subscription(topics)}],
+    )
+    group.join(joining, context("JoinGroup", 3), answers.append)
+    timer.advance(1_000)
+    assert answers[0]["errorCode"] is Errors.NONE
+    assert group.subscribed_topics() == (frozenset({""}) if is_known else None)
+
+
+def test_groups_that_are_named_again_are_deleted_once_and_with_one_commit() -> None:
+    async def run() -> list[Response]:
+        server = Server()
+        for each in ("one", "two"):
+            await server.commit(each, 0, 5)
+        commits: list[int] = []
+        commit = server.coordinator._offsets.commit
+
+        async def counted(offsets: Any) -> None:  # noqa: ANN401
+            commits.append(len(offsets))
+            await commit(offsets)
+
+        server.coordinator._offsets.commit = counted  # type: ignore[method-assign]
+        names = ["one", "two", "none", "one"]
+        answer = await server.ask("DeleteGroups", groupsNames=names)
+        assert commits == [2]
+        assert await server.groups() == {}
+        results: list[Response] = answer["results"]
+        return results
+
+    assert asyncio.run(run()) == [
+        {"groupId": "one", "errorCode": Errors.NONE},
+        {"groupId": "two", "errorCode": Errors.NONE},
+        {"groupId": "none", "errorCode": Errors.GROUP_ID_NOT_FOUND},
+    ]

@@ -14,7 +14,7 @@ from pylog.server.classic_group import ClassicGroup
 from pylog.server.group_config import GroupCoordinatorConfig
 from pylog.server.group_memory import GROUP_BYTES, PENDING_BYTES, GroupMemory, size_of_names
 from pylog.server.protocol import Errors
-from tests.unit.server.test_group_coordinator import Server
+from tests.unit.server.coordinated_groups import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -31,6 +31,7 @@ from tests.unit.server.test_replica_manager import CORRUPT_MESSAGE, fetch
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.reading.damage import ReadModeName
     from pylog.reading.log_view import LogView
 
 COMMITTED: dict[str, Any] = {"isolationLevel": 1}
@@ -75,7 +76,7 @@ def truncate_to(directory: Path, base: int, kept: list[Built], appended: list[Bu
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("base", [0, 10], ids=["below the last segment", "in the last segment"])
 def test_what_takes_the_place_of_truncated_records_is_served_as_it_is(
-    tmp_path: Path, base: int, mode: str
+    tmp_path: Path, base: int, mode: ReadModeName
 ) -> None:
     first, last = batches(*range(10), size=50), batches(*range(10, 20), size=50)
     directory = write_partition(tmp_path, {0: first, 10: last})
@@ -151,7 +152,7 @@ def test_damage_that_is_left_out_while_a_log_is_followed_is_logged(
         RawClient(server.address) as client,
     ):
         assert fetch(client, 1)["records"] == joined(data[2:])
-    missing = "1 record, offset 1, may be missing"
+    missing = "1 record may be missing, offset 1"
     assert any(missing in each for each in caplog.messages)
 
 
@@ -331,7 +332,7 @@ def test_what_is_proved_meanwhile_does_not_move_what_is_given(tmp_path: Path) ->
 
 @pytest.mark.parametrize("mode", MODES)
 def test_files_that_cannot_be_opened_beside_all_others_are_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: ReadModeName
 ) -> None:
     first, last = batches(*range(5)), batches(*range(5, 10))
     write_partition(tmp_path, {0: first, 5: last})

@@ -27,3 +27,15 @@ def test_a_flood_of_lines_becomes_a_few_and_a_count() -> None:
         "refused me (500 more like this were left out before)",
         "refused me",
     ]
+
+
+def test_a_server_that_is_started_begins_anew() -> None:
+    limit = RateLimit(lambda: 100.0)
+
+    def passes() -> int:
+        records = [logging.makeLogRecord({"msg": "refused"}) for _ in range(20)]
+        return sum(map(limit.filter, records))
+
+    assert (passes(), passes()) == (10, 0)
+    limit.reset()
+    assert passes() == 10

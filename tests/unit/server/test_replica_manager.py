@@ -7,12 +7,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
+from tests.support.damage import flip
 from tests.support.raw_client import RawClient
+from tests.unit.server.fetches import write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 
 OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE, NO_SESSION = 1, 2, 70
 UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST = 3, 42
-
-
-def write(directory: Path, count: int, topic: str = "orders") -> None:
-    pylog.write_topic(directory, topic, pa.table({"value": [b"%d" % n for n in range(count)]}))
 
 
 def fetch(client: RawClient, offset: int, topic: str = "orders", **options: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -39,15 +36,6 @@ def fetch(client: RawClient, offset: int, topic: str = "orders", **options: Any)
     answer = client.ask("Fetch", 12, request)
     found: dict[str, Any] = answer["responses"][0]["partitions"][0]
     return found
-
-
-@pytest.fixture
-def log_dir(tmp_path: Path) -> Path:
-    directory = tmp_path / "logs"
-    directory.mkdir()
-    pylog.create_topic(directory, "orders", partitions=1)
-    write(directory, 5)
-    return directory
 
 
 def test_a_waiting_fetch_gets_what_is_appended_meanwhile(log_dir: Path) -> None:
@@ -93,17 +81,6 @@ def test_without_following_a_log_ends_where_it_did(log_dir: Path) -> None:
         assert fetch(client, 5, maxWaitMs=300)["highWatermark"] == 5
 
 
-def test_sessions_of_fetches_are_not_kept(log_dir: Path) -> None:
-    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
-        for session_id, epoch, code in (
-            *((0, 0, 0), (0, -1, 0), (5, 0, 0), (5, -1, 0)),  # all partitions are named
-            *((0, 1, NO_SESSION), (5, 1, NO_SESSION), (5, -2, NO_SESSION)),
-        ):
-            asked = {"maxWaitMs": 0, "sessionId": session_id, "sessionEpoch": epoch}
-            answer = client.ask("Fetch", 12, asked)
-            assert (answer["errorCode"], answer["sessionId"]) == (code, 0)
-
-
 def test_the_high_watermark_is_that_of_the_checkpoint_on_request(log_dir: Path) -> None:
     (log_dir / "replication-offset-checkpoint").write_text("0\n1\norders 0 3\n")
     for choice, expected in (("log-end", 5), ("checkpoint", 3)):
@@ -123,11 +100,9 @@ def test_damage_is_named_once_and_what_follows_it_is_served(
     second = len(log.read_bytes())
     write(log_dir, 2)
     write(log_dir, 4)
-    data = bytearray(log.read_bytes())
-    data[second + 70] ^= 1
-    log.write_bytes(data)
+    flip(log, second + 70)
     for mode, expected in (("FAILFAST", CORRUPT_MESSAGE), ("DROPMALFORMED", 0)):
-        with pylog.serve(log_dir, mode=mode) as server, RawClient(server.address) as client:
+        with pylog.serve(log_dir, mode=mode) as server, RawClient(server.address) as client:  # type: ignore[arg-type]
             assert len(fetch(client, 0)["records"]) == second
             assert [fetch(client, 5)["errorCode"] for _ in range(3)] == [expected] * 3
             assert fetch(client, 7)["records"][:8] == (7).to_bytes(8)
@@ -188,23 +163,6 @@ def test_replicas_of_which_one_stopped_early_are_served(golden_root: GoldenRoot)
         assert fetch(client, 0, "ledger")["errorCode"] == 0
 
 
-def test_configurations_are_told_with_their_sources(tmp_path: Path) -> None:
-    directory = tmp_path / "logs"
-    pylog.create_topic(directory, "orders", partitions=1, properties={"cleanup.policy": "compact"})
-    properties = tmp_path / "server.properties"
-    properties.write_text("log.retention.ms=5000\n")
-    resources = [{"resourceType": 2, "resourceName": "orders", "configurationKeys": None}]
-    with (
-        pylog.serve(directory, server_properties=pylog.ServerProperties.read(properties)) as server,
-        RawClient(server.address) as client,
-    ):
-        (found,) = client.ask("DescribeConfigs", 4, {"resources": resources})["results"]
-    values = {each["name"]: (each["value"], each["configSource"]) for each in found["configs"]}
-    assert values["cleanup.policy"] == ("compact", 1)
-    assert values["retention.ms"] == ("5000", 4)
-    assert values["segment.bytes"] == (str(1 << 30), 5)
-
-
 def test_what_is_asked_for_again_and_again_is_answered_once(log_dir: Path) -> None:
     named = [{"name": "orders"}] * 3
     resource = {"resourceType": 2, "resourceName": "orders", "configurationKeys": []}
@@ -221,38 +179,6 @@ def test_what_is_asked_for_again_and_again_is_answered_once(log_dir: Path) -> No
         (INVALID_REQUEST, False),
     ]
     assert [each["errorCode"] for each in topic["partitions"]] == [INVALID_REQUEST]
-
-
-def test_a_partition_that_is_named_again_and_again_is_fetched_once_as_it_is_named_last(
-    log_dir: Path,
-) -> None:
-    """A broker keeps the partitions of a Fetch in a map."""
-    write(log_dir, 2)
-    partitions = [
-        {"partition": index, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
-        for index, offset in ((0, 0), (1, 0), (0, 5))
-    ]
-    topics = [{"topic": "orders", "partitions": partitions}] * 2
-    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
-        request = {"maxWaitMs": 0, "minBytes": 1, "maxBytes": 1 << 20, "topics": topics}
-        responses = client.ask("Fetch", 12, request)["responses"]
-    first, second = (each for topic in responses for each in topic["partitions"])
-    assert (first["partitionIndex"], first["records"][:8]) == (0, (5).to_bytes(8))
-    assert (second["partitionIndex"], second["errorCode"]) == (1, UNKNOWN_TOPIC_OR_PARTITION)
-
-
-@pytest.mark.parametrize(
-    ("version", "timestamp", "code"),
-    [(6, -3, 35), (7, -3, 0), (8, -5, 35), (9, -5, 0), (10, -6, 35), (11, -6, 0), (11, -7, 35)],
-)
-def test_positions_of_later_versions_are_no_times(
-    log_dir: Path, version: int, timestamp: int, code: int
-) -> None:
-    partition = {"partitionIndex": 0, "timestamp": timestamp}
-    asked = {"topics": [{"name": "orders", "partitions": [partition]}]}
-    with pylog.serve(log_dir) as server, RawClient(server.address) as client:
-        (topic,) = client.ask("ListOffsets", version, asked)["topics"]
-    assert topic["partitions"][0]["errorCode"] == code
 
 
 @pytest.mark.parametrize("follow", [False, True])

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -16,10 +16,6 @@ import pylog
 from pylog.errors import InvalidConfigurationError
 from tests.support.raw_client import RawClient
 
-if TYPE_CHECKING:
-    from tests.support.golden import GoldenRoot
-
-CASE = "4.3.0/txn"
 USERS = {"reader": "secret, with = signs", "other": "another"}
 CERTIFICATES = Path(__file__).parents[2] / "support" / "certificates"
 AUTHORITY = str(CERTIFICATES / "authority.pem")
@@ -31,11 +27,6 @@ def _topics(address: str, seconds: float = 20, **options: Any) -> list[str]:  # 
     settings = {name.replace("_", "."): value for name, value in options.items()}
     client = AdminClient({"bootstrap.servers": address, "log_level": 0, **settings})
     return list(client.list_topics(timeout=seconds).topics)
-
-
-@pytest.fixture
-def case(golden_root: GoldenRoot) -> Path:
-    return golden_root.case(CASE)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -13,53 +13,34 @@ from contextlib import ExitStack, suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka
 import pytest
 
 import pylog
-from pylog.internal_topics.message_writer import FileRange, write_message
 from pylog.server.kafka_apis import Client, KafkaApis
 from pylog.server.messages import APIS
 from pylog.server.metrics import Metrics
 from pylog.server.protocol import RequestParseError
-from pylog.server.replica_manager import ReplicaManager
 from pylog.server.socket_server import SocketLimits, SocketServer, listening_socket
 from tests.support.raw_client import RawClient
 from tests.unit.internal_topics.random_messages import MessageBytes
+from tests.unit.server.served_sockets import _still_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pylog.internal_topics.message_writer import FileRange
     from pylog.results import BrokerServer
     from tests.conftest import Counted, HowMany
-    from tests.support.golden import GoldenRoot
 
 SEED = 3
-CASE = "4.3.0/txn"
 CONNECTIONS = 1_000
 SMALL_FRAMES = 1 << 16
-
-
-@pytest.fixture
-def case(golden_root: GoldenRoot) -> Path:
-    return golden_root.case(CASE)
-
-
-@pytest.fixture
-def server(case: Path) -> Iterator[BrokerServer]:
-    with pylog.serve(case) as running:
-        yield running
 
 
 def _resident_bytes() -> int:
     with open("/proc/self/statm") as file:  # noqa: PTH123 - not a file of anybody's
         return int(file.read().split()[1]) * 4096
-
-
-def _still_answers(server: BrokerServer) -> None:
-    with RawClient(server.address) as client:
-        assert client.ask("Metadata", 13, {"topics": None})["topics"]
 
 
 def _frames(random: Random) -> Iterator[bytes]:
@@ -233,17 +214,29 @@ def test_connections_beyond_the_limit_are_closed(case: Path) -> None:
         _still_answers(server)
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("new_seconds", b""),
+        ("new_seconds", struct.pack(">i", 500) + b"half of a request"),
+        ("stalled_seconds", None),
+    ],
+)
 def test_a_connection_that_says_nothing_makes_room_for_another(
-    case: Path, monkeypatch: pytest.MonkeyPatch
+    limit: str, said: bytes | None, case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
         pylog.serve(case, max_connections=2) as server,
         RawClient(server.address) as silent,
         RawClient(server.address) as other,
     ):
+        if said is None:
+            silent.ask("ApiVersions", 0, {})
+        else:
+            silent.send_bytes(said)
         other.ask("ApiVersions", 0, {})
         with monkeypatch.context() as patched:
-            patched.setattr(SocketLimits, "stalled_seconds", 0)
+            patched.setattr(SocketLimits, limit, 0)
             with RawClient(server.address) as third:
                 third.ask("ApiVersions", 0, {})
         with pytest.raises(ConnectionError):
@@ -280,114 +273,6 @@ def test_a_request_that_waits_ends_when_its_client_has_gone(
         assert server.metrics.connections == 1
 
 
-def test_a_newer_client_is_told_which_versions_there_are(server: BrokerServer) -> None:
-    with RawClient(server.address) as client:
-        client.send_frame(struct.pack(">hhih", 18, 99, 5, -1))
-        response = client.receive_frame()
-    assert response[:6] == struct.pack(">ih", 5, 35)
-    assert len(response) > 100
-
-
-def test_a_version_that_does_not_exist_closes_the_connection(server: BrokerServer) -> None:
-    for key, version in ((3, 14), (1, 3), (999, 0), (4, 0)):
-        with RawClient(server.address) as client:
-            client.send_frame(struct.pack(">hhih", key, version, 5, -1))
-            with pytest.raises(ConnectionError):
-                client.receive_frame()
-
-
-def test_requests_of_one_connection_are_answered_in_their_order(server: BrokerServer) -> None:
-    body = write_message(APIS["Metadata"].request, {"topics": None}, 1)
-    with RawClient(server.address) as client:
-        for number in range(20):
-            client.send_frame(struct.pack(">hhih", 3, 1, number, -1) + body)
-        for number in range(20):
-            assert client.receive_frame()[:4] == struct.pack(">i", number)
-
-
-def test_another_address_than_the_loopback_has_to_be_allowed(case: Path) -> None:
-    anywhere = "0.0.0.0"  # noqa: S104 - that is what is tried
-    with pytest.raises(ValueError, match="allow_remote"):
-        pylog.serve(case, host=anywhere)
-    with pylog.serve(
-        case,
-        host=anywhere,
-        allow_remote=True,
-        advertised_listener="snapshot.example.com:9092",
-    ) as server:
-        port = server.address.rpartition(":")[2]
-        with RawClient(f"127.0.0.1:{port}") as client:
-            (broker,) = client.ask("Metadata", 13, {"topics": []})["brokers"]
-    assert (broker["host"], broker["port"]) == ("snapshot.example.com", 9092)
-
-
-def test_a_port_that_is_taken_is_an_error(server: BrokerServer, case: Path) -> None:
-    with pytest.raises(OSError, match="in use"):
-        pylog.serve(case, port=int(server.address.rpartition(":")[2]))
-
-
-def test_the_counts_are_there_for_prometheus(case: Path) -> None:
-    with pylog.serve(case, metrics_port=0) as server:
-        assert server.metrics_address is not None
-        host, _, port = server.metrics_address.rpartition(":")
-        with RawClient(server.address) as client:
-            client.ask("ApiVersions", 0, {})
-            assert b"pylog_serve_connections 1\n" in _http(host, int(port), "/metrics")
-            assert b" 404 " in _http(host, int(port), "/")
-
-
-def _http(host: str, port: int, path: str) -> bytes:
-    with socket.create_connection((host, port), timeout=20) as client:
-        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        data = b""
-        while received := client.recv(1 << 16):
-            data += received
-        return data
-
-
-def test_what_changes_something_is_refused(server: BrokerServer) -> None:
-    with RawClient(server.address) as client:
-        topic: dict[str, Any] = {"name": "payments", "numPartitions": 1, "replicationFactor": 1}
-        made = client.ask("CreateTopics", 7, {"topics": [topic], "timeoutMs": 1})["topics"][0]
-        assert (made["errorCode"], made["errorMessage"][:11]) == (29, "pylog serve")
-        data = [{"name": "payments", "partitionData": [{"index": 0, "records": b"x"}]}]
-        answer = client.ask("Produce", 9, {"acks": 1, "timeoutMs": 1, "topicData": data})
-        assert answer["responses"][0]["partitionResponses"][0]["errorCode"] == 29
-
-
-def test_an_idempotent_producer_is_told_that_nothing_is_written(
-    server: BrokerServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": server.address, "enable.idempotence": True, "log_level": 0}
-    )
-    producer.produce("payments", b"x", on_delivery=lambda *_: None)
-    with pytest.raises((confluent_kafka.KafkaException, SystemError)) as failure:
-        producer.flush(20)
-    reasons = f"{failure.value} {failure.value.__cause__}"
-    assert "CLUSTER_AUTHORIZATION_FAILED" in reasons
-    assert caplog.messages[0] == (
-        "a producer of 127.0.0.1 is refused: pylog serve is read-only: nothing in the log "
-        "directory is changed"
-    )
-    with RawClient(server.address) as client:
-        for version in APIS["InitProducerId"].versions:
-            asked = {"transactionalId": None, "transactionTimeoutMs": 1}
-            answer = client.ask("InitProducerId", version, asked)
-            assert (answer["errorCode"], answer["producerId"]) == (31, -1)
-
-
-def test_a_producer_that_expects_no_response_is_refused_by_a_closed_connection(
-    server: BrokerServer,
-) -> None:
-    data = [{"name": "payments", "partitionData": [{"index": 0, "records": b"x"}]}]
-    with RawClient(server.address) as client:
-        client.send("Produce", 9, {"acks": 0, "timeoutMs": 1, "topicData": data})
-        with pytest.raises(ConnectionError):
-            client.receive_frame()
-    _still_answers(server)
-
-
 def test_a_client_that_is_gone_again_at_once_does_not_end_the_server(
     server: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,46 +284,6 @@ def test_a_client_that_is_gone_again_at_once_does_not_end_the_server(
         with RawClient(server.address) as client, pytest.raises(ConnectionError):
             client.receive_frame()
     _still_answers(server)
-
-
-def test_the_error_that_ended_the_server_is_raised_when_it_is_closed(
-    case: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    error = RuntimeError("no more")
-
-    def fail(replicas: ReplicaManager) -> bool:
-        raise error
-
-    server = pylog.serve(case, follow=True)
-    monkeypatch.setattr(ReplicaManager, "refresh", fail)
-    deadline = time.monotonic() + 20
-    while server.is_running:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    with pytest.raises(RuntimeError, match="no more"):
-        server.close()
-    server.close()
-
-
-def test_an_unexpected_error_at_the_start_is_raised(
-    case: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(sockets: SocketServer) -> None:
-        raise RuntimeError("no start")
-
-    monkeypatch.setattr(SocketServer, "start", fail)
-    with pytest.raises(RuntimeError, match="no start"):
-        pylog.serve(case)
-
-
-def test_connections_are_closed_when_the_server_is(case: Path) -> None:
-    server = pylog.serve(case)
-    with RawClient(server.address) as client:
-        client.ask("ApiVersions", 0, {})
-        server.close()
-        server.close()
-        with pytest.raises((ConnectionError, OSError)):
-            client.ask("ApiVersions", 0, {})
 
 
 def test_members_with_large_subscriptions_wait_for_each_other_and_not_for_room(case: Path) -> None:

@@ -18,6 +18,7 @@ from pylog.errors import (
     UnknownTopicConfigError,
     UnknownTopicOrPartitionError,
 )
+from tests.support.damage import flip
 from tests.support.recording_io import Fault, FaultyIO, Kind
 from tests.unit.cleaner.compacted_logs import FOO, checkpointed
 
@@ -197,9 +198,7 @@ def test_topics_that_are_not_compacted_or_not_there_are_refused(logs: Path) -> N
 def test_damage_in_one_log_leaves_it_and_the_others_are_cleaned(logs: Path) -> None:
     make_topic(logs, "bar", 200)
     damaged = sorted(logs.glob("bar-0/*.log"))[2]
-    data = bytearray(damaged.read_bytes())
-    data[70] ^= 1
-    damaged.write_bytes(data)
+    flip(damaged, 70)
     for dry_run in (True, False):
         bar, foo = pylog.compact(logs, dry_run=dry_run).partitions
         assert bar.failure is not None

@@ -8,6 +8,7 @@ import pytest
 import pylog
 from pylog.errors import InvalidLineError
 from pylog.writing.partitioner import _BY_NAME
+from tests.support.registry_records import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,3 +192,32 @@ def test_a_partitioner_that_does_not_exist(manager: LogManager) -> None:
 
 def test_every_partitioner_that_is_offered_exists() -> None:
     assert tuple(_BY_NAME) == pylog.PARTITIONER_NAMES
+
+
+def test_schemas_are_registered_with_the_first_record(tmp_path: Path) -> None:
+    file = tmp_path / "order.avsc"
+    file.write_text(ORDER)
+    logs = tmp_path / "logs"
+    plan = pylog.jobs.plan_registration(logs, "t", {"value": file})
+    with pylog.logs.own_log_directory(logs) as manager:
+        appender = pylog.jobs.LineAppender(manager, source="it", topic="t", schemas=plan)
+        assert manager.topics == set()
+        appender.append([b'{"value": {"id": 1}}'])
+        with pytest.raises(
+            InvalidLineError, match=r"line 2: .* id: 1\.5 is not long; all lines bef"
+        ):
+            appender.append([b'{"value": {"id": 1.5}}'])
+        assert manager.topics == {"t", "_schemas"}
+
+    values = pylog.scan(logs, topics="t", value_format="auto").to_table().column("value")
+    assert values.to_pylist() == [{"id": 1}]
+
+
+def test_schemas_need_json_lines_and_a_topic(tmp_path: Path, manager: LogManager) -> None:
+    file = tmp_path / "order.avsc"
+    file.write_text(ORDER)
+    plan = pylog.jobs.plan_registration(tmp_path / "logs", "t", {"value": file})
+    with pytest.raises(ValueError, match="from JSON lines alone"):
+        text_appender(manager, schemas=plan)
+    with pytest.raises(ValueError, match="encoded for one topic: name it"):
+        pylog.jobs.LineAppender(manager, source="it", schemas=plan)

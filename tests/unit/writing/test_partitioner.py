@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.kernels import murmur2 as kernel
 from pylog.writing.partitioner import (
     DefaultPartitioner,
     IntegerKeyPartitioner,
@@ -21,32 +19,14 @@ from pylog.writing.partitioner import (
     murmur2,
     partition_of_key,
     partitions_of_keys,
+    rows_by_partition,
 )
+from tests.unit.kernels.murmur2_vectors import VECTORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-with warnings.catch_warnings():
-    # kafka-python 3.0 reads its schemas by a function that Python 3.11 and 3.12 call old.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka.partitioner.default import murmur2 as kafka_python_murmur2
-
 INT32_MAX = 2**31 - 1
-
-# Of Kafka's UtilsTest, and others computed from the algorithm's description.
-VECTORS = [
-    (b"21", -973932308),
-    (b"foobar", -790332482),
-    (b"a-little-bit-long-string", -985981536),
-    (b"a-little-bit-longer-string", -1486304829),
-    (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
-    (b"abc", 479470107),
-    (b"", 275646681),
-    (b"a", -1563381124),
-    (b"ab", 316155434),
-    (b"123456789", -1822237082),
-    (b"key", -1079937367),
-]
 # Of kafka-python, made with Kafka's Java client for 1,000 partitions.
 JAVA_PARTITIONS = [
     (b"", 681),
@@ -56,11 +36,6 @@ JAVA_PARTITIONS = [
     (b"123456789", 566),
     (b"\x00 ", 742),
 ]
-
-
-@pytest.mark.parametrize(("key", "expected"), VECTORS)
-def test_murmur2_is_kafkas(key: bytes, expected: int) -> None:
-    assert murmur2(key) == expected
 
 
 @pytest.mark.parametrize(("key", "expected"), JAVA_PARTITIONS)
@@ -73,11 +48,6 @@ def test_a_negative_hash_is_masked_and_not_negated() -> None:
     hashed = dict(VECTORS)[b"foobar"]
     assert partition_of_key(b"foobar", INT32_MAX) == (hashed + 2**31) % INT32_MAX
     assert partition_of_key(b"foobar", INT32_MAX) != -hashed % INT32_MAX
-
-
-@given(st.binary(max_size=40))
-def test_murmur2_is_kafka_pythons(key: bytes) -> None:
-    assert murmur2(key) & 0xFFFFFFFF == kafka_python_murmur2(key)
 
 
 @given(st.lists(st.none() | st.binary(max_size=40)), st.integers(1, INT32_MAX), st.data())
@@ -115,13 +85,6 @@ def test_text_and_fixed_sizes_are_hashed_as_their_bytes(
 def test_keys_of_another_type_are_refused() -> None:
     with pytest.raises(ValueError, match=r"column 'key' is of type int64; those of bytes and text"):
         partitions_of_keys(pa.array([1]), 3)
-
-
-def test_offsets_outside_of_the_keys_bytes_are_refused() -> None:
-    ends = pa.py_buffer(np.array([0, 1, 9, 3], dtype=np.int32))
-    keys = pa.Array.from_buffers(pa.binary(), 3, [None, ends, pa.py_buffer(b"abc")])
-    with pytest.raises(ValueError, match="row 1: the offsets of the key column do not lie within"):
-        partitions_of_keys(keys, 3)
 
 
 @pytest.mark.parametrize("count", [0, -1, 2**31])
@@ -271,7 +234,20 @@ def test_a_column_with_other_keys_is_refused(keys: pa.Array, reason: str) -> Non
         IntegerKeyPartitioner(10).partition_column(keys)
 
 
-@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(1), pa.null()])
-def test_keys_of_every_type_are_what_the_kernel_takes(kind: pa.DataType) -> None:
-    keys = [None, None] if kind == pa.null() else [None, b"a"]
-    assert partitions_of_keys(pa.array(keys, kind), 3)[0] == kernel.NULL_KEY
+def _by_partition(assigned: list[int]) -> list[tuple[int, list[int] | None]]:
+    grouped = rows_by_partition(np.array(assigned, dtype=np.int64))
+    return [(number, None if rows is None else rows.tolist()) for number, rows in grouped]
+
+
+def test_rows_of_a_partition_keep_their_order() -> None:
+    assert _by_partition([3, 0, 3, 1, 0, 3]) == [(0, [1, 4]), (1, [3]), (3, [0, 2, 5])]
+
+
+@pytest.mark.parametrize("large", [2**15, 2**16, 2**31 - 1])
+def test_partitions_whose_numbers_do_not_fit_into_16_bits_stay_apart(large: int) -> None:
+    assert _by_partition([large, 0, large, 32_767]) == [(0, [1]), (32_767, [3]), (large, [0, 2])]
+
+
+def test_all_rows_of_one_partition_are_not_listed() -> None:
+    assert _by_partition([7, 7, 7]) == [(7, None)]
+    assert _by_partition([]) == []

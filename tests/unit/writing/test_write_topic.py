@@ -4,20 +4,19 @@ import errno
 import uuid
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import pylog
-from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError, LogDirectoryError, LogLockedError
 from pylog.log.log_context import LogContext
-from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType, TopicPartition
+from pylog.model import NO_TIMESTAMP, TimestampType
 from pylog.record.record import Record, RecordHeader
 from pylog.testing import ManualClock
-from pylog.writing.partitioner import murmur2
 from tests.support.recording_io import Fault, FaultyIO, Kind
+from tests.support.registry_records import ORDER, ORDER_2
+from tests.unit.writing.written_topics import rows, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,25 +29,6 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 @pytest.fixture
 def context() -> LogContext:
     return LogContext(clock=ManualClock(NOW_MS))
-
-
-def rows(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
-    scan = pylog.scan(directory, columns=list(columns), timestamp_unit="ms")
-    found = scan.to_table()
-    if "timestamp" in columns:
-        place = found.schema.get_field_index("timestamp")
-        found = found.set_column(place, "timestamp", found["timestamp"].cast(pa.int64()))
-    return [tuple(row.values()) for row in found.to_pylist()]
-
-
-def table(count: int = 6) -> pa.Table:
-    return pa.table(
-        {
-            "key": [b"k%d" % number for number in range(count)],
-            "value": [b"v%d" % number for number in range(count)],
-            "ignored": [[number] for number in range(count)],
-        }
-    )
 
 
 # What is taken
@@ -162,13 +142,6 @@ def test_mappings_may_have_other_names_and_a_partition(tmp_path: Path) -> None:
     assert rows(tmp_path, "partition", "key") == [(0, b"b"), (2, b"a")]
 
 
-def test_more_records_than_are_held_at_once_keep_their_order(tmp_path: Path) -> None:
-    count = 40_000
-    given = ((None, b"%d" % number) for number in range(count))
-    assert pylog.write_topic(tmp_path, "t", given).records == count
-    assert rows(tmp_path, "value") == [(b"%d" % number,) for number in range(count)]
-
-
 def test_the_topic_is_made_even_if_there_is_nothing_to_write(tmp_path: Path) -> None:
     summary = pylog.write_topic(tmp_path, "t", [], partitions=2)
     assert (summary.records, summary.size_bytes, summary.end_offsets) == (0, 0, {0: 0, 1: 0})
@@ -176,47 +149,6 @@ def test_the_topic_is_made_even_if_there_is_nothing_to_write(tmp_path: Path) -> 
 
 
 # Where it goes
-
-
-def test_keys_go_where_kafka_sends_them(tmp_path: Path) -> None:
-    given = table(200)
-    summary = pylog.write_topic(tmp_path, "t", given, partitions=3)
-    expected: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
-    for key in given["key"].to_pylist():
-        expected[(murmur2(key) & 0x7FFFFFFF) % 3].append(key)
-    assert summary.end_offsets == {number: len(keys) for number, keys in expected.items()}
-    found: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
-    for partition, key in rows(tmp_path, "partition", "key"):
-        found[partition].append(key)
-    assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("partitioner", "expected"),
-    [
-        ("round_robin", [0, 1, 2, 0]),
-        ("integer_key", [1, 1, 2, 0]),
-        (lambda batch: np.full(batch.num_rows, 2), [2, 2, 2, 2]),
-        (lambda batch: [len(key) % 3 for key in batch.column("key").to_pylist()], [1, 2, 2, 1]),
-    ],
-)
-def test_other_partitioners_may_be_named_or_given(
-    partitioner: Any,  # noqa: ANN401 - a name or a function
-    expected: list[int],
-    tmp_path: Path,
-) -> None:
-    keys = ["1", "10", "-1", "3"]
-    given = pa.table({"key": keys, "value": keys})
-    pylog.write_topic(tmp_path, "t", given, partitions=3, partitioner=partitioner)
-    found = dict(rows(tmp_path, "key", "partition"))
-    assert [found[key.encode()] for key in keys] == expected
-
-
-def test_records_without_key_are_spread(tmp_path: Path) -> None:
-    given = pa.table({"value": [b"v" * 1_000] * 2_000})
-    ends = pylog.write_topic(tmp_path, "t", given, partitions=3).end_offsets
-    assert sum(ends.values()) == 2_000
-    assert min(ends.values()) > 0
 
 
 def test_a_topic_may_grow_and_not_shrink(tmp_path: Path) -> None:
@@ -247,55 +179,6 @@ def test_the_topic_id_may_be_given_once(tmp_path: Path) -> None:
     assert pylog.write_topic(tmp_path, "t", [], topic_id=topic_id).topic_id == topic_id
     with pytest.raises(ValueError, match="has id edb192bb"):
         pylog.write_topic(tmp_path, "t", [], topic_id=uuid.UUID(int=1_000))
-
-
-# How it is stored
-
-
-@pytest.mark.parametrize("codec", list(CompressionType))
-def test_every_codec_may_be_chosen_by_name(codec: CompressionType, tmp_path: Path) -> None:
-    given = pa.table({"value": [b"v" * 100] * 500})
-    summary = pylog.write_topic(tmp_path, "t", given, compression=codec.label.upper())
-    batches = pylog.read_table(tmp_path, "batches").to_pylist()
-    assert {batch["codec"] for batch in batches} == {codec.label}
-    assert sum(batch["size_in_bytes"] for batch in batches) == summary.size_bytes
-    assert rows(tmp_path, "value") == [(b"v" * 100,)] * 500
-
-
-def test_batches_are_not_larger_than_asked_for_nor_than_the_topic_allows(tmp_path: Path) -> None:
-    given = pa.table({"value": [b"v" * 100] * 500})
-    pylog.write_topic(tmp_path / "a", "t", given, batch_size=1_000)
-    config = {"max.message.bytes": "600"}
-    pylog.write_topic(tmp_path / "b", "t", given, config=config)
-    for directory, most in ((tmp_path / "a", 1_000), (tmp_path / "b", 600)):
-        batches = pylog.read_table(directory, "batches").to_pylist()
-        sizes = [batch["size_in_bytes"] for batch in batches]
-        assert most - 110 < max(sizes) <= most
-
-
-def test_the_topics_own_codec_wins(tmp_path: Path) -> None:
-    config = LogConfig(compression_type="gzip", compression_gzip_level=9)
-    pylog.write_topic(tmp_path, "t", table(), config=config, compression="zstd", level=1)
-    batches = pylog.read_table(tmp_path, "batches").to_pylist()
-    assert {batch["codec"] for batch in batches} == {"gzip"}
-    # It is stored, so the next writer has it, too.
-    pylog.write_topic(tmp_path, "t", table())
-    batches = pylog.read_table(tmp_path, "batches").to_pylist()
-    assert {batch["codec"] for batch in batches} == {"gzip"}
-    with pytest.raises(ValueError, match="'t' already exists with another configuration"):
-        pylog.write_topic(tmp_path, "t", table(), config=LogConfig())
-
-
-def test_records_follow_the_newest_leader_epoch(tmp_path: Path) -> None:
-    pylog.write_topic(tmp_path, "t", table(1))
-    batch = pylog.logs.RecordBatchBuilder()
-    batch.append(1_000, None, b"v")
-    with pylog.logs.LogManager([tmp_path]) as manager:
-        log = manager.get_log(TopicPartition("t", 0))
-        log.append_as_leader(batch.build(), leader_epoch=7)
-    pylog.write_topic(tmp_path, "t", table(1))
-    found = pylog.read_table(tmp_path, "batches").to_pylist()
-    assert [each["partition_leader_epoch"] for each in found] == [0, 7, 7]
 
 
 # What is refused
@@ -541,3 +424,46 @@ def test_ctrl_c_leaves_a_directory_that_its_next_owner_looks_at(tmp_path: Path) 
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     assert not (tmp_path / ".lock").exists()
     assert pylog.write_topic(tmp_path, "t", table(2)).end_offsets == {0: 2}
+
+
+# Typed values
+
+
+def test_values_are_encoded_by_a_schema_that_is_registered(tmp_path: Path) -> None:
+    file = tmp_path / "order.avsc"
+    file.write_text(ORDER_2)
+    given = [{"key": "a", "value": {"id": 1, "note": "x"}}, {"key": "b", "value": None}]
+
+    pylog.write_topic(tmp_path / "logs", "orders", given, value_schema=file)
+
+    typed = pylog.scan(tmp_path / "logs", topics="orders", value_format="auto").to_table()
+    assert typed.column("value").to_pylist() == [{"id": 1, "note": "x"}, None]
+    pylog.write_topic(tmp_path / "logs", "copies", typed, value_schema=file)
+    raw = pylog.scan(tmp_path / "logs", topics=["orders", "copies"], columns="value").to_table()
+    assert set(raw.column("value").to_pylist()) == {None, b"\0\0\0\0\1\2\2x"}
+
+
+def test_nothing_is_written_if_any_row_cannot_be_encoded(tmp_path: Path) -> None:
+    file = tmp_path / "order.avsc"
+    file.write_text(ORDER)
+    good = [{"value": {"id": number}} for number in range(20_000)]
+    rows_of_table = pa.table({"value": [each["value"] for each in good] + [{"id": None}]})
+
+    for given in ([*good, {"value": {"id": "x"}}], rows_of_table):
+        with pytest.raises(ValueError, match=r"(record|row) 20000: the value cannot be encoded by"):
+            pylog.write_topic(tmp_path / "logs", "orders", given, value_schema=file)
+    assert not (tmp_path / "logs").exists()
+
+
+def test_tuples_have_typed_keys_and_headers(tmp_path: Path) -> None:
+    file = tmp_path / "key.avsc"
+    file.write_text('"long"')
+    schema = pylog.jobs.WriterSchema(schema=file, framing="header")
+
+    pylog.write_topic(tmp_path, "t", [(5, "v", None, [("h", b"1")])], key_schema=schema)
+
+    (row,) = pylog.scan(tmp_path, topics="t", include_headers=True).to_table().to_pylist()
+    assert row["key"] == b"\n"
+    assert [each["key"] for each in row["headers"]] == ["h", "__key_schema_id"]
+    typed = pylog.scan(tmp_path, topics="t", key_format="auto").to_table()
+    assert typed.column("key").to_pylist() == [5]

@@ -28,7 +28,14 @@ from pylog.cli.browse.background import (
     Summary,
     find_all_findings,
 )
-from pylog.cli.browse.cells import PLACE, STYLES, printable_text, progress_text
+from pylog.cli.browse.cells import (
+    PLACE,
+    STYLES,
+    WIDTH_FOR_DATES,
+    fitted_name,
+    printable_text,
+    progress_text,
+)
 from pylog.cli.browse.record_windows import PartitionRecords
 from pylog.cli.browse.records_screen import RecordsScreen
 from pylog.cli.browse.search_screen import ABOUT_SEARCH, SearchScreen, parse_search
@@ -56,6 +63,7 @@ _CSS = """
 DataTable { height: 1fr; scrollbar-size-vertical: 1; }
 RecordTree { height: 40%; width: 100%; border-top: solid $panel; padding: 0; }
 .-wide RecordTree { height: 100%; width: 40%; border-top: none; border-left: solid $panel; }
+RecordTree.-maximized, .-wide RecordTree.-maximized { height: 100%; width: 100%; border: none; }
 .-wide #topics { width: 1fr; }
 .-wide #partitions { width: 1fr; border-left: solid $panel; }
 #partitions { border-top: solid $panel; }
@@ -84,7 +92,7 @@ class BrowseApp(App[None]):
     TITLE = "pylog browse"
     ENABLE_COMMAND_PALETTE = False
     CSS = _CSS
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDTH_FOR_DATES, "-wide")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1", "help", "Help", tooltip="lnav, kaskade"),
         Binding("Q,ctrl+q", "quit", "Quit", show=False, tooltip="VisiData's gq"),
@@ -183,13 +191,30 @@ def _chosen_partitions(
     )
 
 
+class TopicTable(RowTable):
+    """The topics; the footer says that Enter goes to the partitions of one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Partitions", tooltip="kaskade, VisiData"),
+    ]
+
+
+class PartitionTable(RowTable):
+    """The partitions of a topic; the footer says that Enter opens one, and Esc leaves them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Records", tooltip="kaskade, VisiData"),
+        Binding("escape", "screen.back", "Topics", tooltip="kaskade"),
+    ]
+
+
 class TopicsScreen(Screen[None]):
     """Topics, and the partitions of the one that the cursor is on."""
 
     app: BrowseApp
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Topics, partitions", show=False, tooltip="kaskade"),
+        Binding("tab", "app.focus_next", "Next pane", tooltip="kaskade"),
         Binding("slash", "search", "Search all", tooltip="lnav, kaskade, VisiData"),
         Binding("escape", "back", "Topics", show=False, tooltip="kaskade"),
         Binding("q", "app.quit", "Quit", tooltip="lnav, kaskade"),
@@ -232,12 +257,18 @@ class TopicsScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Yield both tables."""
         paths = ", ".join(map(str, self.app.chosen.paths))
-        yield Static(printable_text(f"pylog browse  {paths}"), classes="title")
+        room = self.app.size.width - len(" pylog browse   ")
+        title = Text("pylog browse  ").append_text(fitted_name(paths, room))
+        yield Static(title, classes="title")
         with Container(classes="panes"):
-            yield RowTable(id="topics")
-            yield RowTable(id="partitions")
+            yield TopicTable(id="topics")
+            yield PartitionTable(id="partitions")
         yield Static("listing…", classes="status", markup=False)
         yield Footer()
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.app.size.width >= WIDTH_FOR_DATES
 
     @property
     def _tables(self) -> tuple[RowTable, RowTable]:
@@ -340,7 +371,7 @@ class TopicsScreen(Screen[None]):
             for group, count in self._lag.get(each, {}).items():
                 lag[group] += count
         return [
-            printable_text(topic, PLACE),
+            fitted_name(topic, self.app.size.width // (6 if self._is_wide else 3), PLACE),
             _number(len(partitions)),
             _number(offsets if is_known else None),
             Text(format_bytes(size) if is_known else "", justify="right"),

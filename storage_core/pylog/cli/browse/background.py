@@ -30,7 +30,7 @@ _SECONDS_BETWEEN = 0.1
 
 
 class Progress(NamedTuple):
-    """How far the work has come."""
+    """Bytes that are done, and all bytes of the work."""
 
     done_bytes: int
     total_bytes: int
@@ -46,7 +46,7 @@ class Match(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is said at the end."""
+    """The lines that are shown at the end."""
 
     lines: list[str]
 
@@ -58,7 +58,7 @@ class Failure(NamedTuple):
 
 
 class BackgroundWork:
-    """A function that works in another process, and what it has to say."""
+    """A function that works in another process, and the messages that it sends."""
 
     def __init__(self, work: Callable[..., None], *arguments: object) -> None:
         # As multiprocessing does it, which wants standard streams that are files: the screen has
@@ -134,7 +134,7 @@ def find_matches(
     tests: dict[str, Any],
     arguments: dict[str, Any],
 ) -> None:
-    """Send the matches of a search, and what it has come to."""
+    """Send the matches of a search, and its progress."""
     where = filter_of(tests)
     found = pylog.search(
         open_directory(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 
 import pylog
@@ -77,6 +78,24 @@ def fitted(text: Text, width: int, *, is_right: bool = False) -> Text:
         text.truncate(max(width, 0), overflow="ellipsis")
     blanks = " " * (width - text.cell_len)
     return Text.assemble(blanks, text, end="") if is_right else text.append(blanks)
+
+
+def fitted_name(name: str, width: int, style: str = "") -> Text:
+    """Return a topic or partition in at most ``width`` columns: its end tells it from others."""
+    text = printable_text(name, style)
+    if text.cell_len <= width:
+        return text
+    tail = max((width - 1) // 2, 0)
+    end = _last_cells(text.plain, tail)
+    text.truncate(max(width - 1 - tail, 0))
+    return text.append(f"…{end}")
+
+
+def _last_cells(text: str, width: int) -> str:
+    at = len(text)
+    while at and cell_len(text[at - 1 :]) <= width:
+        at -= 1
+    return text[at:]
 
 
 def progress_text(done_bytes: int, total_bytes: int) -> str:

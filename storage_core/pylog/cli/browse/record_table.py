@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 4_000  # more than a window and what is read ahead at both ends
 _READ_AHEAD_ROWS = 150
-_TRACK, _THUMB = "│", "█"
+_TRACK, _THUMB, _DAMAGE = "│", "█", "!"
 
 
 class _Columns(NamedTuple):
@@ -79,7 +79,7 @@ class RecordTable(Widget, can_focus=True):
         Binding("pageup,b,ctrl+b", "page(-1)", "Page up", show=False, tooltip="lnav"),
         Binding("home,g", "first", "First record", show=False, tooltip="lnav"),
         Binding("end,G", "last", "Last record", show=False, tooltip="lnav"),
-        Binding("e", "damage(1)", "Next damage", show=False, tooltip="lnav's errors"),
+        Binding("e", "damage(1)", "Damage", tooltip="lnav's errors"),
         Binding("E", "damage(-1)", "Previous damage", show=False, tooltip="lnav's errors"),
     ]
 
@@ -102,7 +102,7 @@ class RecordTable(Widget, can_focus=True):
         super().__init__()
         self.records = records
         self._matches = matches  # by offset
-        self.damaged_offsets: set[int] = set()  # that somebody has found
+        self.damaged_offsets: set[int] = set()  # seen in what was read, or found by the doctor
         self.loaded = RowWindow(0, 0, [])  # what is in memory
         self._top = self._cursor = 0
         self._generation = 0
@@ -117,7 +117,7 @@ class RecordTable(Widget, can_focus=True):
 
     @property
     def is_reading(self) -> bool:
-        """Whether rows are on their way."""
+        """Whether a thread is reading more rows."""
         return bool(self._reading)
 
     @property
@@ -173,6 +173,7 @@ class RecordTable(Widget, can_focus=True):
         window = message.window
         if window is None:
             return
+        self.damaged_offsets |= {row.offset for row in window.rows if row.is_damage}
         if message.where == "instead":
             self.loaded = window
             self._top = -self._height  # on no row: the cursor comes into the middle
@@ -267,8 +268,7 @@ class RecordTable(Widget, can_focus=True):
     def action_damage(self, step: int) -> None:
         """Go to the next damage, of the rows that have been read and of what the doctor found."""
         at = -1 if self.row is None else self.row.offset
-        offsets = {row.offset for row in self.loaded.rows if row.is_damage} | self.damaged_offsets
-        following = sorted(offset for offset in offsets if (offset - at) * step > 0)
+        following = sorted(each for each in self.damaged_offsets if (each - at) * step > 0)
         if following:
             self.go_to(following[0] if step > 0 else following[-1])
         else:
@@ -374,7 +374,7 @@ class RecordTable(Widget, can_focus=True):
         return Text(" ").join(cells)
 
     def _scroll_bar(self, y: int) -> Text:
-        """Return the bar's part in a line: where the offsets on the screen are in the log."""
+        """Return the bar's part in a line: where the screen and known damage are in the log."""
         records, rows = self.records, self.loaded.rows
         span = records.end_offset - records.start_offset
         if not rows or span <= 0 or y == 0:
@@ -383,4 +383,15 @@ class RecordTable(Widget, can_focus=True):
         height = self._height
         first_line = (rows[self._top].offset - records.start_offset) * height // span
         last_line = (rows[last].end_offset - 1 - records.start_offset) * height // span
+        if any((each - records.start_offset) * height // span == y - 1 for each in self._damaged()):
+            return Text(_DAMAGE, STYLES["error"])
         return Text(_THUMB if first_line <= y - 1 <= max(first_line, last_line) else _TRACK, "dim")
+
+    def _damaged(self) -> Iterable[int]:
+        """Yield the damaged offsets that the scroll bar has a line for."""
+        records = self.records
+        return (
+            each
+            for each in self.damaged_offsets
+            if records.start_offset <= each < records.end_offset
+        )

@@ -42,7 +42,7 @@ _WIDTH_FOR_HEX = 78
 
 
 class ValueView(StrEnum):
-    """How bytes are shown."""
+    """A way to show the bytes of a key or value."""
 
     JSON = "json"
     TEXT = "text"
@@ -61,7 +61,11 @@ class RecordTree(Tree[Any]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "cursor_down", "Down", show=False, tooltip="lnav, VisiData"),
         Binding("k", "cursor_up", "Up", show=False, tooltip="lnav, VisiData"),
-        Binding("space,enter", "select_cursor", "Fold, unfold", show=False, tooltip="kaskade"),
+        Binding("enter", "select_cursor", "Fold", tooltip="kaskade"),
+        Binding("space", "select_cursor", "Fold", show=False, tooltip="kaskade"),
+        Binding("escape", "screen.table", "Table", tooltip="kaskade"),
+        Binding("p", "screen.view", "View", tooltip="lnav's pretty print"),
+        Binding("z", "screen.zoom", "Zoom", show=False, tooltip="VisiData's z keys"),
         Binding("g", "scroll_home", "Top", show=False, tooltip="lnav"),
         Binding("G", "scroll_end", "Bottom", show=False, tooltip="lnav"),
     ]

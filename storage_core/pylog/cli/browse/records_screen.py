@@ -27,6 +27,7 @@ from pylog.cli.browse.cells import (
     PLACE,
     STYLES,
     fits_clipboard,
+    fitted_name,
     printable_text,
     progress_text,
 )
@@ -35,6 +36,7 @@ from pylog.cli.browse.record_tree import MOST_BYTES, SHOWN_BYTES, RecordTree
 from pylog.cli.browse.search_screen import ABOUT_SEARCH
 from pylog.cli.browse.widgets import PromptScreen, RowTable
 from pylog.errors import LogStorageError
+from pylog.text.instants import calendar_text
 from pylog.text.words import counted, format_bytes, offsets_text
 
 if TYPE_CHECKING:
@@ -50,15 +52,19 @@ if TYPE_CHECKING:
 
 _ABOUT_POSITIONS = (
     "An offset (57), the last N offsets (-100), a share of the log (50%), or a time (UTC):\n"
-    "2026-11-27   2026-11-27T12:30   -15m, -2h, -7d before now"
+    "2026-11-27   2026-11-27T12:30   12:30 on the day shown   -15m, -2h, -7d before now"
 )
 _LAST_OFFSETS = re.compile(r"-([0-9]{1,19})", re.ASCII)
-_SHARE = re.compile(r"([0-9]{1,3})%", re.ASCII)
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%", re.ASCII)
+_TIME_OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII)
+_WORDS = ("earliest", "beginning", "latest", "end")
 _OFFSET = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
-def offset_at(text: str, records: PartitionRecords, now_ms: int) -> int:
+def offset_at(text: str, records: PartitionRecords, now_ms: int, row_ms: int = -1) -> int:
     """Return the offset of a position as it is typed.
+
+    A time without a date is one of the day of ``row_ms``, the time of the row under the cursor.
 
     Raises
     ------
@@ -71,7 +77,11 @@ def offset_at(text: str, records: PartitionRecords, now_ms: int) -> int:
     if last := _LAST_OFFSETS.fullmatch(text):
         return max(end - int(last[1]), start)
     if share := _SHARE.fullmatch(text):
-        return start + (end - 1 - start) * min(int(share[1]), 100) // 100
+        return start + int((end - 1 - start) * min(float(share[1]), 100) / 100)
+    if text.lower() in _WORDS:
+        return start if text.lower() in _WORDS[:2] else max(end - 1, start)
+    if _TIME_OF_DAY.fullmatch(text) and row_ms >= 0:
+        text = f"{calendar_text(row_ms, 1000).partition('T')[0]}T{text}"
     return records.offset_of_time(pylog.jobs.parse_time(text, now_ms))
 
 
@@ -102,10 +112,10 @@ class RecordsScreen(Screen[None]):
         Binding("N", "match(-1)", "Previous match", show=False, tooltip="lnav, VisiData"),
         Binding("colon", "go_to", "Go to", tooltip="lnav's :goto"),
         Binding("d", "doctor", "Doctor", tooltip="pylog"),
-        Binding("p", "view", "View", tooltip="lnav's pretty print"),
+        Binding("p", "view", "View", show=False, tooltip="lnav's pretty print"),
         Binding("z", "zoom", "Zoom", show=False, tooltip="VisiData's z keys"),
         Binding("l", "load", "All of a large value", show=False, tooltip="pylog"),
-        Binding("c,Y", "copy", "Copy JSON", tooltip="lnav, VisiData"),
+        Binding("c,Y", "copy", "Copy", tooltip="lnav, VisiData"),
         Binding("r", "reload", "Read again", show=False, tooltip="kaskade"),
     ]
 
@@ -182,9 +192,10 @@ class RecordsScreen(Screen[None]):
     def on_records_screen_opened(self, message: Opened) -> None:
         """Show the records."""
         records = self._records
+        about = offsets_text(records.start_offset, records.end_offset)
         title = Text.assemble(
-            printable_text(str(records.partition), f"bold {PLACE}"),
-            f"  {offsets_text(records.start_offset, records.end_offset)}",
+            fitted_name(str(records.partition), self.size.width - len(about) - 4, f"bold {PLACE}"),
+            f"  {about}",
         )
         self.query_one(".title", Static).update(title)
         self._table.go_to(records.start_offset if message.offset is None else message.offset)
@@ -257,6 +268,13 @@ class RecordsScreen(Screen[None]):
         else:
             self._browser.go_back()
 
+    def action_table(self) -> None:
+        """Leave the details; first undo a zoom, or end the doctor's work."""
+        if self.maximized is not None or self._doctor is not None:
+            self.action_back()
+        else:
+            self._table.focus()
+
     def action_details(self) -> None:
         """Go to the details."""
         self._tree.focus()
@@ -286,7 +304,8 @@ class RecordsScreen(Screen[None]):
         if self._batch is None:
             self.notify("There is no record to copy here.")
             return
-        text = str(pylog.jobs.LineFormat.json("text").lines_of(self._batch), "utf-8").rstrip("\n")
+        lines = pylog.jobs.LineFormat.json("text").lines_of(self._batch)
+        text = str(b"".join(lines), "utf-8").rstrip("\n")
         if not fits_clipboard(text):
             size = format_bytes(len(text))
             self.notify(f"{size} are too much for a terminal's clipboard; use pylog cat.")
@@ -311,7 +330,8 @@ class RecordsScreen(Screen[None]):
     def _find(self, text: str) -> None:
         """Find a position, in a thread."""
         try:
-            offset = offset_at(text, self._records, int(time.time() * 1000))
+            row_ms = -1 if self._table.row is None else self._table.row.timestamp
+            offset = offset_at(text, self._records, int(time.time() * 1000), row_ms)
         except (LogStorageError, OSError, ValueError) as error:
             self.app.call_from_thread(self._browser.complain, error)
         else:
@@ -359,7 +379,7 @@ class RecordsScreen(Screen[None]):
             self._doctor_says = f"doctor: {progress_text(*content)}; Esc stops"
         elif isinstance(content, list):
             self.findings = content
-            self._table.damaged_offsets = {
+            self._table.damaged_offsets |= {
                 each.next_offset
                 for each in content
                 if each.next_offset is not None and each.severity == "error"
@@ -399,6 +419,8 @@ class RecordsScreen(Screen[None]):
         parts.append(self._tree.value_view)
         if self.findings:
             parts.append(counted(len(self.findings), "finding"))
+        elif self.findings is None and self._table.damaged_offsets:
+            parts.append(f"damage in {counted(len(self._table.damaged_offsets), 'place')} so far")
         if self._doctor_says:
             parts.append(self._doctor_says)
         self._say("  ".join(parts))
@@ -416,6 +438,18 @@ def _about_finding(finding: Finding) -> list[Text]:
     ]
 
 
+def _finding_cells(finding: Finding) -> list[Text]:
+    offsets = ""
+    if finding.next_offset is not None:
+        offsets = offsets_text(finding.next_offset, finding.end_offset).partition(" ")[2]
+    return [
+        Text(finding.severity, STYLES[finding.severity]),
+        printable_text(finding.code),
+        Text(offsets, PLACE),
+        printable_text(finding.message),
+    ]
+
+
 class FindingsScreen(ModalScreen["Finding | None"]):
     """The findings of a partition, the worst first; returns the one that is chosen."""
 
@@ -430,18 +464,17 @@ class FindingsScreen(ModalScreen["Finding | None"]):
     def compose(self) -> ComposeResult:
         """Yield the table, and what is said of the finding that the cursor is on."""
         table = RowTable()
-        table.add_columns("SEVERITY", "CODE", "OFFSETS", "MESSAGE")
-        for each in self._findings:
-            style = STYLES[each.severity]
-            offsets = ""
-            if each.next_offset is not None:
-                offsets = offsets_text(each.next_offset, each.end_offset).partition(" ")[2]
-            table.add_row(
-                Text(each.severity, style),
-                printable_text(each.code),
-                Text(offsets, PLACE),
-                printable_text(each.message),
-            )
+        headings = ("SEVERITY", "CODE", "OFFSETS", "MESSAGE")
+        rows = [_finding_cells(each) for each in self._findings]
+        widest = map(
+            max, zip(map(len, headings[:-1]), *(map(len, row[:-1]) for row in rows), strict=True)
+        )
+        # The box has 95 % of the width, and a border; each cell has a blank on both sides.
+        room = self.app.size.width * 95 // 100 - 3 - sum(widest) - 2 * len(headings)
+        table.add_columns(*headings)
+        for row in rows:
+            row[-1].truncate(max(room, len(headings[-1])), overflow="ellipsis")
+            table.add_row(*row)
         with Container():
             yield table
             yield Static("", markup=False)

@@ -29,6 +29,7 @@ from pylog.cli.browse.cells import (
     WIDTH_FOR_DATES,
     content_text,
     fitted_at_most,
+    fitted_name,
     printable_text,
     progress_text,
     time_text,
@@ -53,7 +54,7 @@ _OF_OUTPUT = {"only_count": "--count", "as_json": "--json", "format_text": "-f"}
 
 
 class SearchRequest(NamedTuple):
-    """What is looked for, and where."""
+    """The filter of a search, and the partitions that it searches."""
 
     text: str
     tests: dict[str, Any]
@@ -180,10 +181,13 @@ class SearchScreen(Screen[None]):
         for match in found:
             row = match.row
             table.add_row(
-                printable_text(str(match.partition), PLACE),
+                fitted_name(str(match.partition), self.size.width // 4, PLACE),
                 Text(str(row.offset), PLACE, justify="right"),
                 Text(time_text(row.timestamp, has_date=has_dates), "dim"),
-                fitted_at_most(content_text(row.key, KEY, match.key_spans), MOST_KEY_WIDTH),
+                fitted_at_most(
+                    content_text(row.key, KEY, match.key_spans),
+                    min(MOST_KEY_WIDTH, self.size.width // 5),
+                ),
                 content_text(row.value, "", match.value_spans, begins_near=True),
             )
         table.fit()

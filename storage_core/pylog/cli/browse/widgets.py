@@ -59,7 +59,7 @@ class PromptScreen(ModalScreen[str | None]):
             yield Input(placeholder=self._sign, compact=True, select_on_focus=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Return what was typed."""
+        """Close the dialog with the typed text."""
         self.dismiss(event.value.strip() or None)
 
 

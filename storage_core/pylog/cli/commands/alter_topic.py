@@ -24,7 +24,7 @@ from pylog.text.words import counted
     "deleted",
     metavar="KEY",
     multiple=True,
-    help="A property of the topic's own that it loses; may be given several times.",
+    help="Remove this property of the topic; may be given several times.",
 )
 @options.number(
     "--partitions", at_least=1, help="How many partitions the topic has afterwards: more than now."
@@ -49,7 +49,7 @@ def alter_topic(
     file: it gets the properties from its own cluster.
 
     A topic never loses partitions. New ones get the topic's id. Keys go to other partitions than
-    before, so that old and new records of one key may lie in two.
+    before, so old and new records of one key may be in two partitions.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such topic or
     property, not more partitions than before, or the directory is locked or cannot be written.

@@ -16,6 +16,7 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, TOPIC, CodecType, argument, command
 from pylog.cli.output import document_of, write_summary
 from pylog.cli.progress import Interruption
+from pylog.cli.written_schemas import WrittenSchemas, written_schemas
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ STANDARD_INPUT = "-"
     "-t",
     metavar="T",
     type=TOPIC,
-    help="The topic. Default, with jsonl: the one that each line names.",
+    help="The topic. Default with jsonl: the topic that each line names.",
 )
 @options.flag(
     "--create",
@@ -98,6 +99,7 @@ STANDARD_INPUT = "-"
     help="With jsonl: how to read keys, values and headers' values of lines without "
     '"values". Default: text.',
 )
+@written_schemas
 @options.server_properties
 @options.recover_as_broker
 @options.as_json
@@ -108,6 +110,7 @@ def append(
     topic: str | None,
     line_format: str,
     values: str | None,
+    schemas: WrittenSchemas,
     server_properties: pylog.ServerProperties | None,
     recover_as_broker: bool,
     as_json: bool,
@@ -122,10 +125,14 @@ def append(
     a line with "values":"base64" (pylog cat --values base64), keys and values are base64 or null.
     text reads what pylog cat --format text prints: \N is null, and a backslash begins an escape.
 
+    With --value-schema or --key-schema, values or keys are JSON as pylog cat --value-format prints
+    it, and are encoded as Confluent's serializers do. A new schema is registered in the directory's
+    topic _schemas if it is compatible with the versions before.
+
     A topic that does not exist is created with its first records, and the summary says so. It has
     the partitions that the lines name; if they name none, num.partitions of --server-properties, or
-    one. If --topic names one that does not exist and is similar to one that does, that is an error
-    unless --create is given.
+    one. If --topic names a new topic whose name is similar to that of an existing one, that is an
+    error unless --create is given.
 
     A malformed line ends the command after the lines before it have been appended. Ctrl-C ends it
     properly, too: what was appended is kept, and the status is 130.
@@ -137,6 +144,8 @@ def append(
         raise click.UsageError("--format text needs --topic")
     if values is not None and line_format == "text":
         raise click.UsageError("--values is for --format jsonl; text has always text")
+    registration = schemas.plan(directory, topic, line_format, values)
+    topics = {topic} if registration is None else {topic, *registration.topics}
 
     def make_appender(manager: pylog.logs.LogManager) -> LineAppender:
         return pylog.jobs.LineAppender(
@@ -146,6 +155,7 @@ def append(
             values=values or pylog.jobs.VALUE_FORMATS[0],
             topic=topic,
             partitions=1 if server_properties is None else server_properties.num_partitions,
+            schemas=registration,
             **of_library,
         )
 
@@ -157,10 +167,10 @@ def append(
                 directory,
                 server_properties=server_properties,
                 recover_as_broker=recover_as_broker,
-                works_on=lambda each: topic is None or each.topic == topic,
+                works_on=lambda each: topic is None or each.topic in topics,
             )
             # What refuses the first lines refuses them before the directory is owned.
-            with owner.rehearsal(lambda each: topic is None or each.topic == topic) as rehearsed:
+            with owner.rehearsal(lambda each: topic is None or each.topic in topics) as rehearsed:
                 rehearsing = make_appender(rehearsed)
                 is_begun = True
                 lines = iter(source)

@@ -37,7 +37,7 @@ def browse(chosen: ChosenRecords, way: WayOfReading) -> int:
     without a record are rows of the table. The options choose what is shown, as for pylog cat;
     without --topic and --pattern, internal topics are shown, too.
 
-    ? lists the keys of a screen. They are those of lnav, kaskade and VisiData: Enter opens, q goes
+    ? lists the keys of a screen. lnav, kaskade and VisiData have the same: Enter opens, q goes
     back, / searches, n and N go from match to match, : goes to an offset or a time, e goes to the
     next damage, p switches between JSON, text and hex, c copies the record as JSON.
 

@@ -11,7 +11,14 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import RecordOutput, line_format, lines_of_format, tell
+from pylog.cli.output import (
+    RecordOutput,
+    line_format,
+    lines_of_format,
+    read_masking,
+    tell,
+    tell_of_masking,
+)
 from pylog.cli.record_options import (
     EarlierRecords,
     advice_on_damage,
@@ -21,14 +28,25 @@ from pylog.cli.record_options import (
 )
 from pylog.cli.record_view import RecordView
 from pylog.cli.style import OutputTraits
+from pylog.cli.value_options import tell_undecodable, typed_values
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.cli.value_options import TypedValues
     from pylog.results import Scan
 
 
 _FOR_PEOPLE = "pretty"
+_FORMATTERS: tuple[pylog.DecoderName, ...] = (
+    "mm2-checkpoints",
+    "mm2-offset-syncs",
+    "mm2-heartbeats",
+    "connect",
+)
 
 
 @command(
@@ -38,8 +56,11 @@ _FOR_PEOPLE = "pretty"
     "pylog cat /mnt/kafka-logs --topic orders --follow -f '%t-%p@%o %k: %s\\n'",
     "pylog cat /mnt/kafka-logs --merge --reverse --limit 20",
     "pylog cat /mnt/kafka-logs -t orders -p 3 -o -100 -c 10 -f '%T %k: %s\\n'",
+    "pylog cat /mnt/kafka-logs --topic orders --value-format auto | jq .value",
+    "pylog cat /mnt/kafka-logs --topic a.checkpoints.internal --formatter mm2-checkpoints",
 )
 @chosen_records
+@typed_values
 @options.own_timestamps
 @click.option(
     "--key",
@@ -51,12 +72,12 @@ _FOR_PEOPLE = "pretty"
 @options.number(
     "--last",
     at_least=1,
-    help="Only the last N records of each partition, of those that the other options let through.",
+    help="Only the last N records of each partition that pass the other options.",
 )
 @options.number("--limit", "-c", at_least=1, help="Stop after N records in all.")
 @options.mode(
     "FAILFAST: the program ends at the first damage and reports file, position and cause; "
-    "what was printed before is sound. DROPMALFORMED: each damaged range is left out and reported "
+    "what was printed before is intact. DROPMALFORMED: each damaged range is left out and reported "
     "on stderr, and everything intact is printed. PERMISSIVE: the same, since no line stands for "
     "damage here. The exit status is 1 in each case.",
     modes=[mode.value for mode in pylog.ReadMode],
@@ -74,6 +95,15 @@ _FOR_PEOPLE = "pretty"
     type=click.Choice(pylog.jobs.VALUE_FORMATS),
     help="With jsonl: how keys, values and headers' values are printed, see above. Default: text.",
 )
+@click.option(
+    "--formatter",
+    type=click.Choice(_FORMATTERS),
+    help="Decode keys and values, and print what Kafka's formatter prints: of checkpoints, offset "
+    "syncs or heartbeats of MirrorMaker 2. connect: offsets, configurations or status of Kafka "
+    "Connect, key, tab, value as JSON. A record that is none of these is an error, and left out "
+    "with --mode DROPMALFORMED.",
+)
+@options.mask
 @options.color
 @line_format
 @options.flag(
@@ -84,11 +114,12 @@ _FOR_PEOPLE = "pretty"
 @options.flag("--reverse", help="With --merge: the latest records first.")
 @options.flag(
     "--follow",
-    help="Then wait for what is appended, also to new partitions, and print it, until Ctrl-C.",
+    help="Then wait for new records, also of new partitions, and print them, until Ctrl-C.",
 )
 @way_of_reading
 def cat(
     chosen: ChosenRecords,
+    typed: TypedValues,
     way: WayOfReading,
     *,
     min_timestamp: int | None,
@@ -99,6 +130,8 @@ def cat(
     mode: str,
     output_format: str | None,
     values: str | None,
+    formatter: pylog.DecoderName | None,
+    mask: str | None,
     format_text: str | None,
     merge: bool,
     reverse: bool,
@@ -119,18 +152,32 @@ def cat(
     headers ([[name, value or null], ...]). Keys and values are text; bytes that are not UTF-8 are
     {"base64": ...}. With --values base64, "values" is "base64", and all of them are base64.
 
+    With --value-format or --key-format, "values" is "typed", and values or keys are JSON by their
+    schemas: decimals and 64-bit integers with all digits, times in ISO 8601, bytes in base64,
+    unions by their value; NaN and infinities are strings. The schemas are those of the registry's
+    topic in the same directory, or those given. What cannot be decoded is an error (FAILFAST), left
+    out (DROPMALFORMED), or null, with the reason and the bytes in "undecodable" (PERMISSIVE).
+
     text reads keys and values as UTF-8. A null is \N, and an empty one is empty. Bytes that are not
     UTF-8, control characters and those that change the direction of text are escaped (\t \n \r
     \x1b \u202e), and a backslash is doubled.
 
     pretty is one coloured line per record, meant for reading, not parsing: orders-0@57 12:30:05.123
     user-42 {"a":1} [trace=7]. Times are UTC; in a narrow terminal the date has a line of its own.
-    Escapes are those of text, a backslash is not doubled, null is ∅, and empty is "".
+    Escapes are as in text, a backslash is not doubled, null is ∅, and empty is "".
 
     Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that cannot
     be read.
     """
-    lines = _format(output_format, values, format_text)
+    others = (*typed.columns, output_format, values, format_text, mask)
+    left_out: list[pylog.errors.UndecodableValueError] = []
+    lines = _decoded_format(formatter, others, None if mode == "FAILFAST" or follow else left_out)
+    lines = lines or _typed_format(typed, output_format, values, format_text, mask, mode)
+    lines = lines or _format(output_format, values, format_text)
+    masking = read_masking(mask)
+    if keys and typed.key_format is not None:
+        msg = "--key compares keys as they lie in the log: leave --key-format out"
+        raise click.UsageError(msg)
     where = _filter(keys, min_timestamp, max_timestamp)
     if reverse and not merge:
         raise click.UsageError("--reverse is for --merge")
@@ -140,33 +187,75 @@ def cat(
             raise click.UsageError(msg)
         with advice_on_damage(mode):
             return follow_records(
-                chosen, way, lines, mode=_effective(mode), where=where, limit=limit
+                *(chosen, way, lines, typed.arguments(chosen.paths, follows=True)),
+                mode=_effective(mode, typed),
+                where=where,
+                limit=limit,
+                masking=masking,
             )
-    columns = lines.columns
+    columns = _columns(lines, masking)
     if progress.is_wanted() and not merge:
         columns = tuple(dict.fromkeys([*columns, *pylog.jobs.PlannedBytes.COLUMNS]))
     scan = chosen.scan(
         way,
         columns=columns,
-        mode=_effective(mode),
+        mode=_effective(mode, typed),
         timestamp_unit="ms",
         where=where,
         limit=None if merge else limit,
+        **typed.arguments(chosen.paths),
     )
     earlier = EarlierRecords(chosen)
     with advice_on_damage(mode):
         if last is not None:
             scan = scan.last(last)
         if merge:
-            row_count = _print_merged(scan, lines, limit, earlier, reverse=reverse)
+            output = RecordOutput(lines, masking)
+            row_count = _print_merged(scan, output, limit, earlier, reverse=reverse)
         else:
-            row_count = _print(scan, lines, earlier)
+            row_count = _print(scan, RecordOutput(lines, masking), earlier)
+    tell_of_masking(masking)
     if not row_count and (where is not None or chosen.is_restricted):
         tell("note", nothing_matched(scan))
     if note := earlier.note():
         tell("note", note)
-    # Each has been named on stderr when it was found.
-    return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
+    tell("error", *map(str, left_out))
+    # Others have been named on stderr when they were found.
+    has_findings = tell_undecodable(scan) or scan.damage or left_out
+    return exit_status.FINDINGS if has_findings else exit_status.SOUND
+
+
+def _decoded_format(
+    formatter: pylog.DecoderName | None,
+    others: tuple[str | None, ...],
+    left_out: list[pylog.errors.UndecodableValueError] | None,
+) -> pylog.jobs.LineFormat | None:
+    if formatter is None:
+        return None
+    if any(each is not None for each in others):
+        msg = "--formatter says what is printed: leave out --format, -f, --values, --mask, and "
+        raise click.UsageError(msg + "--value-format and --key-format")
+    is_printable = OutputTraits.of(sys.stdout).is_terminal
+    return pylog.jobs.LineFormat.decoded(formatter, is_printable=is_printable, left_out=left_out)
+
+
+def _typed_format(
+    typed: TypedValues,
+    output_format: str | None,
+    values: str | None,
+    format_text: str | None,
+    mask: str | None,
+    mode: str,
+) -> pylog.jobs.LineFormat | None:
+    if not typed.columns:
+        return None
+    if format_text is not None or output_format not in (None, "jsonl") or values is not None:
+        msg = "--value-format and --key-format are for --format jsonl, without --values"
+        raise click.UsageError(msg)
+    if mask is not None:
+        raise click.UsageError("--mask replaces parts of bytes: leave --value-format out")
+    shows = mode == pylog.ReadMode.PERMISSIVE
+    return pylog.jobs.LineFormat.typed_json(typed.columns, shows_undecodable=shows)
 
 
 def _format(
@@ -190,8 +279,15 @@ def _format(
     return pylog.jobs.LineFormat.json(values or pylog.jobs.VALUE_FORMATS[0])
 
 
-def _effective(mode: str) -> str:
-    """Return the mode to read in: no line stands for a damaged range, as a row does in Spark."""
+def _effective(
+    mode: str, typed: TypedValues | None = None
+) -> Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]:
+    """Return the mode to read in: no line stands for a damaged range, as a row does in Spark.
+
+    A line does for a record whose value cannot be decoded.
+    """
+    if mode == "PERMISSIVE" and typed is not None and typed.columns:
+        return "PERMISSIVE"
     return "FAILFAST" if mode == "FAILFAST" else "DROPMALFORMED"
 
 
@@ -207,11 +303,18 @@ def _filter(
     return of_keys if where is None else of_keys & where
 
 
-def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat, earlier: EarlierRecords) -> int:
+def _columns(
+    lines: pylog.jobs.LineFormat, masking: pylog.results.RecordMasking | None
+) -> tuple[str, ...]:
+    """Return the columns that are read: rules for some topics need to know the topic."""
+    needs_topic = masking is not None and masking.names_topics
+    return tuple(dict.fromkeys([*lines.columns, *(["topic"] if needs_topic else [])]))
+
+
+def _print(scan: pylog.results.Scan, output: RecordOutput, earlier: EarlierRecords) -> int:
     """Print a scan's records, with a progress bar where one is wanted; return how many."""
     has_bar = progress.is_wanted()
     planned = pylog.jobs.PlannedBytes(scan.plan())
-    output = RecordOutput(lines)
     with progress.ProgressBar("reading", planned.total) as bar:
         for batch in scan.to_batches():
             output.write(batch)
@@ -223,13 +326,12 @@ def _print(scan: pylog.results.Scan, lines: pylog.jobs.LineFormat, earlier: Earl
 
 def _print_merged(
     scan: pylog.results.Scan,
-    lines: pylog.jobs.LineFormat,
+    output: RecordOutput,
     limit: int | None,
     earlier: EarlierRecords,
     *,
     reverse: bool,
 ) -> int:
-    output = RecordOutput(lines, is_mixed=True)
     with progress.ProgressBar("merging", None) as bar:
         show = bar.show if progress.is_wanted() else None
         merged = pylog.merge_by_timestamp(scan, reverse=reverse, limit=limit, progress=show)
@@ -247,10 +349,12 @@ def follow_records(
     chosen: ChosenRecords,
     way: WayOfReading,
     lines: pylog.jobs.LineFormat,
+    formats: Mapping[str, Any],
     *,
-    mode: str,
+    mode: Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"],
     where: pylog.RecordFilter | None,
     limit: int | None,
+    masking: pylog.results.RecordMasking | None = None,
 ) -> int:
     """Print records as they come, without an end or up to ``limit``; return the exit status."""
     names = chosen.names
@@ -268,15 +372,16 @@ def follow_records(
         followed,
         start=chosen.start,
         partitions=chosen.partitions,
-        columns=lines.columns,
+        columns=_columns(lines, masking),
         mode=mode,
         timestamp_unit="ms",
         where=where,
         limit=limit,
         isolation=chosen.isolation,
+        **formats,
         **way.arguments(),
     )
-    output = RecordOutput(lines)
+    output = RecordOutput(lines, masking)
     is_first_look = True
     while True:
         for batch in records.poll():
@@ -290,7 +395,8 @@ def follow_records(
         is_first_look = False
         sleep(LOOK_EVERY_SECONDS)
     # Each has been named on stderr when it was found.
-    return exit_status.FINDINGS if records.damage else exit_status.SOUND
+    has_findings = records.damage or records.undecodable
+    return exit_status.FINDINGS if has_findings else exit_status.SOUND
 
 
 def nothing_matched(scan: Scan) -> str:

@@ -51,8 +51,8 @@ _WHY_NOT_CLEANED = {
 )
 @options.flag(
     "--roll",
-    help="Begin a new segment of each log first, so that what is in the active one, which is never "
-    "cleaned, can be cleaned.",
+    help="Begin a new segment of each log first, so that records in the active segment, which is "
+    "never cleaned, can be cleaned.",
 )
 @options.cleanup(
     all_topics="all compacted ones",
@@ -73,17 +73,17 @@ def compact(
 
     Partitions of topics whose cleanup.policy contains compact are cleaned as by a broker: offsets
     stay as they are; records without a value stay for delete.retention.ms after they were first
-    cleaned; nothing is removed from the active segment, from offsets after the last stable one, nor
-    of what is younger than min.compaction.lag.ms. Records above the high watermark may not be
-    replicated: they stay, and replace no other record (--high-watermark). Whatever has something to
-    clean is cleaned, in as many rounds as it takes; a broker waits until enough is dirty (--once).
-    Nothing is removed by age or size: see retention.
+    cleaned. Records stay in the active segment, after the last stable offset, and while they are
+    younger than min.compaction.lag.ms. Records above the high watermark may not be replicated: they
+    stay, and replace no other record (--high-watermark). Every dirty log is cleaned, in as many
+    rounds as it takes; a broker waits until enough is dirty (--once). Nothing is removed by age or
+    size: see retention.
 
     Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
     otherwise; a round has room for about 5 million keys then.
 
     Records without a key are removed as well, whatever their age, as by a broker's cleaner. A topic
-    has such if it was not always compacted. They are counted apart.
+    has some if it was not always compacted. They are counted separately.
 
     If nothing is cleaned, it says why, for each partition. A record whose checksum in a compressed
     message of format v0 or v1 is wrong stays, and gets a right one, as from a broker's cleaner. It

@@ -23,14 +23,14 @@ from pylog.text.words import named
 @options.writable_directory
 @options.one_topic(required=False)
 @options.one_partition(required=False)
-@options.number("--offset", metavar="O", help="First offset that is kept.")
-@options.flag("--all", "everything", help="Keep no record that is replicated.")
+@options.number("--offset", metavar="O", help="First offset to keep.")
+@options.flag("--all", "everything", help="Delete all replicated records.")
 @options.file(
     "--offset-json-file",
     "offset_file",
     help="Offsets of several partitions, as kafka-delete-records takes them: "
-    '{"partitions": [{"topic": "t", "partition": 0, "offset": 7}], "version": 1}; offset -1 keeps '
-    "no record that is replicated.",
+    '{"partitions": [{"topic": "t", "partition": 0, "offset": 7}], "version": 1}; offset -1 '
+    "deletes all replicated records.",
 )
 @options.server_properties
 @options.high_watermark
@@ -59,9 +59,9 @@ def delete_records(
     --topic and --partition say which log, or a file names several; if one of these cannot be moved,
     none is.
 
-    With --dry-run nothing is changed or locked. The bytes and segments that it reports
-    are those that retention may remove afterwards. Only in a terminal, and where all records would
-    go (--all), it asks first (--yes: it does not).
+    With --dry-run nothing is changed or locked; the command reports the bytes and segments that
+    retention may remove afterwards. With --all, the command asks first in a terminal; --yes skips
+    the question.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition
     or offset, or the directory is locked or cannot be written.

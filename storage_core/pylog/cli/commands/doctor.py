@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 @options.flag(
     "-v",
     "--verbose",
-    help="Show every finding with its place: also those of info, and all of a kind that is found "
-    "often. --json has them all anyway.",
+    help="Show every finding with its place: also infos, and all findings of a kind that is found "
+    "often. --json always has all of them.",
 )
 @options.threads(
     "partitions are read side by side",
@@ -64,22 +64,22 @@ if TYPE_CHECKING:
     help="Version of the broker that will use the directories, 3.9 to 4.4. Default: the newest.",
 )
 @options.server_properties_for(
-    "for the order of its log.dirs, by default that of the PATHs; and for "
+    "for the order of its log.dirs, by default the order of the PATHs; and for "
     "offsets.retention.minutes, by default 7 days."
 )
 @click.option(
     "--as-user",
     metavar="USER",
-    help="Name or id of the user that a broker runs as. Default: the owner of most of what lies in "
-    "the log directory.",
+    help="Name or id of the user that a broker runs as. Default: the owner of most files in the "
+    "log directory.",
 )
 @click.option(
     "--repair-to",
     metavar="DIR",
     type=DIRECTORY,
-    help="Write a copy of what is intact, on which a broker boots, to this directory, which does "
-    "not exist or is empty. No broker should be working on PATH. Of several, DIR gets a log "
-    "directory for each, of the same name; give all of a node together.",
+    help="Write a copy of all intact batches, on which a broker starts, to this directory, which "
+    "must not exist or be empty. No broker should be working on PATH. With several PATHs, DIR "
+    "gets a log directory of the same name for each; give all PATHs of a node together.",
 )
 @options.html("Write a page to FILE: the verdict, findings, offsets")
 @options.color
@@ -111,19 +111,18 @@ def doctor(
     warning that a side file is wrong; info is worth knowing, and nothing is wrong.
     docs/doctor-codes.md lists all codes.
 
-    The PATHs of one node are taken for its log.dirs, in this order: the first one is that of the
+    The PATHs of one node are taken for its log.dirs, in this order: the first one holds the
     cluster's metadata.
 
-    First comes the verdict: whether a broker starts on this, which partitions lose records, and
-    what to type. Then come errors, warnings and info, each kind once, with where it was found; of
-    info there is one line for each kind, unless --verbose is given.
+    First comes the verdict: whether a broker can start from this, which partitions lose records,
+    and what to type. Then come errors, warnings and info, each kind once, with where it was found;
+    of info there is one line for each kind, unless --verbose is given.
 
-    Nothing is ever repaired in place. With --repair-to, all that is intact is copied, in its
-    place; indexes, snapshots and checkpoints are rebuilt. Where damage has cost a batch, its
-    offsets are missing in the copy, and named. A transaction that has lost a part is then given as
-    it is, or stays open. A partition that cannot be read is left out, and named.
-    __cluster_metadata is copied where this node is the only controller;
-    otherwise the other ones have it.
+    Nothing is ever repaired in place. With --repair-to, all intact batches are copied, at their
+    offsets; indexes, snapshots and checkpoints are rebuilt. Offsets of batches that damage has
+    destroyed are missing in the copy, and named. A transaction that has lost a part is copied as it
+    is, or stays open. A partition that cannot be read is left out, and named. __cluster_metadata is
+    copied if this node is the only controller; otherwise the other controllers have it.
 
     Exit status: 0 no error or warning was found, 1 there is one (in what was copied), or the copy
     lacks something or has an error, 2 wrong usage, nothing under a PATH can be read, or DIR cannot
@@ -187,7 +186,7 @@ _HEADLINES = {
     Severity.INFO: BOLD_GREEN,
     None: BOLD_GREEN,
 }
-"""Of the first line, by the worst that is found."""
+"""Style of the first line, by the worst severity that is found."""
 # Not worth a line of their own.
 _NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
 
@@ -209,7 +208,7 @@ def _how_to_copy(paths: Sequence[str]) -> str:
 
 
 def _copy_sentences(partition: RepairedPartition, *, is_kraft: bool) -> Iterator[str]:
-    """Yield what the copy of a partition lacks."""
+    """Yield sentences about what the copy of a partition lacks."""
     if partition.left_out_bytes:
         all_bytes = partition.left_out_bytes + partition.copied_bytes
         left_out = f"{partition.left_out_bytes} of {all_bytes} bytes"

@@ -22,8 +22,12 @@ _DECODERS = {
     "cluster-metadata": "__cluster_metadata: records of the controllers",
     "remote-log-metadata": "__remote_log_metadata: segments in a remote store",
     "share-group-state": "__share_group_state: the state of share groups",
+    "mm2-checkpoints": "<cluster>.checkpoints.internal: groups in a mirror of MirrorMaker 2",
+    "mm2-offset-syncs": "mm2-offset-syncs.<cluster>.internal: where mirrored records are",
+    "mm2-heartbeats": "heartbeats of MirrorMaker 2",
+    "connect": "Kafka Connect: offsets, configurations and status, which are JSON",
 }
-"""The tool's, in the order in which they win if several are given."""
+"""The tool's, in the order in which they win if several are given, and more."""
 
 
 def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
@@ -66,7 +70,8 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @options.flag("--deep-iteration", help="Print a line for each record, not only for each batch.")
 @options.flag(
     "--skip-record-metadata",
-    help="Of a record's line, print keys and values alone; that of a control record is empty.",
+    help="Print keys and values alone, without the rest of a record's line; the line of a control "
+    "record is empty.",
 )
 @options.number("--max-bytes", metavar="BYTES", help="Read only the first BYTES of each .log file.")
 @options.number(
@@ -131,25 +136,25 @@ def dump(
 ) -> int:
     r"""Print what kafka-dump-log prints: batches, records, index entries, producers.
 
-    The text is that of Kafka's tool, line for line, and so are the options that it has. Besides,
-    directories can be given, and ranges of offsets and timestamps. For a directory, every supported
-    file is dumped, in name order; with a range, its .log files.
+    The text equals the output of Kafka's tool line for line, and the command takes all its options.
+    It also takes directories, and ranges of offsets and timestamps. For a directory, every
+    supported file is dumped, in name order; with a range, its .log files.
 
     In a terminal, control characters in names, keys and values are escaped (\x1b), which Kafka's
     tool does not do. A file or a pipe gets them as they are.
 
     A damaged file ends where the tool would end, and the next one follows. Problems are listed on
-    stderr at the end: damage, indexes that do not agree with their log and, as Kafka's tool has it,
+    stderr at the end: damage, indexes that do not agree with their log and, as in Kafka's tool,
     records whose offsets do not follow each other, which is normal for compacted topics and
     transactions.
 
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. Records are
-    compared by their own timestamps. Without --deep-iteration, those batches are printed that may
-    have such a record, as far as their headers say.
+    compared by their own timestamps. Without --deep-iteration, it prints the batches that may have
+    such a record by their headers.
 
     JSON objects have the names that the text has; "type" is file, batch, record, indexEntry,
-    timeIndexEntry, abortedTransaction or producer, and for what is wrong error, indexMismatch,
+    timeIndexEntry, abortedTransaction or producer, and for problems error, indexMismatch,
     timestampMismatch, timestampOutOfOrder, offsetNotFound or offsetGap. Keys and values are text or
     null, or {"base64": ...} if they are not UTF-8; with --values base64, "values" is "base64", and
     they are base64 or null. What a decoder makes is an object.

@@ -9,17 +9,19 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
-from pylog.cli.output import document_of, write_summary
+from pylog.cli.output import document_of, read_masking, tell_of_masking, write_summary
 from pylog.cli.record_options import (
     advice_on_damage,
     chosen_records,
     of_times,
     way_of_reading,
 )
+from pylog.cli.value_options import tell_undecodable, typed_values
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.cli.value_options import TypedValues
 
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
 
@@ -54,17 +56,20 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key",
     type=click.Choice(["zstd", "lz4", "none"]),
     help="Codec of .parquet and .arrow. Default: zstd.",
 )
-@options.flag("--overwrite", help="Replace a file that is there.")
+@options.mask
+@options.flag("--overwrite", help="Replace an existing file.")
 @options.mode(
     "FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range is "
     "left out and reported on stderr, and everything intact is written. The exit status is 1 in "
     "both cases."
 )
 @options.as_json
+@typed_values
 @way_of_reading
 def export(
     chosen: ChosenRecords,
     way: WayOfReading,
+    typed: TypedValues,
     *,
     min_timestamp: int | None,
     max_timestamp: int | None,
@@ -72,6 +77,7 @@ def export(
     columns: str | None,
     values: str | None,
     compression: str | None,
+    mask: str | None,
     overwrite: bool,
     mode: str,
     as_json: bool,
@@ -84,6 +90,9 @@ def export(
 
     .csv has headers as a JSON array and an empty field for null, where an empty value is "".
     .jsonl has the lines that pylog cat prints, which pylog append reads.
+
+    With --value-format, values are columns of a struct by the schemas of a registry, and JSON in
+    .csv and .jsonl. What cannot be decoded is an error, or left out with DROPMALFORMED.
 
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. It is used to
@@ -104,12 +113,16 @@ def export(
         names = pylog.jobs.LineFormat.json().columns
     elif columns is not None:
         names = tuple(name.strip() for name in columns.split(",") if name.strip())
+    if typed.columns and (mask is not None or values is not None):
+        raise click.UsageError("--value-format and --key-format are without --mask and --values")
+    masking = read_masking(mask)
     scan = chosen.scan(
         way,
         columns=names,
         mode=mode,
         timestamp_unit="ms",
         where=of_times(min_timestamp, max_timestamp),
+        **typed.arguments(chosen.paths),
     )
     with advice_on_damage(mode), progress.ProgressBar("exporting", None) as bar:
         files = pylog.export(
@@ -118,8 +131,10 @@ def export(
             values=values or pylog.jobs.VALUE_FORMATS[0],
             compression=compression or "zstd",
             overwrite=overwrite,
+            masking=masking,
             progress=bar.show if progress.is_seen() else None,
         )
+    tell_of_masking(masking)
     document = {
         "files": document_of(files, {"rows": "records"}),
         "damagedRanges": len(scan.damage),
@@ -130,4 +145,4 @@ def export(
     ]
     write_summary(document, lines, as_json=as_json)
     # Each has been named on stderr when it was found.
-    return exit_status.FINDINGS if scan.damage else exit_status.SOUND
+    return exit_status.FINDINGS if tell_undecodable(scan) or scan.damage else exit_status.SOUND

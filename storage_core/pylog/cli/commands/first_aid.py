@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from pylog.results import FirstAid
 
 
-def _endpoints(
-    context: click.Context, parameter: click.Parameter, text: str | None
-) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for each in text.split(",") if text else ():
-        node, _, endpoint = each.strip().partition("=")
-        if not (node.isascii() and node.isdecimal()) or ":" not in endpoint:
-            msg = f"{each!r} is not of the form ID=HOST:PORT"
-            raise click.BadParameter(msg, context, parameter)
-        found[int(node)] = endpoint
-    return found
-
-
 @command(
     "first-aid",
     "pylog first-aid /mnt/node1/kafka-logs --to /mnt/first-aid --voters 1",
@@ -46,28 +33,19 @@ def _endpoints(
     required=True,
     help="The directory to be made; it must not exist, or be empty.",
 )
-@click.option(
+@options.node_ids(
     "--voters",
-    metavar="IDS",
-    callback=options.node_ids,
     help="Ids of the controllers that vote from now on, such as 1 or 1,2. Default: as before.",
 )
-@click.option(
-    "--endpoints",
-    metavar="ID=HOST:PORT,…",
-    callback=_endpoints,
-    help="Where the other nodes reach the controllers whose addresses have changed.",
-)
+@options.endpoints("Where the other nodes reach the controllers whose addresses have changed.")
 @click.option(
     "--use",
     metavar="PATH",
     type=options.DIRECTORY,
     help="Take the metadata of this PATH, though another copy goes further or cannot be read.",
 )
-@click.option(
+@options.node_ids(
     "--lost",
-    metavar="IDS",
-    callback=options.node_ids,
     help="Ids of brokers that do not come back. Default: the voters that --voters leaves out.",
 )
 @click.option(
@@ -94,8 +72,8 @@ def first_aid(
     all nodes first. Nothing is changed in place: the last lines say how to put the copy in place.
 
     The copy is for the node of the first PATH. Give the log directories of all nodes that are left:
-    the copy of the metadata that goes furthest is taken, be it a broker's. Where the configuration
-    names the voters (kraft.version 0), the setting to change is printed.
+    the copy of the metadata that goes furthest is taken, even if it is a broker's. Where the
+    configuration names the voters (kraft.version 0), the setting to change is printed.
 
     Each partition with a lost replica is listed with what becomes of it: a broker in sync, or
     eligible (ELR), becomes the leader, and no acknowledged record is lost; one that was not in sync

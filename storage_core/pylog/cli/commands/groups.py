@@ -78,28 +78,30 @@ def groups(
     """List consumer and share groups: offsets, lag, members.
 
     Groups are read from the partitions of __consumer_offsets under the PATHs; a group is in one of
-    them, so those of other brokers are not listed. Which one follows from the number of partitions,
-    known from the cluster's metadata, --server-properties, or a complete set of partitions: where
-    it was raised, what other partitions still have is stale, and only named.
+    them, so groups of other brokers are not listed. Which one follows from the number of
+    partitions, known from the cluster's metadata, --server-properties, or a complete set of
+    partitions. After that number was raised, state left in other partitions is stale: it is
+    reported, not used.
 
-    Columns are those of kafka-consumer-groups --describe: the committed offset, the end of the log,
-    the lag between them, and the member that has the partition, if one has; "-" is not known here.
+    Columns are as in kafka-consumer-groups --describe: the committed offset, the end of the log,
+    the lag between them, and the member that has the partition, if one has; "-" stands for unknown.
     Offsets that were committed in a transaction count once it is committed.
 
-    Of a share group, columns are those of kafka-share-groups --describe --verbose, with what the
-    lag is counted from: the start offset, how many offsets from there on are done with, and the end
-    of the log. They are read from __share_group_state in the same way. Brokers before Kafka 4.2 do
-    not count what is done with, so that there is no lag.
+    For a share group, columns are as in kafka-share-groups --describe --verbose, with what the
+    lag is counted from: the start offset, the number of finished offsets after it, and the end of
+    the log. They are read from __share_group_state in the same way. Brokers before Kafka 4.2 do not
+    count finished offsets, so that there is no lag.
 
-    The lag of a partition whose log is not under the PATHs is not known, nor is that of a topic
-    that has been deleted and made again since. A topic that is known by its id alone is shown by
-    it, and has no lines in --csv. Nor has a group with a line break in its id: Kafka's tool reads
-    the file line by line.
+    The lag of a partition whose log is not under the PATHs is not known, nor is the lag of a topic
+    that has been deleted and made again since. A topic of which only the id is known is shown by
+    its id, and has no lines in --csv. Neither has a group with a line break in its id: Kafka's tool
+    reads the file line by line.
 
-    What a broker that starts now does not keep is named on stderr. A position will reset if it is
-    not in its log, or the partition is gone. An offset will expire if it is older than
-    offsets.retention.minutes (--server-properties; else 7 days): a broker looks for such ten
-    minutes after its start. Partitions of __consumer_offsets that are missing are named, too.
+    Standard error names the positions that a broker would not keep if it started now. A position
+    will reset if it is not in its log, or the partition is gone. An offset will expire if it is
+    older than offsets.retention.minutes (--server-properties; else 7 days): a broker deletes
+    expired offsets ten minutes after its start. Missing partitions of __consumer_offsets are named,
+    too.
 
     With --at, records up to TIME count. Compaction keeps the last commit of each partition: where
     it has removed what had been committed by TIME, the offset is "?", and --csv leaves it out.
@@ -269,7 +271,7 @@ def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
 
 
 def _left_out(listing: GroupListing) -> Iterator[str]:
-    """Yield what the listing lacks, and why."""
+    """Yield sentences about groups that the listing lacks, and why."""
     yield from map(str, listing.errors)
     yield from map(str, listing.refused)
     if listing.missing is not None and listing.missing.gone:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, known, tell, write_json
+from pylog.cli.output import document_of, known, tell, wrapped, write_json
+from pylog.cli.style import OutputTraits
 from pylog.text.instants import calendar_text
 from pylog.text.words import counted, format_bytes
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @options.paths
 @options.as_json_document
 def info(paths: tuple[str, ...], *, as_json: bool) -> int:
-    """Say whose disks these are, which Kafka starts on them, and who has to run.
+    """Show whose disks these are, which versions of Kafka start, and who must run.
 
     Give the log directories of one node, or of several nodes of a cluster. The command shows the
     cluster and node ids, the levels of features, and the Kafka versions that start on the first
@@ -46,7 +47,9 @@ def info(paths: tuple[str, ...], *, as_json: bool) -> int:
     if as_json:
         write_json(_document(found))
     else:
-        sys.stdout.writelines(f"{pylog.jobs.printable(line)}\n" for line in _lines(found))
+        width = OutputTraits.of(sys.stdout).width
+        for line in map(pylog.jobs.printable, _lines(found)):
+            sys.stdout.writelines(f"{each}\n" for each in wrapped(line, width))
         sys.stdout.flush()
     tell("warning", *found.errors)
     return exit_status.FINDINGS if found.errors else exit_status.SOUND

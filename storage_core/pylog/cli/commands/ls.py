@@ -40,19 +40,18 @@ def ls(
     There is one row for each partition directory, internal topics included. It comes from file
     names, side files and a few batch headers; no record is read. START is the first offset that a
     broker serves and END the offset after the last record (exclusive), or ? where damage hides
-    them. SIZE is the size of the .log files, and DISK that of all files in the directory. EPOCH is
-    the latest leader epoch, as a broker has it that has loaded the log. "-" stands for what the
-    broker's version did not store.
+    them. SIZE is the size of the .log files, DISK the size of all files in the directory. EPOCH is
+    the latest leader epoch that a broker knows after it has loaded the log. "-" stands for values
+    that the broker's version did not store.
 
-    Below there is a line for each log directory: the ids of cluster, node and directory, and what
-    all files in it take, by kind, as du --apparent-size counts them.
+    A line for each log directory follows: the ids of cluster, node and directory, and the size of
+    all its files, by kind, as du --apparent-size counts it.
 
     A partition that is damaged or cannot be read has a NOTE, and the others are listed as usual.
     Directories that are not live (-delete, -stray, -future) and leftover files (.deleted, .cleaned,
     .swap) are counted and not read.
 
-    Nothing is shortened: in a terminal that is too narrow, the column TOPIC ID is left out, and
-    long names go on in the next line.
+    Nothing is shortened: a narrow terminal drops the column TOPIC ID and wraps long names.
 
     Exit status: 0 nothing wrong was seen (records are not read), 1 a partition is damaged or cannot
     be read (see NOTE), 2 nothing under a PATH can be read.
@@ -135,7 +134,7 @@ def _print_table(listing: PartitionListing) -> None:
     for row in listing.partitions:
         for finding in [*row.findings, *row.notes]:
             text = pylog.jobs.printable(f"{row.topic}-{row.partition}: {finding}")
-            sys.stdout.write(f"{text}\n")
+            sys.stdout.writelines(f"{line}\n" for line in wrapped(text, traits.width))
 
 
 def _closing_lines(listing: PartitionListing) -> Iterator[str]:
@@ -163,7 +162,7 @@ def _closing_lines(listing: PartitionListing) -> Iterator[str]:
         parts.append(f"{leftover_files} (.deleted, .cleaned, .swap)")
     if totals.findings:
         parts.append(counted(totals.findings, "finding"))
-    yield ", ".join(parts)
+    yield from wrapped(", ".join(parts), width)
 
 
 def _log_directory_text(each: ListedLogDirectory) -> str:

@@ -43,14 +43,23 @@ _SHOWN = 20
 @options.instant(
     "--at",
     "at_ms",
-    help="What had been committed by TIME: an ISO date or time, how long before now (-2h, -7d), or "
-    "milliseconds since 1970-01-01 UTC.",
+    help="Write what had been committed by TIME: an ISO date or time, how long before now (-2h, "
+    "-7d), or milliseconds since 1970-01-01 UTC.",
 )
-@options.file(
+@click.option(
     "--offset-map",
-    "offset_map",
+    metavar="FILE|DIR",
+    type=options.FILE,
     help="A CSV file of topic, partition, old and new offset, for logs whose records have other "
-    "offsets now. Partitions that are not in it are left out.",
+    "offsets now; or a log directory with the offset syncs of MirrorMaker 2. Partitions that "
+    "it lacks are left out.",
+)
+@click.option(
+    "--prefix",
+    "topic_prefix",
+    metavar="TEXT",
+    default="",
+    help="What the topics' names begin with there, such as old. of MirrorMaker 2.",
 )
 @options.flag("--replace", "replaces", help="Replace positions that these groups have in DIR.")
 @options.dry_run
@@ -64,12 +73,15 @@ def restore_groups(
 ) -> int:
     """Write what groups had committed to another log directory.
 
-    The positions are read from __consumer_offsets under the PATHs, and written to that of DIR, in
-    the partition that answers for the group there. If DIR has a cluster's metadata, that partition
-    has to be in it. A client that joins goes on there, by whichever protocol.
+    The positions are read from __consumer_offsets under the PATHs, and written to DIR's, in the
+    partition that answers for the group there. If DIR has a cluster's metadata, that partition has
+    to be in it. Clients continue there, whichever protocol they use.
 
-    A position behind the last record of the map is taken for its end. No leader epoch is written,
-    and the commit has the time of now.
+    With MirrorMaker 2's offset syncs, a group continues where MirrorMaker would let it: it may get
+    some records again, and misses none.
+
+    A position after the last record of the map becomes the end of the map. No leader epoch is
+    written, and the commit has the time of now.
 
     Positions that these groups have in DIR already are left alone: if one differs, nothing is
     written, unless --replace is given. With --dry-run nothing is written.

@@ -34,8 +34,8 @@ _NAMES = {
 @options.cleanup(
     all_topics="all",
     counted="ages",
-    once="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
-    "changes nothing; compact has the same option.",
+    once="Make one pass, as a broker's check does. Retention always does, so this changes "
+    "nothing; compact has the same option.",
 )
 @options.yes
 def retention(
@@ -65,15 +65,15 @@ def retention(
     among its log.dirs, where that broker keeps it.
 
     Kafka's default would remove everything older than 7 days. A topic for which no source has
-    cleanup.policy and retention.ms is therefore an error, and nothing is changed; so are metadata
-    that are damaged, or that the controllers may still take back, and a topic that the cluster has
-    deleted. Without --topic, --config does not hold for Kafka's internal topics. Of a topic of
-    which nothing else is known, --config is all that limits it.
+    cleanup.policy and retention.ms is therefore an error, and nothing is changed; so is metadata
+    that is damaged, or that the controllers may still take back, and a topic that the cluster has
+    deleted. Without --topic, --config does not hold for Kafka's internal topics. If nothing else is
+    known about a topic, only --config limits it.
 
-    With --dry-run nothing is changed or locked. It prints the configuration of topics,
-    each value with its source. It also counts the records that would be removed, and a TIME in the
-    future shows what will be removed then. Without --dry-run it is removed at once; only in a
-    terminal, and where a topic would lose all its records, it asks first (--yes: it does not).
+    With --dry-run nothing is changed or locked. It prints the configuration of topics, each value
+    with its source. It also counts the records that would be removed, and a TIME in the future
+    shows what will be removed then. Without --dry-run they are removed at once. In a terminal, the
+    command asks before a topic loses all its records; --yes skips the question.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import shlex
 import signal
 import sys
 import threading
@@ -23,6 +25,7 @@ from pylog.cli.output import (
     write_json,
 )
 from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.record_tests import record_tests
 from pylog.cli.record_view import RecordView
 from pylog.cli.style import OutputTraits
 from pylog.text.words import counted, format_bytes
@@ -46,25 +49,7 @@ if TYPE_CHECKING:
     "pylog search /mnt/kafka-logs --value-contains timeout -i --not --count",
 )
 @chosen_records
-@click.option(
-    "--key",
-    metavar="TEXT",
-    multiple=True,
-    help="The key is exactly this text (in UTF-8); of several, one of them. The partition where "
-    "Kafka's default partitioner puts it is searched first.",
-)
-@click.option(
-    "--key-contains",
-    metavar="TEXT",
-    multiple=True,
-    help="The key has this text (in UTF-8) in it; of several, all.",
-)
-@click.option(
-    "--key-regex",
-    metavar="REGEX",
-    multiple=True,
-    help="This regular expression (of Python) is found in the key, read as UTF-8; of several, all.",
-)
+@record_tests
 @click.option(
     "--partitioner",
     metavar="NAME",
@@ -74,47 +59,12 @@ if TYPE_CHECKING:
     "decimal number, modulo the number of partitions. consistent_random (librdkafka's default), "
     "consistent, murmur2_random, murmur2, fnv1a_random, fnv1a: librdkafka's.",
 )
-@click.option(
-    "--value-contains",
-    metavar="TEXT",
-    multiple=True,
-    help="The value has this text (in UTF-8) in it; of several, all.",
-)
-@click.option(
-    "--value-regex",
-    metavar="REGEX",
-    multiple=True,
-    help="This regular expression (of Python) is found in the value, read as UTF-8; of several, "
-    "all.",
-)
-@click.option(
-    "--header",
-    metavar="NAME[=VALUE]",
-    multiple=True,
-    help="The record has a header of this name, or one of this name and exactly this value (in "
-    "UTF-8); of several, all.",
-)
-@click.option(
-    "--json-path",
-    metavar="PATH[=VALUE]",
-    multiple=True,
-    help="The value is JSON and has something at this path, or has exactly this there; other "
-    "comparisons are != < <= > >=. Of several, all. See above.",
-)
-@options.flag("--tombstones", help="Only records whose value is null.")
-@options.flag(
-    "-i",
-    "--ignore-case",
-    help="Find upper and lower case alike, with --key-contains, --key-regex, --value-contains and "
-    "--value-regex.",
-)
 @options.flag(
     "--not",
     "invert",
-    help="Print the records that do not match instead. --min-timestamp and --max-timestamp stay "
-    "what they are.",
+    help="Print the records that do not match instead. --min-timestamp and --max-timestamp still "
+    "apply.",
 )
-@options.own_timestamps
 @options.trust_batch_timestamps("For --min-timestamp")
 @options.number(
     "--limit", "-c", at_least=1, help="Stop at the N-th match, and read nothing after it."
@@ -141,13 +91,14 @@ def search(
 
     A record matches if it passes every test that is given: --key, --key-contains, --key-regex,
     --value-contains, --value-regex, --header, --json-path, --tombstones, --min-timestamp,
-    --max-timestamp. TEXT after PATH is --value-contains TEXT. Matches are printed as they are
+    --max-timestamp. TEXT after PATH is --value-contains TEXT. With --key, the partition where
+    Kafka's default partitioner puts the key is searched first. Matches are printed as they are
     found, partition by partition, in offset order. Standard error names damaged ranges, which could
     not be searched; its last lines say how much was searched and how much was not.
 
     A match is printed as topic and partition, offset, timestamp, key and value with tabs between
-    them; keys and values are printed as by cat --format text. In a terminal it is a line as of cat
-    --format pretty, in columns, and what was found stands out.
+    them; keys and values are printed as by cat --format text. In a terminal, matches are lines as
+    in cat --format pretty, in columns, and the text that was found is highlighted.
 
     A JSON path is $ for the whole value, then .name, ['any name'], [0], [-1] or [*] for the way
     into it: $.user.id, $.items[*].sku. =VALUE is JSON ($.user.id=7, $.ok=true, $.id="7"), or else a
@@ -158,14 +109,15 @@ def search(
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
 
-    A regular expression is looked for by one thread. One that backtracks, and takes more than 60 s
-    of processor time for some megabytes, ends the search with status 2.
+    One thread evaluates a regular expression. If it backtracks, and takes more than 60 s of
+    processor time for some megabytes, the search ends with status 2.
 
     Exit status: 0 the search is done, whether something matched or not, 1 something is damaged and
     was not searched, 2 wrong usage or a path that cannot be read.
     """
-    chosen, text = _plain_text(chosen)
+    chosen, text, json_paths = _plain_text(chosen)
     tests["value_contains"] = (*tests["value_contains"], *text)
+    tests["json_path"] = (*tests["json_path"], *json_paths)
     if format_text is not None and (as_json or only_count):
         raise click.UsageError("-f is neither for --json nor for --count")
     tests["key"] = tests["key"] or None
@@ -206,20 +158,47 @@ def search(
                     output.write(batch)
                     output.flush()
     _print_summary(found.summary, only_count=only_count, as_json=as_json)
+    if text and not found.summary.matches and not found.summary.unreadable:
+        tell("note", _where_else(text[0]))
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND
 
 
-def _plain_text(chosen: ChosenRecords) -> tuple[ChosenRecords, tuple[str, ...]]:
-    """Take a PATH that does not exist beside one that does for what to search for."""
-    is_text = [not set("/:") & set(path) and not os.path.lexists(path) for path in chosen.paths]
+_OF_A_PATH = re.compile(r"/|^[\w.-]+:\d+$|^\w+:/", re.ASCII)  # also a broker's address, a URI
+_COMPARISON = re.compile(
+    r"""([A-Za-z_][\w.]*) ?={1,2} ?['"]?([^='"]+)['"]?|([A-Za-z_][\w.]*):([^=].*)"""
+)
+
+
+def _plain_text(
+    chosen: ChosenRecords,
+) -> tuple[ChosenRecords, tuple[str, ...], tuple[str, ...]]:
+    """Take a PATH that does not exist beside one that does for what to search for.
+
+    That is text in values or, if it begins with $, a JSON path.
+    """
+    is_text = [
+        path.startswith("$") or (not _OF_A_PATH.search(path) and not os.path.lexists(path))
+        for path in chosen.paths
+    ]
     if all(is_text) or not any(is_text):
-        return chosen, ()
-    text = tuple(itertools.compress(chosen.paths, is_text))
-    for each in text:
-        tell("note", f"searching values for {each!r}, as --value-contains does")
-    paths = tuple(path for path in chosen.paths if path not in text)
-    return replace(chosen, paths=paths), text
+        return chosen, (), ()
+    words = tuple(itertools.compress(chosen.paths, is_text))
+    for each in words:
+        way = "--json-path" if each.startswith("$") else "--value-contains"
+        tell("note", f"searching values for {each!r}, as {way} does")
+    paths = tuple(path for path in chosen.paths if path not in words)
+    json_paths = tuple(each for each in words if each.startswith("$"))
+    text = tuple(each for each in words if not each.startswith("$"))
+    return replace(chosen, paths=paths), text, json_paths
+
+
+def _where_else(text: str) -> str:
+    """Return how to look elsewhere for a text that no value has."""
+    if match := _COMPARISON.fullmatch(text):
+        path = f"$.{match[1] or match[3]}={match[2] or match[4]}"
+        return f"no value has this text; --json-path '{path}' looks into JSON"
+    return f"no value has this text; --key-contains {shlex.quote(text)} looks into keys"
 
 
 def _format(

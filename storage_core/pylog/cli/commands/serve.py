@@ -17,7 +17,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import tell
+from pylog.cli.output import read_masking, tell
 from pylog.cli.progress import is_seen
 from pylog.text.words import counted, duration_text, format_bytes
 
@@ -37,6 +37,7 @@ _ERASED = "\r\x1b[K"
     "pylog serve /mnt/snapshot/kafka-logs",
     "pylog serve /mnt/snapshot/kafka-logs --topic orders --port 9092",
     "pylog serve /mnt/kafka-logs --follow --json --port 0",
+    "pylog serve /mnt/snapshot/kafka-logs --mask rules.toml",
 )
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all but internal ones.")
@@ -75,8 +76,7 @@ _ERASED = "\r\x1b[K"
     "--high-watermark",
     type=click.Choice(["log-end", "checkpoint"]),
     default="log-end",
-    help="Up to where consumers read: the end of the log, or what replication-offset-checkpoint "
-    "says.",
+    help="How far consumers read: the end of the log, or what replication-offset-checkpoint says.",
 )
 @options.flag("--follow", help="Serve what a broker appends meanwhile, too.")
 @options.flag(
@@ -84,6 +84,7 @@ _ERASED = "\r\x1b[K"
     help="Check every batch each time it is sent, not only after its file has changed: for a disk "
     "that returns other bytes than were written.",
 )
+@options.mask
 @options.server_properties
 @click.option(
     "--offsets",
@@ -126,26 +127,30 @@ def serve(
     tls_key: str | None,
     tls_client_ca: str | None,
     sasl_users: str | None,
+    mask: str | None,
     as_json: bool,
     **arguments: Any,  # noqa: ANN401 - further ones of `pylog.serve`
 ) -> int:
     """Serve log directories to Kafka clients, read-only, without a broker.
 
     Any Kafka client connects to this address as to a broker: consumers, Kafka's tools, kcat,
-    MirrorMaker 2. It reads the partitions as they are on the disk. Producing, and all that changes
-    a cluster, is refused; nothing in the directories is changed. The cluster id that clients see
-    is that of the directory behind pylog-serve-.
+    MirrorMaker 2. It reads the partitions as they are on the disk. Requests that produce records or
+    change a cluster are refused; nothing in the directories is changed. The cluster id that clients
+    see is pylog-serve- and the directory's cluster id.
 
-    Every batch is checked before it is sent for the first time. At a damaged one a client gets the
-    error CORRUPT_MESSAGE, and the file and byte are printed here.
+    Every batch is checked before it is sent for the first time. At a damaged batch a client gets
+    the error CORRUPT_MESSAGE, and the file and byte are printed here.
+
+    With --mask clients get records as the rules have them, with the same offsets: batches that
+    change are rebuilt. This is slower, and not possible with --follow.
 
     Consumer groups resume from their last commits in the directory's __consumer_offsets, or from
-    those of --at. What they commit is kept in memory, or with --offsets in a file.
+    the commits by --at. New commits are kept in memory, or with --offsets in a file.
 
-    Where several directories hold a partition, the replica with the highest leader epoch is
-    served, of these the longest. Replicas that have diverged are refused: choose with --replica.
+    If several directories hold a partition, the replica with the highest leader epoch is served, or
+    the longest one if epochs are equal. Diverged replicas are refused: choose one with --replica.
 
-    It runs until Ctrl-C or SIGTERM, and ends with a line of what it has served.
+    It runs until Ctrl-C or SIGTERM, and then prints a line of totals.
 
     Exit status: 0 ended by SIGTERM, 130 ended with Ctrl-C, 2 wrong usage, a path or address that
     cannot be used, or an error that ended the server.
@@ -159,6 +164,7 @@ def serve(
             pattern=pattern,
             tls=_tls(tls_certificate, tls_key, tls_client_ca),
             users=None if sasl_users is None else pylog.jobs.read_users(sasl_users),
+            masking=read_masking(mask),
             **arguments,
         )
         with _ended_in_time(stop), server, _logged_as_json(as_json=as_json):

@@ -23,6 +23,7 @@ from pylog.cli.progress import stopped_by
 from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.cli.style import OutputTraits
 from pylog.cli.table import can_show_blocks
+from pylog.cli.value_options import tell_undecodable, typed_values
 from pylog.lazy_modules import LazyModule
 from pylog.text.instants import calendar_text
 from pylog.text.words import counted
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.cli.value_options import TypedValues
 
     Row = tuple[object, ...]
     Cells = Sequence[str | None]
@@ -69,21 +71,23 @@ def _ensure_query(_context: click.Context, _parameter: click.Parameter, query: s
 )
 @options.flag(
     "--check-crc",
-    help="View batches computes checksums, for its column is_valid_crc, otherwise null.",
+    help="Let view batches verify checksums: its column is_valid_crc, otherwise null.",
 )
 @options.flag(
     "--check-keys",
-    help="View cleaning reads all records, twice, and so says how much of a compacted topic is "
+    help="Let view cleaning read all records, twice, to show how much of a compacted topic is "
     "live.",
 )
 @options.server_properties
 @options.trust_batch_timestamps("Where the query compares the column timestamp")
 @options.flag("--csv", "as_csv", help="Print CSV, the names of columns first.")
 @options.json_output("Print JSON lines, an object for each row.")
+@typed_values
 @way_of_reading
 def sql(
     chosen: ChosenRecords,
     way: WayOfReading,
+    typed: TypedValues,
     *,
     query: str,
     mode: str,
@@ -96,27 +100,30 @@ def sql(
 ) -> int:
     r"""Query records and the structure of logs in SQL.
 
-    DuckDB runs the query (pip install '.[duckdb]' in a clone). There are views with the names
-    records, partitions, segments, batches, index_entries, transactions, producers, leader_epochs,
-    cleaning, findings and latest. records has topic, partition, "offset", timestamp, timestampType,
-    key, value and headers, and so has latest, for the last record of each key; docs/sql.md tells of
-    the others. Options choose what is in them; offsets, times and --isolation apply to records
-    only; --end-offset and --end-timestamp also set the moment that latest shows.
+    DuckDB runs the query (pip install '.[duckdb]' in a clone). The views are records, partitions,
+    segments, batches, index_entries, transactions, producers, leader_epochs, cleaning, findings,
+    latest and schemas. records has topic, partition, "offset", timestamp, timestampType, key, value
+    and headers, and so has latest, for the last record of each key; docs/sql.md describes the
+    others. Options choose what is in them; offsets, times and --isolation apply to records only;
+    --end-offset and --end-timestamp also set the moment that latest shows.
 
-    Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps
-    and keys those that WHERE compares with constants; and nothing after LIMIT. count(*) reads batch
-    headers alone, and trusts them; count(key) reads all records and verifies all checksums.
+    The query reads only what it needs: the columns that it names; the partitions, offsets,
+    timestamps and keys that WHERE compares with constants; and no record after LIMIT. count(*)
+    reads batch headers alone, and trusts them; count(key) reads all records and verifies all
+    checksums.
 
     offset is a keyword of SQL: write "offset" in double quotes, or records.offset. A time is of UTC
     unless it names a zone.
 
     Keys and values are bytes. key_text and value_text are their text, value_json is for paths
     (value_json->>'$.user.id'); they are null where the bytes are no text, or no JSON. Each topic is
-    a view of its name: SELECT * FROM orders.
+    a view of its name: SELECT * FROM orders. With --value-format, values of these views are
+    structs by the schemas of a registry (SELECT value.status FROM orders), where a topic has one;
+    records keeps bytes.
 
-    In a terminal, the table is a box with the types of its columns. Of more than 40 rows, the first
-    and the last 20 are shown, and what is too wide is cut: --csv, --json, a file and a pipe get all
-    of it. There, null is NULL.
+    In a terminal, the table is a box with the types of its columns. If it has more than 40 rows,
+    the first and the last 20 are shown, and columns that are too wide are cut: --csv, --json, a
+    file and a pipe get all values. There, null is NULL.
 
     In the table, null is \N, control characters and bytes that are not UTF-8 are escaped (\n,
     \xff), and a backslash is doubled. In CSV only such bytes are escaped. In JSON, a value that is
@@ -145,7 +152,9 @@ def sql(
         "check_keys": check_keys,
         "server_properties": server_properties,
     }
-    with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
+    formats = typed.arguments(chosen.paths)
+    arguments = {**choice, **way.arguments(), **checks, **formats, "mode": mode}
+    with database_of(directory, **arguments) as database:
         bar = progress.ProgressBar("querying", None)
         with stopped_by(database.interrupt), _drawing_of_errors(), bar:
             if progress.is_wanted():
@@ -154,7 +163,10 @@ def sql(
             for line in _lines(reader, as_csv=as_csv, as_json=as_json):
                 sys.stdout.write(f"{line}\n")
         # Each range has been named on stderr when it was found.
-        return exit_status.FINDINGS if database.records.damage else exit_status.SOUND
+        scans = [database.records, *database.typed.values()]
+        undecodable = [tell_undecodable(each) for each in scans]
+        is_sound = not any(undecodable) and not any(each.damage for each in scans)
+        return exit_status.SOUND if is_sound else exit_status.FINDINGS
 
 
 @contextmanager

@@ -51,16 +51,16 @@ _MOST_WIDTH = 140
 )
 @options.flag(
     "--full",
-    help="Read all records: keys and large records are counted over all of them, and of topics "
-    "known to be compacted it says what is live. Savings come from a sample as with --sample.",
+    help="Read all records: keys and large records are counted over all of them, and the live part "
+    "of compacted topics is shown. Savings come from a sample as with --sample.",
 )
 @options.number(
     "--sample-bytes",
     at_least=1,
     metavar="BYTES",
     default=64 << 20,
-    help="How much of the .log files is read for the sample. Topics that are small enough for "
-    "their share of it are read as a whole.",
+    help="Bytes of the .log files to read for the sample. Topics that are smaller than their share "
+    "are read as a whole.",
 )
 @options.number(
     "--top",
@@ -104,12 +104,12 @@ def stats(
 
     Savings are measured by recompressing the sample. A batch size is before compression.
 
-    The last lines say what all files of each log directory take on the disk, by kind.
+    The last lines show the size of all files in each log directory, by kind.
 
-    A directory that a broker is writing to can be looked at as well. What is damaged is left out
-    and named at the end.
+    A broker may be writing to the directory meanwhile. Damaged parts are skipped, and named at the
+    end.
 
-    Exit status: 0 nothing wrong was seen (records are read with --full alone), 1 something is
+    Exit status: 0 nothing wrong was seen (only --full reads all records), 1 something is
     damaged or cannot be read, 2 wrong usage or a path that holds no log.
     """
     if sample and full:
@@ -137,7 +137,9 @@ def stats(
     if as_json:
         write_json(found.document())
     elif html is None and timeline is None:
-        sys.stdout.writelines(f"{line}\n" for line in StatisticsText(found, top).lines())
+        width = OutputTraits.of(sys.stdout).width
+        for line in StatisticsText(found, top).lines():
+            sys.stdout.writelines(f"{each}\n" for each in wrapped(line, width) or [""])
     return exit_status.FINDINGS if found.problems else exit_status.SOUND
 
 
@@ -358,8 +360,7 @@ class StatisticsText:
         for row in self._document["disk"]:
             by_path.setdefault(row["path"], {})[row["kind"]] = row["sizeInBytes"]
         for path, kinds in by_path.items():
-            text = f"{pylog.jobs.printable(path)}: {disk_text(kinds)}"
-            yield from wrapped(text, OutputTraits.of(sys.stdout).width)
+            yield f"{pylog.jobs.printable(path)}: {disk_text(kinds)}"
         for problem in self._document["problems"]:
             yield pylog.jobs.printable(problem)
         summary = self._document["summary"]
@@ -432,7 +433,9 @@ def _key(row: Row) -> str:
     if row.get("offset") is None:
         return "(no key)"
     if key is None:
-        return "(none, or gone)"
+        return "(no key, or deleted)"
+    if key == "":
+        return '""'
     text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.jobs.printable(key)
     return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 3]}..."
 

@@ -34,17 +34,17 @@ def topics(
 ) -> int:
     """Describe topics: ids, partitions, leaders, configuration.
 
-    A log directory with __cluster_metadata-0 (that of a controller, or of any KRaft broker) has the
+    A log directory with __cluster_metadata-0 (a controller's, or any KRaft broker's) has the
     metadata of the whole cluster: its newest snapshot and log tell all topics and their partitions,
-    on whatever broker these lie. The lines are those of kafka-topics --describe; a terminal, which
-    these are too wide for, gets a table for each topic. Configs shows the topic's own settings, not
-    the brokers' defaults. Uncommitted records are included; they cannot be told apart.
+    on whichever broker they are. The lines are those of kafka-topics --describe; a terminal, for
+    which they are too wide, gets a table for each topic. Configs shows the topic's own settings,
+    not the brokers' defaults. Uncommitted records are included; they cannot be told apart.
 
     Without that directory, the command lists the topics and partitions under the PATHs. It shows
-    "-" for what only the cluster knows; Configs shows the settings that pylog has stored.
+    "-" for values that only the cluster knows; Configs shows the settings that pylog has stored.
 
     Deleted topics come last, as long as the metadata's log or a -delete directory still has them. A
-    topic that lies here and that the metadata does not have is "not in the cluster's metadata".
+    topic with directories here that the metadata lacks is "not in the cluster's metadata".
 
     Exit status: 0 nothing wrong was seen, 1 the metadata is damaged, or a side file is, 2 wrong
     usage or a path that cannot be read.

@@ -55,12 +55,13 @@ def transactions(
     A transaction is open in a partition until a marker says commit or abort; consumers with
     read_committed read nothing from its first record on. All comes from batch headers and markers.
     STATE is open, committed, aborted, or unknown where damage may have hidden a marker. STARTED is
-    the time of the first batch that is here, or what the coordinator has written. OPEN FOR is
-    counted to now; of a copy, give the time at which it was made (--now). Overdue ones come first.
+    the time of the first batch that is here, or the time that the coordinator has written. OPEN FOR
+    is counted to now; for a copy, give the time at which it was made (--now). Overdue transactions
+    come first.
 
     With partitions of __transaction_state among the PATHs there are the TRANSACTIONAL ID, and the
     state that its COORDINATOR has written. An overdue transaction that its coordinator does not
-    have under way is "hanging": nobody will end it (kafka-transactions abort does). Of one whose
+    have under way is "hanging": nobody will end it (kafka-transactions abort does). For one whose
     end is decided (PrepareCommit, PrepareAbort) and whose marker is not here, NOTE says since when,
     and how many offsets are blocked behind it.
 
@@ -116,7 +117,9 @@ def _lines(listing: TransactionListing, width: int | None) -> Iterator[str]:
             del columns["TRANSACTIONAL ID"], columns["COORDINATOR"]
         if not any(columns["NOTE"]):
             del columns["NOTE"]
-        yield from aligned_columns(columns, _LEFT, width, _least_needed(columns))
+        yield from aligned_columns(
+            columns, _LEFT, width, _least_needed(columns), ("OPEN FOR", "FIRST")
+        )
     totals = listing.totals
     states = [f"{totals.get(state, 0)} {state}" for state in ("open", "committed", "aborted")]
     if totals.get("unknown"):

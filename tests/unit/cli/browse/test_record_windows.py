@@ -9,6 +9,7 @@ import pytest
 import pylog
 from pylog.cli.browse.record_windows import PREVIEW_BYTES, PartitionRecords, Row, joined
 from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.damage import flip
 from tests.support.golden import Holds, golden_partitions
 from tests.support.log_files import segment_path, write_partition
 
@@ -102,9 +103,7 @@ def test_offsets_without_a_record_are_one_row_in_each_direction(tmp_path: Path) 
 def test_damage_is_a_row_with_its_offsets_and_cause(tmp_path: Path) -> None:
     directory = three_batches(tmp_path)
     path = segment_path(directory, 0)
-    content = bytearray(path.read_bytes())
-    content[len(batch_v2(plain_records(0, 5)).data) + 70] ^= 1
-    path.write_bytes(content)
+    flip(path, len(batch_v2(plain_records(0, 5)).data) + 70)
     records = records_of(directory)
     for count in (1, 3, 100):
         for window in (forwards(records, count), backwards(records, count)):

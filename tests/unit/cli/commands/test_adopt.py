@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.unit.recovery.test_adopt import formatted, old, run, tree
+from tests.support.adopted_disks import formatted, old, run
+from tests.support.log_files import tree
+from tests.unit.recovery.test_adopt_cluster import disks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,3 +77,27 @@ def test_wrong_usage_says_what_is_missing(
     ):
         done = pylog_run("adopt", *arguments)
         assert (done.status, text in done.error) == (2, True), done.error
+
+
+def test_a_whole_cluster_is_moved_and_the_steps_are_shown(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    given, place = disks(tmp_path), tmp_path / "place"
+    call = ["adopt", *given, "--as-cluster", "--into", place, "--nodes", "2"]
+    planned = pylog_run(*call, "--dry-run")
+    assert (planned.status, place.exists()) == (0, False)
+    assert "nothing was written; the steps:" in planned.lines
+    done = pylog_run(*call, "--endpoints", "2=host:9093")
+    assert (done.status, done.lines[-1]) == (0, "  2. start node 2")
+    assert "controller.quorum.voters=2@host:9093" in done.lines[-2]
+    refused = pylog_run(*call)
+    assert (refused.status, "only formatted" in refused.error) == (2, True)
+
+
+def test_options_that_do_not_go_together_are_refused(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    source, place = old(tmp_path / "old"), tmp_path / "place"
+    for more in (["--as-cluster", "--topic", "t"], ["--nodes", "1"], ["--cluster-id", "x"]):
+        assert pylog_run("adopt", source, "--into", place, *more).status == 2
+    assert not place.exists()

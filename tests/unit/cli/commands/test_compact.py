@@ -20,6 +20,7 @@ from tests.support.batches import (
     wrapper_of,
 )
 from tests.support.codecs import compress
+from tests.support.damage import flip
 from tests.support.log_files import write_high_watermarks, write_partition
 from tests.unit.writing.test_compaction import NOW_MS, digests, latest, make_topic, rows
 
@@ -135,9 +136,7 @@ def test_damage_is_a_finding(
     arguments: list[str], logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     damaged = sorted(logs.glob("foo-0/*.log"))[1]
-    data = bytearray(damaged.read_bytes())
-    data[70] ^= 1
-    damaged.write_bytes(data)
+    flip(damaged, 70)
     done = pylog_run("compact", logs, *arguments)
     assert done.status == 1
     verb = "would not be" if arguments else "was not"

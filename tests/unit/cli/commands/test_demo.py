@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import shlex
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 import pytest
 
 import pylog
 from pylog.cli.commands.demo import ARCHIVE
 from tests.golden.pack_demo import demo_tar
+from tests.support.log_files import tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,14 +21,6 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Outcome
 
 CASE = "4.3.0/internal-logdir"
-
-
-def contents_of(directory: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
 
 
 def findings_of(directory: Path) -> list[tuple[str, str, str]]:
@@ -50,12 +45,40 @@ def test_the_archive_is_small_and_what_the_packer_makes() -> None:
 
 
 def test_the_intact_directory_is_a_brokers(unpacked: Path, golden_root: GoldenRoot) -> None:
-    case = contents_of(golden_root.case(CASE))
-    found = contents_of(unpacked / "intact")
+    case = tree(golden_root.case(CASE))
+    found = tree(unpacked / "intact")
     assert {name for name in case if "/" in name} <= found.keys()
     assert {"meta.properties", ".kafka_cleanshutdown", "bootstrap.checkpoint"} <= found.keys()
-    assert found == {name: case[name] for name in found}
+    assert {name: len(data) for name, data in found.items()} == {
+        name: len(case[name]) for name in found
+    }
     assert findings_of(unpacked / "intact") == []
+
+
+def test_all_times_of_the_intact_directory_are_of_some_minutes(
+    unpacked: Path, golden_root: GoldenRoot
+) -> None:
+    directory = pylog.open_directory(unpacked / "intact")
+    batches = pylog.read_table(directory, "batches", topics=directory.topics)
+    times = pc.min_max(batches["max_timestamp"]).as_py()
+    assert times["max"] - times["min"] < dt.timedelta(minutes=5)
+    # Nothing but times is another: records, offsets, states and findings are those of the case.
+    case = pylog.open_directory(golden_root.case(CASE))
+    columns = ["topic", "partition", "offset", "timestamp", "key", "value"]
+    for topic in ("orders", "invoices-eu"):
+        tables = [
+            pylog.scan(each, topics=topic).to_table().select(columns) for each in (directory, case)
+        ]
+        assert tables[0] == tables[1]
+    moved, original = map(pylog.transactions, (unpacked / "intact", golden_root.case(CASE)))
+    assert [each.state for each in moved.transactions] == [
+        each.state for each in original.transactions
+    ]
+    (started,) = {each.started_ms for each in moved.transactions}
+    assert started is not None
+    times = pylog.scan(directory, timestamp_unit="ms").to_table()["timestamp"]
+    last = pc.max(times.cast("int64")).as_py()
+    assert 0 <= started - last < 60_000
 
 
 def test_the_damaged_directory_has_one_damage_of_each_kind(unpacked: Path) -> None:
@@ -90,13 +113,13 @@ def test_an_empty_directory_is_filled(tmp_path: Path, pylog_run: Callable[..., O
 def test_a_directory_that_is_not_empty_is_left_alone(
     unpacked: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    before = contents_of(unpacked)
+    before = tree(unpacked)
     done = pylog_run("demo", unpacked)
     assert (done.status, done.output) == (2, b"")
     assert done.error == (
         f"pylog: error: {unpacked}: the directory is not empty: name one that does not exist\n"
     )
-    assert contents_of(unpacked) == before
+    assert tree(unpacked) == before
 
 
 @pytest.mark.parametrize("place", ["", "inside"])

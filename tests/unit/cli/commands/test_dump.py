@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import offset_index_bytes, segment_path, write_partition
+from tests.support.mirror_records import connect, heartbeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,3 +131,20 @@ def test_a_file_of_another_kind_is_passed_over(tmp_path: Path, pylog_run: Run) -
     assert done.lines == [f"Dumping {tmp_path / 'notes.txt'}"]
     assert done.error == f"pylog: error: Ignoring unknown file {tmp_path / 'notes.txt'}\n"
     assert done.status == 1
+
+
+def test_records_of_connect_and_mirror_maker_are_decoded(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    records = {
+        "heartbeats-0": heartbeat("a", "b", 7),
+        "connect-offsets-0": connect(["c", {"x": 1}], {"at": 2}),
+    }
+    for name, record in records.items():
+        write_partition(tmp_path, {0: [batch_v2([Stored(0, 5, *record)])]}, name=name)
+    printed = pylog_run("dump", "--mm2-heartbeats-decoder", tmp_path / "heartbeats-0").lines
+    text = "payload: Heartbeat{sourceClusterAlias=a, targetClusterAlias=b, timestamp=7}"
+    assert any(each.endswith(text) for each in printed)
+    lines = pylog_run("dump", "--connect-decoder", "--json", tmp_path / "connect-offsets-0").lines
+    [found] = [each for each in map(json.loads, lines) if each["type"] == "record"]
+    assert (found["key"], found["payload"]) == (["c", {"x": 1}], {"at": 2})

@@ -10,7 +10,7 @@ from pylog.cli.main import run
 from tests.support import group_records
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
-from tests.unit.admin.test_consumer_groups import commit_key, commit_value
+from tests.unit.admin.committed_offsets import commit_key, commit_value
 from tests.unit.cli.test_progress import Terminal
 
 if TYPE_CHECKING:

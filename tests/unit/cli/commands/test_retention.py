@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from tests.support.batches import Stored, batch_v2
-from tests.support.log_files import write_high_watermarks, write_partition
+from tests.support.log_files import tree, write_high_watermarks, write_partition
 from tests.support.terminal import answered
 
 if TYPE_CHECKING:
@@ -46,14 +46,6 @@ def logs(tmp_path: Path) -> Path:
     return directory
 
 
-def files(directory: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
-
-
 def offsets(directory: Path) -> list[int]:
     table = pylog.scan(directory, columns=["partition", "offset"]).to_table()
     return [each["offset"] for each in table.to_pylist() if each["partition"] == 0]
@@ -69,7 +61,7 @@ def test_old_segments_are_removed(logs: Path, pylog_run: Callable[..., Outcome])
     ]
     assert offsets(logs) == list(range(20, 30))
     # At once: nothing is left to be removed later.
-    assert not [name for name in files(logs) if name.endswith(".deleted")]
+    assert not [name for name in tree(logs) if name.endswith(".deleted")]
     done = pylog_run("retention", logs, *KEPT_A_DAY, *NOW)
     assert done.lines == [f"nothing was removed; {3 * SIZE}B remain"]
 
@@ -77,7 +69,7 @@ def test_old_segments_are_removed(logs: Path, pylog_run: Callable[..., Outcome])
 def test_a_dry_run_counts_and_changes_nothing(
     logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    before = files(logs)
+    before = tree(logs)
     done = pylog_run("retention", logs, *KEPT_A_DAY, *NOW, "--dry-run")
     assert (done.status, done.error) == (0, "")
     closing = f"(20 records, {2 * SIZE}B); {3 * SIZE}B would remain"
@@ -91,7 +83,7 @@ def test_a_dry_run_counts_and_changes_nothing(
         f"t               1         2       20     {2 * SIZE}B  {3 * SIZE}B",
         f"would remove 2 segments of 1 partition {closing}",
     ]
-    assert files(logs) == before
+    assert tree(logs) == before
 
 
 def test_json_has_every_segment_and_the_reason(
@@ -159,13 +151,13 @@ def test_json_has_every_segment_and_the_reason(
 def test_a_topic_of_which_nothing_is_known_is_not_touched(
     logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    before = files(logs)
+    before = tree(logs)
     for extra in ([], ["--dry-run"], ["--topic", "t"]):
         done = pylog_run("retention", logs, *extra)
         assert (done.status, done.output) == (2, b"")
         assert "the configuration of topic t is not known: " in done.error
         assert "Nothing has been changed" in done.error
-    assert files(logs) == before
+    assert tree(logs) == before
 
 
 def test_a_brokers_properties_and_a_topics_own_ones_count(
@@ -224,24 +216,24 @@ def test_a_damaged_partition_is_said_and_the_others_are_done(
 def test_wrong_usage_is_refused(
     arguments: list[str], said: str, logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    before = files(logs)
+    before = tree(logs)
     done = pylog_run(
         "retention", logs, *KEPT_A_DAY[: 2 * ("--config" not in arguments)], *arguments
     )
     assert done.status == 2
     assert said in done.error
-    assert files(logs) == before
+    assert tree(logs) == before
 
 
 def test_an_empty_topic_does_not_stand_for_all(
     logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    before = files(logs)
+    before = tree(logs)
     for command, empty in (("retention", ""), ("retention", ","), ("compact", "")):
         done = pylog_run(command, logs, "--topic", empty, *KEPT_A_DAY)
         assert done.status == 2
         assert f"--topic {empty!r} names no topic" in done.error
-        assert files(logs) == before
+        assert tree(logs) == before
 
 
 def test_a_pattern_is_not_recommended_where_none_can_be_given(
@@ -256,12 +248,12 @@ def test_a_pattern_is_not_recommended_where_none_can_be_given(
 def test_a_now_in_microseconds_is_refused(
     command: str, logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    before = files(logs)
+    before = tree(logs)
     config = (*KEPT_A_DAY, "--config", "cleanup.policy=compact,delete")
     done = pylog_run(command, logs, "--now", NOW_MS * 1000, *config)
     assert done.status == 2
     assert "would be after the year 9999" in done.error
-    assert files(logs) == before
+    assert tree(logs) == before
 
 
 # ---- in a terminal
@@ -272,11 +264,11 @@ QUESTION = "All records of topic t will be removed ("
 
 
 def test_a_terminal_is_asked_before_a_topic_loses_all_its_records(logs: Path) -> None:
-    before = files(logs)
+    before = tree(logs)
     status, output = answered(b"n\n", "retention", logs, *ALL_GO)
     assert (status, QUESTION in output) == (2, True)
     assert "pylog: nothing was changed" in output
-    assert files(logs) == before
+    assert tree(logs) == before
     status, output = answered(b"y\n", "retention", logs, *ALL_GO)
     assert (status, QUESTION in output) == (0, True)
     assert offsets(logs) == []
@@ -284,11 +276,11 @@ def test_a_terminal_is_asked_before_a_topic_loses_all_its_records(logs: Path) ->
 
 @pytest.mark.parametrize("key", [b"\x03", b"\x04"], ids=["ctrl-c", "ctrl-d"])
 def test_a_question_that_is_not_answered_changes_nothing(logs: Path, key: bytes) -> None:
-    before = files(logs)
+    before = tree(logs)
     status, output = answered(key, "retention", logs, *ALL_GO)
     assert (status, "Traceback" in output) == (130, False)
     assert "pylog: nothing was changed" in output
-    assert files(logs) == before
+    assert tree(logs) == before
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.support.batches import (
 )
 from tests.support.corruption import resealed
 from tests.support.log_files import write_partition
-from tests.unit.admin.test_consumer_groups import commit_key, commit_value
+from tests.unit.admin.committed_offsets import commit_key, commit_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def test_a_log_that_ends_in_an_empty_batch_ends_after_its_last_offset(
         ends[f"stats {read}"] = found["partitions"][0]["endOffset"]
         ends[f"segments {read}"] = found["segments"][-1]["nextOffset"]
     for table, column in (("partitions", "log_end_offset"), ("segments", "next_offset")):
-        rows = pylog.read_table(tmp_path, table).to_pylist()
+        rows = pylog.read_table(tmp_path, table).to_pylist()  # type: ignore[arg-type]
         ends[table] = [row for row in rows if row["topic"] == "orders"][-1][column]
     query = "SELECT log_end_offset FROM partitions WHERE topic = 'orders'"
     ends["sql"] = int(pylog_run("sql", logs, query).lines[1])

@@ -120,7 +120,7 @@ def test_damage_is_named_and_the_rest_is_searched(
     assert [line.split("\t")[1] for line in done.lines] == ["0", "2"]
     warning, summary, rest = done.error.splitlines()
     assert warning.startswith(f"pylog: warning: {path}/00000000000000000000.log: bytes ")
-    assert "1 record, offset 1, may be missing" in warning
+    assert "1 record may be missing, offset 1" in warning
     assert summary.startswith("pylog: 2 matches in 2 records of 1 partition")
     assert rest.startswith("pylog: 1 range (")
     assert rest.endswith(") could not be searched, see above")

@@ -18,6 +18,7 @@ from pylog.server.replica_manager import ReplicaManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pytest
 
@@ -71,3 +72,16 @@ def test_it_ends_in_time_where_threads_do_not(monkeypatch: pytest.MonkeyPatch) -
         stop.set()
         assert has_ended.wait(20)  # while this thread still has work to do
     assert statuses == [0]
+
+
+def test_rules_for_masking_and_follow_are_refused_together(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[mask]]\nkey = true\nreplace = "x"\n')
+    given = ("serve", golden_root.case("4.3.0/txn"), "--port", 0, "--mask", rules)
+    outcome = pylog_run(*given, "--follow")
+    assert outcome.status == 2
+    assert outcome.error.startswith("pylog: error: masking (--mask) is not for a log that grows")
+    rules.write_text("[[mask]]\n")
+    assert pylog_run(*given).status == 2

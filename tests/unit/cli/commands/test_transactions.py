@@ -10,7 +10,8 @@ import pytest
 from pylog.cli.main import run
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
-from tests.unit.admin.test_transactions import MINUTE, NOW, coordinated, data
+from tests.unit.admin.coordinated import MINUTE, coordinated, data
+from tests.unit.admin.test_transactions import NOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable

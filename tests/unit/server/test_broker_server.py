@@ -1,4 +1,4 @@
-"""What a connection held is free when its client is gone, and not when garbage is collected."""
+"""A server from its start to its end: addresses, ports, errors."""
 
 from __future__ import annotations
 
@@ -12,22 +12,80 @@ import pytest
 
 import pylog
 from pylog.server.channels import PlainChannel
+from pylog.server.replica_manager import ReplicaManager
+from pylog.server.socket_server import SocketServer
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.golden import GoldenRoot
+    from pylog.results import BrokerServer
 
-CASE = "4.3.0/txn"
+
+def test_another_address_than_the_loopback_has_to_be_allowed(case: Path) -> None:
+    anywhere = "0.0.0.0"  # noqa: S104 - that is what is tried
+    with pytest.raises(ValueError, match="allow_remote"):
+        pylog.serve(case, host=anywhere)
+    with pylog.serve(
+        case,
+        host=anywhere,
+        allow_remote=True,
+        advertised_listener="snapshot.example.com:9092",
+    ) as server:
+        port = server.address.rpartition(":")[2]
+        with RawClient(f"127.0.0.1:{port}") as client:
+            (broker,) = client.ask("Metadata", 13, {"topics": []})["brokers"]
+    assert (broker["host"], broker["port"]) == ("snapshot.example.com", 9092)
+
+
+def test_a_port_that_is_taken_is_an_error(server: BrokerServer, case: Path) -> None:
+    with pytest.raises(OSError, match="in use"):
+        pylog.serve(case, port=int(server.address.rpartition(":")[2]))
+
+
+def test_the_error_that_ended_the_server_is_raised_when_it_is_closed(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = RuntimeError("no more")
+
+    def fail(replicas: ReplicaManager) -> bool:
+        raise error
+
+    server = pylog.serve(case, follow=True)
+    monkeypatch.setattr(ReplicaManager, "refresh", fail)
+    deadline = time.monotonic() + 20
+    while server.is_running:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    with pytest.raises(RuntimeError, match="no more"):
+        server.close()
+    server.close()
+
+
+def test_an_unexpected_error_at_the_start_is_raised(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(sockets: SocketServer) -> None:
+        raise RuntimeError("no start")
+
+    monkeypatch.setattr(SocketServer, "start", fail)
+    with pytest.raises(RuntimeError, match="no start"):
+        pylog.serve(case)
+
+
+def test_connections_are_closed_when_the_server_is(case: Path) -> None:
+    server = pylog.serve(case)
+    with RawClient(server.address) as client:
+        client.ask("ApiVersions", 0, {})
+        server.close()
+        server.close()
+        with pytest.raises((ConnectionError, OSError)):
+            client.ask("ApiVersions", 0, {})
+
+
 RESET = struct.pack("ii", 1, 0)
 SECONDS = 20
-
-
-@pytest.fixture
-def case(golden_root: GoldenRoot) -> Path:
-    return golden_root.case(CASE)
 
 
 @pytest.fixture

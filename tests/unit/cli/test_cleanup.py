@@ -1,5 +1,3 @@
-"""What commands ask in a terminal before all records of a partition go."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
