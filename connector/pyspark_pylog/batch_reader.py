@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StructField, StructType
@@ -21,9 +21,8 @@ from pyspark_pylog.options import MILLISECONDS
 from pyspark_pylog.schemas import (
     check_columns,
     check_damaged_rows_fit,
-    check_schema,
+    check_record_schema,
     read_schema,
-    record_columns,
 )
 from pyspark_pylog.spark_workarounds.pushed_filters import (
     PushFilters,
@@ -31,75 +30,19 @@ from pyspark_pylog.spark_workarounds.pushed_filters import (
     warn_if_never_pushed,
 )
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
+from pyspark_pylog.task_packing import pack
+from pyspark_pylog.typed_columns import as_decoded, in_sparks_types, spark_type, typed_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
     from pylog.jobs import ScanTask
-    from pylog.results import LogDirectory
+    from pylog.results import LogDirectory, TypedRecords
     from pyspark_pylog.options import LoadOptions
 
-
 _LOGGER = logging.getLogger(__name__)
-
-
-# Which topic-partitions share an input partition: many small ones do, as Spark packs small files.
-#
-# One task of a Python source costs Spark tens of milliseconds, however little it reads. Where a log
-# directory holds thousands of small topic-partitions, that is nearly all of a query's time.
-
-
-MANY = 200
-"""More tasks than these are packed, into no fewer: the process that plans does not know how many
-cores the session has, and few sessions have more."""
-
-OPENING_COST_BYTES = 4 << 20
-"""What opening a topic-partition counts for, as Spark's ``spark.sql.files.openCostInBytes``."""
-
-_Item = TypeVar("_Item")
-
-
-def pack(
-    items: Sequence[_Item],
-    options: LoadOptions,
-    size_of: Callable[[_Item], int],
-    offsets_of: Callable[[_Item], int],
-    *,
-    opening_cost_bytes: int = OPENING_COST_BYTES,
-) -> Iterator[tuple[_Item, ...]]:
-    """Yield ``items`` in groups, one for each input partition. Order is kept.
-
-    As Spark's ``FilePartition.maxSplitBytes``: a group is as large as makes `MANY` groups (in mode
-    "auto"), or ``min_partitions`` if that is more, and not larger than ``max_partition_bytes``,
-    opening costs included, or ``max_records_per_partition`` offsets. A single item may be.
-    """
-    least = options.min_partitions or 1
-    if options.pack_partitions == "auto":
-        least = max(least, MANY)
-    if options.pack_partitions == "false" or len(items) <= least:
-        yield from ((item,) for item in items)
-        return
-    weights = [size_of(item) + opening_cost_bytes for item in items]
-    most_weight = min(options.max_partition_bytes, -(-sum(weights) // least))
-    most_offsets = options.max_records_per_partition
-    group: list[_Item] = []
-    weight = offsets = given = 0
-    for place, item in enumerate(items):
-        weight += weights[place]
-        offsets += offsets_of(item)
-        # Those that follow could each be a group of their own, and that would still be too few.
-        is_needed = given + len(items) - place < least
-        is_over = weight > most_weight or (most_offsets is not None and offsets > most_offsets)
-        if group and (is_over or is_needed):
-            yield tuple(group)
-            given += 1
-            group, weight, offsets = [], weights[place], offsets_of(item)
-        group.append(item)
-    yield tuple(group)
-
-
 COUNT = "records"
 COUNT_SCHEMA = StructType([StructField(COUNT, LongType())])
 _SPLIT_TIMES = 4
@@ -120,20 +63,28 @@ class TaskPartition(InputPartition):
 
 
 def read_task_partition(
-    partition: InputPartition, schema: pa.Schema, options: LoadOptions, **advice: str
+    partition: InputPartition,
+    schema: pa.Schema,
+    options: LoadOptions,
+    typed: TypedRecords | None = None,
+    **advice: str,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of one input partition; none for Spark's stand-in for "no partitions"."""
     if not isinstance(partition, TaskPartition):
         return
     prepare_worker()
     finish = TimestampColumn.of(schema, options)
+    wanted = schema if finish is None else finish.decoded
     with advice_added(**advice):
         for task in partition.tasks:
             batches = task.read(
-                schema if finish is None else finish.decoded,
+                wanted if typed is None else as_decoded(wanted, typed),
                 mode=options.mode,
                 max_decompressed_bytes=options.max_decompressed_bytes,
+                typed=typed,
             )
+            if typed is not None:
+                batches = in_sparks_types(batches, wanted, typed)
             yield from batches if finish is None else map(finish.convert, batches)
 
 
@@ -143,7 +94,8 @@ class PylogBatchReader(DataSourceReader):
     def __init__(self, options: LoadOptions, schema: StructType) -> None:
         check_read_schema(options, schema)
         self._options = options
-        self._schema = arrow_schema(schema)
+        self._typed = typed_records(options)
+        self._schema = arrow_schema(schema, self._typed)
         warn_if_never_pushed(options.pushdown)
         self._pushed = PushFilters()
         self.__dict__["pushFilters"] = self._pushed  # see `PushFilters`
@@ -181,14 +133,14 @@ class PylogBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
-        return read_task_partition(partition, self._schema, self._options)
+        return read_task_partition(partition, self._schema, self._options, self._typed)
 
     def _where(self) -> RecordFilter | None:
-        """Return the predicates that leave out records here, whoever gave them."""
+        """Return the predicates of the options and of Spark that are applied here."""
         options = self._options
         where = RecordFilter() if options.where is None else options.where
         if is_pruning(options.pushdown):
-            where &= self._pushed.where
+            where &= self._pushed.where(options.formats)
         if where == RecordFilter():
             return None
         return replace(
@@ -200,20 +152,23 @@ class PylogBatchReader(DataSourceReader):
 
 def check_read_schema(options: LoadOptions, schema: StructType) -> None:
     """Raise ``ValueError`` unless records fit into ``schema``, and the options make that one."""
-    check_schema(schema, record_columns(options))
+    check_record_schema(schema, options)
     check_columns(options, schema)
     if options.mode is ReadMode.PERMISSIVE:
         check_damaged_rows_fit(schema)
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: StructType, typed: TypedRecords | None = None) -> pa.Schema:
     """Return the Arrow schema that Spark demands of the batches for ``schema``."""
     import pyarrow as pa  # noqa: PLC0415
 
-    demanded = pylog.record_schema(schema.fieldNames())
+    make = pylog.record_schema if typed is None else typed.schema
+    demanded = make(schema.fieldNames())
     for place, field in enumerate(demanded):
         of_spark = schema[field.name]
         kind = field.type
+        if typed is not None and field.name in typed.columns:
+            kind = spark_type(kind).arrow
         if field.name == TIMESTAMP and isinstance(of_spark.dataType, LongType):
             kind = pa.int64()
         demanded = demanded.set(place, field.with_type(kind).with_nullable(of_spark.nullable))

@@ -40,7 +40,7 @@ _SECRET_OF_CLIENTS = re.compile(r"password|passphrase|secret|jaas|token|credenti
 
 
 def is_created(given: Mapping[str, str]) -> bool:
-    """Whether options are those that Spark shows at a CREATE TABLE."""
+    """Return whether Spark passes these options at a CREATE TABLE."""
     lower = {name.lower(): value for name, value in given.items()}
     return lower.get(_PROVIDER, "").lower() == "pylog"
 

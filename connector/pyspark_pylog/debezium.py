@@ -30,7 +30,7 @@ _NO_TIME = (
 
 
 def debezium(records: DataFrame | PylogTable, row: str) -> DataFrame:
-    """Return the changes that records hold, a row a record; tombstones are left out.
+    """Return the changes that records hold, one row per record; tombstones are left out.
 
     Parameters
     ----------

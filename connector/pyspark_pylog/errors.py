@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ADVICE_ON_DAMAGE = (
-    "read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly the "
+    "read another replica, or what is intact: option mode=DROPMALFORMED leaves out exactly the "
     "damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets and "
     "endingOffsets leave out a range"
 )

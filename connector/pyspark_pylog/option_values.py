@@ -71,6 +71,16 @@ def count(text: str) -> int:
     raise _expected(text, "a number of 1 or more")
 
 
+def version(text: str) -> int | str:
+    """Read a version of a subject: a number, ``latest`` or ``union``."""
+    word = text.strip().lower()
+    if word in ("latest", "union"):
+        return word
+    if _COUNT.fullmatch(word) and int(word) > 0:
+        return int(word)
+    raise _expected(text, "a number of 1 or more, latest or union")
+
+
 def number(text: str) -> int:
     """Read a number with or without a sign."""
     if _SIGNED.fullmatch(text.strip()):

@@ -28,7 +28,7 @@ from pylog import (
     Timestamp,
     location,
 )
-from pylog.jobs import absolute_location
+from pylog.jobs import COMPATIBILITY_LEVELS, absolute_location
 from pyspark_pylog import option_values as values
 from pyspark_pylog.option_values import nearest_name_hint
 
@@ -47,6 +47,8 @@ RECORD_FILTER, RECORD_COUNTS = "recordFilter", "recordCounts"
 CLIENT_PREFIX = "kafka."
 CLIENT_ISOLATION = "kafka.isolation.level"
 PATH_OPTIONS = ("path", "paths")
+VALUE_FORMATS = ("auto", "avro", "protobuf", "json")
+SCHEMA_FRAMINGS = ("prefix", "header")
 MICROSECONDS, MILLISECONDS = "microseconds", "milliseconds"
 """Of option ``timestampUnit``: column ``timestamp`` is a TIMESTAMP, or a BIGINT."""
 _WAYS_TO_CHOOSE = ("subscribe", "assign", "subscribePattern")
@@ -160,6 +162,13 @@ class LoadOptions:
     trust_batch_timestamps: bool = _option(values.boolean, default=False)
     use_indexes: bool = _option(values.boolean, default=True)
     leave_page_cache: bool = _option(values.boolean, default=False)
+    value_format: str | None = _option(values.one_of(*VALUE_FORMATS), of=Of.BATCH)
+    key_format: str | None = _option(values.one_of(*VALUE_FORMATS), of=Of.BATCH)
+    schemas: str | None = _option(values.some_text, of=Of.BATCH)
+    registry_topic: str | None = _option(values.some_text, of=Of.BATCH)
+    subject: str | None = _option(values.some_text, of=Of.BATCH)
+    subject_version: int | str | None = _option(values.version, of=Of.BATCH)
+    message: str | None = _option(values.some_text, of=Of.BATCH)
     check_keys: bool = _option(values.boolean, default=False, of=Of.TABLE)
     max_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
     min_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
@@ -175,7 +184,7 @@ class LoadOptions:
     without_effect: tuple[str, ...] = ()
 
     def directory(self) -> LogDirectory:
-        """Return what lies under the paths."""
+        """Return the log directory, or several as one, under the paths."""
         return pylog.open_directory(
             *self.paths, include_stray=self.include_stray, replica=self.replica
         )
@@ -187,6 +196,25 @@ class LoadOptions:
             "topics": self.subscribe,
             "assign": self.assign,
             "pattern": self.subscribe_pattern,
+        }
+
+    @property
+    def formats(self) -> dict[str, pylog.jobs.ValueFormat]:
+        """How keys and values are decoded, as arguments of the library."""
+        given = {"key": self.key_format, "value": self.value_format}
+        main = "key" if self.value_format is None else "value"
+        more: dict[str, Any] = {}
+        if self.registry_topic is not None:
+            more["registry_topic"] = self.registry_topic
+        own: dict[str, Any] = {"subject": self.subject, "message": self.message}
+        if self.subject_version is not None:
+            own["version"] = self.subject_version
+        return {
+            f"{name}_format": pylog.jobs.ValueFormat(
+                format=each, registry=self.schemas, **more, **(own if name == main else {})
+            )
+            for name, each in given.items()
+            if each is not None
         }
 
     @property
@@ -202,7 +230,7 @@ class LoadOptions:
 
     @property
     def ending(self) -> OffsetSpecs:
-        """Where to end."""
+        """The offsets at which reading ends."""
         return _position(
             self.ending_timestamp,
             self.ending_offsets_by_timestamp,
@@ -251,6 +279,16 @@ class LoadOptions:
                 f"option minOffsetsPerTrigger ({low}) is more than option "
                 f"maxOffsetsPerTrigger ({high})"
             )
+        if not self.formats:
+            unused = ("schemas", "registry_topic", "subject", "subject_version", "message")
+            for row in _READ:
+                if row.field in unused and getattr(self, row.field) is not None:
+                    raise ValueError(f"option {row.name} is for options valueFormat and keyFormat")
+        elif self.where is not None or self.counts_records:
+            raise ValueError(
+                "options valueFormat and keyFormat are for spark.read.format('pylog'), not for "
+                "pyspark_pylog.table"
+            )
         refused = [(LATEST, "starting", self.starting_offsets)] if not self.is_stream else []
         for word, side, offsets in [*refused, (EARLIEST, "ending", self.ending_offsets)]:
             try:
@@ -280,6 +318,12 @@ class WriteOptions:
     job_fingerprint: str | None = _option(values.some_text)
     commit_timeout_ms: int = _option(values.duration, 60_000, name="commitTimeout")
     recover_as_broker: bool = _option(values.boolean, default=False)
+    value_schema: str | None = _option(values.some_text)
+    key_schema: str | None = _option(values.some_text)
+    value_subject: str | None = _option(values.some_text)
+    key_subject: str | None = _option(values.some_text)
+    schema_framing: str = _option(values.one_of(*SCHEMA_FRAMINGS), SCHEMA_FRAMINGS[0])
+    schema_compatibility: str | None = _option(values.one_of(*COMPATIBILITY_LEVELS))
     topic_properties: Mapping[str, str] = field(default_factory=dict)
     without_effect: tuple[str, ...] = ()
 
@@ -300,14 +344,61 @@ class WriteOptions:
                 )
         properties = {name: value.strip() for name, value in _below(_TOPIC_PREFIX, lower)}
         pylog.LogConfig.from_properties(properties)  # raises for what is not a property of topics
-        return cls(
+        made = cls(
             directory=_directory(lower, is_stream=is_stream),
             topic_properties=properties,
             without_effect=tuple(without_effect),
             **_parsed(_WRITE, lower),
         )
+        made._check_schemas()
+        return made
 
-    def job(self, job_id: str, batch_id: int | None = None) -> pylog.jobs.WriteJob:
+    @property
+    def schemas(self) -> dict[str, pylog.jobs.WriterSchema]:
+        """What keys and values are encoded by."""
+        given = {
+            "key": (self.key_schema, self.key_subject),
+            "value": (self.value_schema, self.value_subject),
+        }
+        return {
+            name: pylog.jobs.WriterSchema(
+                schema=None if schema == LATEST else schema,
+                subject=subject,
+                compatibility=self.schema_compatibility,
+                framing=self.schema_framing,
+            )
+            for name, (schema, subject) in given.items()
+            if schema is not None
+        }
+
+    def encoders(self) -> Mapping[str, Any]:
+        """Return what encodes keys and values; their schemas are registered, on the driver."""
+        if not self.schemas:
+            return {}
+        return pylog.jobs.register_schemas(
+            *(self.directory, str(self.topic), self.schemas),
+            timeout=self.commit_timeout_ms / 1000,
+            recover_as_broker=self.recover_as_broker,
+        )
+
+    def _check_schemas(self) -> None:
+        given = {
+            "valueSubject": self.value_subject,
+            "keySubject": self.key_subject,
+            "schemaCompatibility": self.schema_compatibility,
+        }
+        if self.schemas and self.topic is None:
+            raise ValueError("options valueSchema and keySchema need option topic")
+        for name, each in given.items():
+            if each is not None and not self.schemas:
+                raise ValueError(f"option {name} is for options valueSchema and keySchema")
+
+    def job(
+        self,
+        job_id: str,
+        batch_id: int | None = None,
+        encoders: Mapping[str, Any] | None = None,
+    ) -> pylog.jobs.WriteJob:
         """Return the library's write job, known in the ledger by a name, or a query and a batch."""
         return pylog.jobs.WriteJob(
             self.directory,
@@ -323,6 +414,7 @@ class WriteOptions:
             fingerprint=self.job_fingerprint,
             creates_similar_topic=self.creates_similar_topic,
             writes_internal_topics=self.writes_internal_topics,
+            encoders=encoders or {},
         )
 
 

@@ -7,8 +7,10 @@ columns, so nothing is shared with another use. Spark evaluates the predicates a
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyspark.sql
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -29,13 +31,16 @@ if TYPE_CHECKING:
 
     from pylog.jobs import Comparison
 
+    _Base = DataFrame
+
     class _Plan(Protocol):
         """Where a DataFrame's comparisons and columns are found: in a JVM, or on the client."""
 
         def find_comparisons(self, filtered: DataFrame) -> list[Comparison]: ...
 
         def find_columns(self, frame: DataFrame, known: Sequence[str]) -> list[str] | None: ...
-
+else:
+    _Base = object
 
 _OF_DATAFRAMES = ("_jdf", "_plan", "_session")
 """What DataFrames ask others for that they are joined with: of a JVM, of a client of Connect."""
@@ -44,13 +49,25 @@ _OF_DATAFRAMES = ("_jdf", "_plan", "_session")
 _MOST_RANGES = 20
 
 
-class PylogTable:
-    """The description of a read. It is immutable: every method returns a new one.
+class PylogTable(_Base):
+    """A DataFrame that is not yet read, and that ``where`` narrows; every method returns a new one.
 
     It has every method of a DataFrame: ``count()``, ``show()``, ``groupBy()`` … act on the
-    DataFrame that it describes, and others take it for one: ``orders.join(table, "key")``.
+    DataFrame that it describes. Whatever takes a DataFrame takes it, too: type checkers,
+    ``isinstance``, ``orders.join(table, "key")``, ``spark.sql("SELECT … FROM {t}", t=table)``.
     ``table.key`` and ``table["key"]`` are the columns of that name, wherever they are used.
     """
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self) -> type:
+            # For isinstance alone. A subclass would have the parent's methods, which do nothing.
+            is_remote = type(self._spark).__module__.startswith("pyspark.sql.connect.")
+            kind = "connect" if is_remote else "classic"
+            # Nobody can have asked for a class that is not loaded.
+            module = sys.modules.get(f"pyspark.sql.{kind}.dataframe", pyspark.sql)
+            return module.DataFrame
 
     def __init__(
         self,
@@ -81,7 +98,7 @@ class PylogTable:
 
     filter = where
 
-    def select(self, *columns: Column | str) -> DataFrame:
+    def select(self, *columns: Column | str | Sequence[Column | str]) -> DataFrame:
         """Return these columns as a DataFrame; others are not read from the log."""
         return self._dataframe(columns)
 
@@ -137,7 +154,7 @@ class PylogTable:
             return sf.col(name)
         return getattr(frame, name)
 
-    def _dataframe(self, columns: Sequence[Column | str]) -> DataFrame:
+    def _dataframe(self, columns: Sequence[Any]) -> DataFrame:
         """Return the DataFrame, whose load has what is found in a plan of all rows."""
         plan: _Plan = classic_plan if is_classic(self._spark) else connect_plan
         whole = self._load({})
@@ -170,7 +187,7 @@ class PylogTable:
                 frame.schema  # noqa: B018 - a client of Connect asks the server only now
         return frame
 
-    def _finish(self, frame: DataFrame, columns: Sequence[Column | str]) -> DataFrame:
+    def _finish(self, frame: DataFrame, columns: Sequence[Any]) -> DataFrame:
         for condition in self._conditions:
             frame = frame.where(condition)
         return frame.select(*columns) if columns else frame

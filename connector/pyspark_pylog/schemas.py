@@ -25,9 +25,10 @@ from pyspark.sql.types import (
 import pylog
 from pyspark_pylog.option_values import nearest_name_hint
 from pyspark_pylog.options import MILLISECONDS
+from pyspark_pylog.typed_columns import spark_columns, typed_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
     import pyarrow as pa
 
@@ -83,16 +84,18 @@ _SIMPLE: dict[str, DataType] = {
 
 def record_columns(options: LoadOptions) -> Mapping[str, DataType]:
     """Return the columns of records, with their types."""
+    columns = _COLUMNS
     if options.timestamp_unit == MILLISECONDS:
-        return _COLUMNS | {"timestamp": LongType()}
-    return _COLUMNS
+        columns = columns | {"timestamp": LongType()}
+    typed = typed_records(options)
+    return columns if typed is None else columns | spark_columns(typed)
 
 
 def read_schema(options: LoadOptions) -> StructType:
     """Return the schema that the options ask for."""
     names = options.columns
     if names is None:
-        left_out = {"_corrupt_record"}
+        left_out = {"_corrupt_record"}  # and what tells of typed columns
         if not options.include_headers:
             left_out.add("headers")
         if not options.include_batch_metadata:
@@ -127,6 +130,12 @@ def check_columns(options: LoadOptions, schema: StructType) -> None:
             f"option columns says {', '.join(options.columns or ())} and the schema "
             f"{', '.join(schema.fieldNames())}; give one of them"
         )
+
+
+def check_record_schema(schema: StructType, options: LoadOptions) -> None:
+    """Raise `ValueError` unless ``schema`` is a selection of the columns of records."""
+    columns = record_columns(options)
+    check_schema(schema, columns, _MAY_BE_NULL | (columns.keys() - _COLUMNS.keys()))
 
 
 def check_schema(
@@ -234,7 +243,7 @@ def _is_text_or_bytes(kind: DataType) -> bool:
 
 
 def is_headers(kind: DataType) -> bool:
-    """Whether a type is that of the column ``headers``."""
+    """Return whether a type is the type of column ``headers``."""
     if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
         return False
     fields = kind.elementType.fields
@@ -270,8 +279,13 @@ _WRITTEN = {
 }
 
 
-def columns_to_write(schema: StructType, *, has_topic: bool) -> tuple[str, ...]:
-    """Return the names of the columns that make up a record, in the order of ``schema``."""
+def columns_to_write(
+    schema: StructType, *, has_topic: bool, typed: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the names of the columns that make up a record, in the order of ``schema``.
+
+    Those that are ``typed`` are encoded by a schema, which says what they may be.
+    """
     names = schema.fieldNames()
     wanted = [name for name in _WRITTEN if not (has_topic and name == "topic")]
     chosen = [field for field in schema.fields if field.name in wanted]
@@ -291,7 +305,7 @@ def columns_to_write(schema: StructType, *, has_topic: bool) -> tuple[str, ...]:
         if names.count(field.name) > 1:
             msg = f"the DataFrame has more than one column {field.name!r}: select or rename one"
             raise ValueError(msg)
-        if not column.is_possible(field.dataType):
+        if field.name not in typed and not column.is_possible(field.dataType):
             raise ValueError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}, expected "
                 f"{column.expected}: write {column.remedy}"

@@ -32,7 +32,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class BatchBegins(NamedTuple):
-    """Where the next batch begins."""
+    """The offsets at which the next batch begins."""
 
     # The next offset to read of each partition that there is now.
     offsets: dict[TopicPartition, int]

@@ -48,7 +48,7 @@ class StreamOffset:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what Spark writes as JSON."""
+        """Return the offsets as the JSON that Spark checkpoints."""
         ours: dict[str, Any] = {}
         if self.begins:
             ours["begin"] = by_topic(self.begins)

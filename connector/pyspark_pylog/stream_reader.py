@@ -19,7 +19,6 @@ from pyspark_pylog.batch_reader import (
     TaskPartition,
     arrow_schema,
     check_read_schema,
-    pack,
     read_task_partition,
 )
 from pyspark_pylog.errors import advice_added
@@ -38,6 +37,7 @@ from pyspark_pylog.stream_batches import (
     report,
 )
 from pyspark_pylog.stream_offset import INITIAL, StreamOffset, by_topic, is_initial
+from pyspark_pylog.task_packing import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

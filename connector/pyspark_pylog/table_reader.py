@@ -10,10 +10,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 import pylog
 from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.results import DamageReport
-from pyspark_pylog.batch_reader import pack, warn_if_no_topic_matches
+from pyspark_pylog.batch_reader import warn_if_no_topic_matches
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.schemas import arrow_table_schema, check_columns, check_table_schema
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
+from pyspark_pylog.task_packing import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

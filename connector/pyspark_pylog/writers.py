@@ -14,8 +14,8 @@ import logging
 import os
 import socket
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -27,7 +27,7 @@ from pyspark_pylog.spark_workarounds.stand_ins import DataSourceStreamArrowWrite
 from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -47,13 +47,22 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StagedTask(WriterCommitMessage):
-    """What one task has staged."""
+    """The files that one task has staged."""
 
     host: str  # where the task ran
     # The records; None if the job had been committed before, so that there was nothing to do.
     staged: StagedRecords | None
     # Of the streaming query that the task belongs to; None in a batch job.
     query_id: str | None = None
+
+
+def _columns(options: WriteOptions, schema: StructType) -> tuple[str, ...]:
+    return columns_to_write(schema, has_topic=options.topic is not None, typed=options.schemas)
+
+
+def _encoders(options: WriteOptions) -> Mapping[str, Any]:
+    with place_of_write_added():
+        return options.encoders()
 
 
 def make_directory(job: WriteJob) -> None:
@@ -140,9 +149,10 @@ class PylogBatchWriter(DataSourceArrowWriter):
     """Stages on executors, commits on the driver."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        self._columns = columns_to_write(schema, has_topic=options.topic is not None)
-        self._job = options.job(options.job_id or str(uuid.uuid4()))
-        make_directory(self._job)
+        self._columns = _columns(options, schema)
+        job = options.job(options.job_id or str(uuid.uuid4()))
+        make_directory(job)
+        self._job = replace(job, encoders=_encoders(options))
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedTask:
@@ -163,14 +173,15 @@ class PylogStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = columns_to_write(schema, has_topic=options.topic is not None)
+        self._columns = _columns(options, schema)
         # Only a task knows the query's id; what is wrong with the options shows before one runs.
         make_directory(options.job("not known yet"))
+        self._encoders = _encoders(options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedTask:
         """Stage the rows of one task of a micro-batch."""
         query_id, batch_id = _micro_batch()
-        job = self._options.job(query_id, batch_id)
+        job = self._options.job(query_id, batch_id, self._encoders)
         return stage_rows(job, self._columns, iterator, query_id)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:

@@ -100,12 +100,12 @@ class RememberedRows:
         return len(self.positions)
 
     def since(self, position: int) -> RememberedRows:
-        """Return those at a position or after it."""
+        """Return the remembered rows at a position or after it."""
         chosen = self.positions >= position
         return RememberedRows(self.positions[chosen], self._rows()[chosen].tobytes())
 
     def ordered(self) -> RememberedRows:
-        """Return them by position."""
+        """Return the remembered rows by position."""
         order = np.argsort(self.positions, kind="stable")
         return RememberedRows(self.positions[order], self._rows()[order].tobytes())
 
@@ -127,7 +127,7 @@ class RememberedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bookmark:
-    """How far a source is read."""
+    """The position up to which a source is read, and the rows that are remembered."""
 
     column: str | None
     kind: str
@@ -149,7 +149,7 @@ class Bookmark:
         return self.end if self.remembered_from is None else min(self.remembered_from, self.end)
 
     def to_text(self) -> str:
-        """Return what the ledger keeps."""
+        """Return the text that the ledger keeps."""
         rows = self.rows.ordered()
         steps = np.diff(rows.positions, prepend=np.int64(0))
         optional = {

@@ -61,7 +61,7 @@ def is_of_analysis(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Return what is wrong, in one line."""
+    """Return the problem in one line."""
     if isinstance(error, (AnalysisException, ParseException)) and _TRACEBACK not in str(error):
         # The text, and then where in the SQL it is, and a whole plan.
         return _SQLSTATE.sub("", str(error)).strip().splitlines()[0]

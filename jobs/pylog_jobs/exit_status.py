@@ -94,6 +94,8 @@ CAUSES = (
             *(f"SQLSTATE {each}" for each in ("07", "0A", "24", "26", "2B", "3F", "42", "46")),
             *("SQLSTATE 51", "SQLSTATE 56", "SQLSTATE F0"),
             *_errors("InvalidConfigurationError", "OffsetInsideBatchError", "PolicyViolationError"),
+            *_errors("InvalidSchemaError", "NoSchemaError"),
+            *_errors("DivergedReplicasError"),
             *_errors("OffsetOutOfRangeError", "OffsetAboveHighWatermarkError"),
             *_errors("UnknownTopicConfigError", "UnknownTopicOrPartitionError"),
         ],
@@ -122,6 +124,7 @@ CAUSES = (
             *("FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",),
             *("java.lang.ArithmeticException", "java.lang.NumberFormatException"),
             *("java.lang.ClassCastException", "java.time.DateTimeException"),
+            *_errors("UndecodableValueError"),
         ],
     ),
     FailureCause(
@@ -202,7 +205,7 @@ CAUSES = (
         "a segment that was deleted or replaced while it was read",
         [
             *_errors("SegmentVanishedError", "SegmentReplacedError"),
-            "pylog.cleaner.log_cleaner_manager.CleaningAbortedError",
+            "pylog.cleaner.cleaning_states.CleaningAbortedError",
         ],
     ),
     FailureCause(

@@ -146,7 +146,7 @@ class ExportRun:
 
 
 class Output(Protocol):
-    """What every output can do; the order of the methods is that of a run."""
+    """The methods of every output, in the order in which a run calls them."""
 
     name: str  # for messages
     keeps_partition_columns: bool = False  # whether files have columns that they are partitioned by

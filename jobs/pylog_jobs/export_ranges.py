@@ -30,7 +30,7 @@ READ_COMMITTED = pylog.IsolationLevel.READ_COMMITTED.label
 
 @dataclass(frozen=True, slots=True)
 class ExportedPartition:
-    """How far a partition has been exported."""
+    """The offsets up to which a partition has been exported."""
 
     next_offset: int
     topic_id: str | None
@@ -73,7 +73,7 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """What a run exports, and what it leaves out."""
+    """The ranges that a run exports, and the partitions that it leaves out."""
 
     ranges: Sequence[PartitionRange] = ()  # of every other partition, empty ones included
     damaged: Sequence[LeftOutPartition] = ()
@@ -88,7 +88,7 @@ class ExportPlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether nothing of the ranges is left out."""
         return not (self.damaged or self.stopped or self.recreated)
 
 

@@ -82,7 +82,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class RunPiece(NamedTuple):
-    """What one run reads."""
+    """The range of the source that one run reads."""
 
     rows: DataFrame  # with `POSITION` and `DIGEST` if rows are remembered
     carried: tuple[str, ...]  # which of these it has
@@ -98,7 +98,7 @@ class RunPiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at the source has found."""
+    """The new rows that a look at the source has found, or why there are none."""
 
     piece: RunPiece | None  # None: nothing new
     left_out: LeftOut | None = None  # None: of versions of a table nothing is
@@ -108,7 +108,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """What the ledger knows of the job."""
+    """The last run of the job in the ledger."""
 
     number: int = -1
     bookmark: Bookmark | None = None
@@ -144,7 +144,7 @@ def look_at(
     last: Bookmark | None,
     after_version: int | None = None,
 ) -> Look:
-    """Return the rows to read now, and count those that are left out."""
+    """Return the rows to read now, or why there are none, and the rows that are left out."""
     incremental = config.incremental
     if incremental is None:
         return Look(None)
@@ -354,7 +354,7 @@ class _NextRows:
 
     @property
     def _margin(self) -> int:
-        """How much more is asked for at both ends.
+        """Return by how much the range that is asked for is wider at both ends.
 
         A database gets an instant as the text of this machine's local time, and takes that of an
         hour which clocks show twice for one of both.

@@ -175,7 +175,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestConfig:
-    """What one run of ``ingest`` does."""
+    """The settings of one run of ``ingest``."""
 
     source: Source
     record: RecordExpressions

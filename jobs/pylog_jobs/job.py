@@ -138,7 +138,7 @@ class Outcome(NamedTuple):
 
 
 class _Reports:
-    """Who else is told of a run."""
+    """The metrics file and the lineage service that are told of a run."""
 
     metrics_file: str | None = None
     lineage: Lineage | None = None

@@ -86,7 +86,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def is_jdbc(source: Source) -> bool:
-    """Whether a source is a database."""
+    """Return whether a source is a database."""
     return str(source.format).lower() == JDBC
 
 
@@ -126,7 +126,7 @@ class PostgresTransactions:
 
     @classmethod
     def of(cls, spark: SparkSession, source: Source) -> PostgresTransactions | None:
-        """Return them; None if the source is another one."""
+        """Return the transactions of a PostgreSQL source; None for any other source."""
         url = option_of(source, "url") or ""
         if not is_jdbc(source) or not url.lower().startswith(_POSTGRES):
             return None

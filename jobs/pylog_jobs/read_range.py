@@ -87,7 +87,7 @@ def end_by_clock(kind: str, now_us: int, zone: str | None, ago_us: int | None) -
 
 @dataclass(frozen=True, slots=True)
 class ReadRange:
-    """What one run reads."""
+    """The range of positions that one run reads."""
 
     start: int | None  # None: from the first row
     end: int  # exclusive; of versions, the last one
@@ -97,7 +97,7 @@ class ReadRange:
 
     @property
     def known_from(self) -> int:
-        """Where the next run starts at the earliest."""
+        """The earliest position at which the next run can start."""
         return self.end if self.remember_from is None else self.remember_from
 
 

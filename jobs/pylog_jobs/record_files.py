@@ -36,7 +36,7 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where tasks write; travels to executors."""
+    """The folder into which tasks write; travels to executors."""
 
     path: str  # as the file system has it
     prefix: str = ""  # before a file's path makes it the one that others know: ``s3://bucket``

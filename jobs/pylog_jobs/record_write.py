@@ -129,7 +129,7 @@ class RecordWrite:
 
     @property
     def is_committed(self) -> bool:
-        """Whether the log directory has it already."""
+        """Whether the log directory has the job's records already."""
         return self._job.is_committed()
 
     def stage(
@@ -150,7 +150,7 @@ class RecordWrite:
         return self.gathered([each["staged"] for each in collected])
 
     def staging_task(self, columns: tuple[str, ...], remember_from: int | None) -> StagingTask:
-        """Return what stages the rows of one task."""
+        """Return the function that stages the rows of one task."""
         return StagingTask(self._job, columns, remember_from)
 
     def gathered(self, told: Sequence[bytes]) -> StagedRows:

@@ -53,7 +53,7 @@ class RunWindow:
         return replace(self, is_open=self.end > now)
 
     def values(self) -> dict[str, str]:
-        """Return what each placeholder stands for."""
+        """Return the value of each placeholder."""
         hour = {} if self.is_day else {HOUR: f"{self.start:%H}"}
         window = {DATE: f"{self.start:%Y-%m-%d}", **hour}
         return {**window, START: instant_text(self.start), END: instant_text(self.end)} | {

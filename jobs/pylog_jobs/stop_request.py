@@ -69,7 +69,7 @@ class StoppableWork(Generic[_T]):
         self._error: BaseException | None = None
 
     def run(self) -> _T:
-        """Return what the work returns."""
+        """Run the work; return its result."""
         before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         thread = threading.Thread(target=self._keep_result, name="job", daemon=True)
         thread.start()

@@ -48,6 +48,12 @@ class Target:
     commit_timeout: str | None = config_key(ConfigTable.duration)
     recover_as_broker: bool | None = config_key(ConfigTable.boolean)
     internal_topics: bool | None = config_key(ConfigTable.boolean)
+    value_schema: str | None = config_key(ConfigTable.text)
+    key_schema: str | None = config_key(ConfigTable.text)
+    value_subject: str | None = config_key(ConfigTable.text)
+    key_subject: str | None = config_key(ConfigTable.text)
+    schema_framing: str | None = config_key(ConfigTable.text)
+    schema_compatibility: str | None = config_key(ConfigTable.text)
     properties: Mapping[str, str] = config_key(ConfigTable.options, {})
     job_id: str | None = config_key(ConfigTable.text)
     fingerprint: str | None = None  # of a batch with a job id

@@ -35,7 +35,7 @@ _LOGGER = logging.getLogger("pylog_jobs.verify")  # also where this is __main__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyParameters:
-    """What to verify, checked."""
+    """The parameters of the job, checked."""
 
     paths: tuple[str, ...]
     topics: tuple[str, ...]  # all that are read, internal ones included
@@ -147,7 +147,7 @@ def run(
 
 
 def read_findings(spark: SparkSession, parameters: VerifyParameters) -> DataFrame:
-    """Return table ``findings`` of the topics: one task a partition, small ones share tasks."""
+    """Return table ``findings`` of the topics: one task per partition; small ones share tasks."""
     reader = spark.read.format("pylog").option("table", "findings")
     return reader.option("subscribe", ",".join(parameters.topics)).load(list(parameters.paths))
 

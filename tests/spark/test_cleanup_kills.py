@@ -13,8 +13,8 @@ import pytest
 import pylog
 from tests.spark.test_job_processes import TIMEOUT_SECONDS, environment, python, run, summary_of
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.cleaner.cleaning_jobs import contents, left_over
 from tests.unit.writing.test_compaction import NOW_MS, rows
-from tests.unit.writing.test_compaction_job import contents, left_over
 
 if TYPE_CHECKING:
     from pathlib import Path

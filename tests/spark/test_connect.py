@@ -36,6 +36,7 @@ _MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec
 
 _SCRIPT = """
 import json, sys
+import pyspark.sql
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark_pylog import table
@@ -51,6 +52,9 @@ found = {
     "union": frame.where("offset < 2").union(frame.where("offset > 8")).count(),
     "sql": [list(row) for row in spark.sql("SELECT max(offset), count(*) FROM orders").collect()],
     "table": sorted(r.offset for r in orders.where("offset > 7").select("offset").collect()),
+    "is a DataFrame": isinstance(orders, pyspark.sql.DataFrame),
+    "join": frame.join(orders, ["topic", "partition", "offset"]).count(),
+    "in sql": spark.sql("SELECT count(*) FROM {t}", t=orders.where("offset > 7")).first()[0],
     "table again": orders.where("timestamp < timestamp_millis(3)").count(),
 }
 spark.sql(f"CREATE TABLE in_catalog USING pylog OPTIONS (path '{path}', columns 'offset')")
@@ -115,6 +119,9 @@ def test_spark_connect_reads_and_writes_the_same_rows(
         "union": 3,
         "sql": [[9, 10]],
         "table": [8, 9],
+        "is a DataFrame": True,
+        "join": 10,
+        "in sql": 2,
         "table again": 3,
         "suggests": True,
         "written": [offset / 1000 for offset in range(10)],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.batches import Stored, batch_v2
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 from tests.support.spark_plans import tasks_of
 from tests.support.spark_session import NEEDS_SPARK, PLANS_ONCE, last_line, load
@@ -48,9 +49,7 @@ def damaged(tmp_path: Path) -> Path:
     """Give orders-0 with offsets 0 to 9, of which 4 has a wrong checksum; orders-1 is sound."""
     write_partition(tmp_path, {0: batches(0, 10)}, name="orders-1")
     path = segment_path(write_partition(tmp_path, {0: batches(0, 10)}), 0)
-    content = bytearray(path.read_bytes())
-    content[5 * len(batches(4, 5)[0].data) - 1] ^= 1
-    path.write_bytes(content)
+    flip(path, 5 * len(batches(4, 5)[0].data) - 1)
     return tmp_path
 
 
@@ -115,7 +114,7 @@ def test_a_directory_that_cannot_be_listed_is_left_out_and_has_a_row(
     assert load(spark, damaged, mode="DROPMALFORMED").count() == 19
     frame = load(spark, damaged, mode="PERMISSIVE", columns="topic,offset,_corrupt_record")
     [row] = frame.where("topic = 'aaa'").collect()
-    assert row["_corrupt_record"].startswith(f"{damaged}/aaa-0: cannot be read, records from ")
+    assert row["_corrupt_record"].startswith(f"{damaged}/aaa-0: cannot be read; records from ")
     assert frame.where("topic = 'orders'").count() == 20
 
 

@@ -84,7 +84,7 @@ def merge(
     section = PAGE.read_text("utf-8").partition("## Change data")[2]
     found = re.search(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     assert found
-    code = found[1].replace("/mnt/kafka-logs", f"{tmp_path}/logs")
+    code = found[1].replace("kafka/intact", f"{tmp_path}/logs")
     code = code.replace("/data/merge", f"{tmp_path}/merge")
     place = tmp_path / "database"
     with duckdb.connect(place) as lake:

@@ -148,7 +148,7 @@ def test_a_damaged_segment(spark: SparkSession, orders: Path) -> None:
         f"pylog.errors.CorruptRecordError: {HOST}{path} at byte {position}: batch CRC stored 0x"
     )
     assert message.endswith(
-        "; read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly "
+        "; read another replica, or what is intact: option mode=DROPMALFORMED leaves out exactly "
         "the damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets "
         "and endingOffsets leave out a range"
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.test_export_formats import append
 from tests.spark.test_job_processes import TIMEOUT_SECONDS, environment, python, summary_of
 from tests.support.s3_server import CREDENTIALS, REGION, Bucket, S3Server
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.jobs.exported_tables import append
 
 if TYPE_CHECKING:
     from pathlib import Path

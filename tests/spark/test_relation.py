@@ -7,11 +7,12 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from pyspark_pylog import table
 from tests.support.batches import Stored, batch_v2
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_partition
 from tests.support.predicates import ROWS, TOPICS, random_predicate, truth
 from tests.support.spark_plans import columns_of, options_of, tasks_of
@@ -20,7 +21,7 @@ from tests.support.spark_session import NEEDS_SPARK, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
     from pyspark_pylog.relation import PylogTable
@@ -210,9 +211,7 @@ def test_rows_of_damage_are_kept_or_not_as_by_a_full_read(
 ) -> None:
     batches = [batch_v2([Stored(offset, offset, b"k", b"v")]) for offset in range(6)]
     path = segment_path(write_partition(tmp_path, {0: batches}), 0)
-    content = bytearray(path.read_bytes())
-    content[3 * len(batches[0].data) - 1] ^= 1
-    path.write_bytes(content)
+    flip(path, 3 * len(batches[0].data) - 1)
     options = {"mode": "PERMISSIVE", "columns": "offset,topic,timestamp,_corrupt_record"}
     for condition, expected in (
         ("topic = 'orders'", 6),
@@ -290,6 +289,26 @@ def test_a_table_is_used_wherever_a_dataframe_is(
         assert part.join(F.broadcast(orders.to_df()), places, "left_anti").isEmpty()
         assert part.groupBy(part.key).count().collect() == [(b"k1", count)]
         assert part.orderBy(part["offset"].desc()).select(part.partition).first() is not None
+
+
+def rows_of(frame: DataFrame) -> int:
+    return frame.count()
+
+
+def test_a_table_is_a_dataframe_to_isinstance_type_checkers_and_sql(
+    spark: SparkSession, orders: PylogTable, logs: Path
+) -> None:
+    count = load(spark, logs).count()
+    assert isinstance(orders, DataFrame)
+    assert not isinstance(orders, dict)
+    assert rows_of(orders) == count  # mypy accepts it
+    part = orders.where("partition = 0 AND topic = 'orders'")
+    found = spark.sql("SELECT count(*) FROM {t} JOIN {part} USING (key)", t=orders, part=part)
+    expected = load(spark, logs).join(
+        load(spark, logs).where("partition = 0 AND topic = 'orders'"), "key"
+    )
+    assert found.first() == (expected.count(),)
+    assert orders.select(["offset", "key"]).columns == ["offset", "key"]
 
 
 def test_explain_says_what_is_read(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pylog
+from tests.support.damage import flip
 from tests.support.delivery import Delivery, build_wheel, deliveries
 from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, last_line_of, require_java
 from tests.support.standalone_cluster import ClusterStartError, StandaloneCluster
@@ -84,9 +85,7 @@ def test_an_executor_that_fails_names_the_damage_and_where_it_lies(
     table = pa.table({"value": [b'{"id":1}'] * 100})
     pylog.write_topic(tmp_path, "orders", table, partitions=1)
     (log,) = tmp_path.glob("orders-0/*.log")
-    damaged = bytearray(log.read_bytes())
-    damaged[-1] ^= 1
-    log.write_bytes(damaged)
+    flip(log, -1)
     done = submit(cluster, ways["wheel"], tmp_path)
     assert done.returncode != 0
     # spark-submit writes what the driver's Python writes to standard error to standard output.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from pylog.tables import TableName
     from tests.support.golden import GoldenRoot
 
 pytestmark = NEEDS_SPARK
@@ -45,7 +46,7 @@ def payments(golden_root: GoldenRoot) -> Path:
     return golden_root.case("4.3.0/txn")
 
 
-def of_library(spark: SparkSession, path: Path, table: str) -> DataFrame:
+def of_library(spark: SparkSession, path: Path, table: TableName) -> DataFrame:
     """Return what the library reads, with milliseconds as Spark's microseconds."""
     return spark.createDataFrame(pylog.read_table(path, table))
 
@@ -60,7 +61,7 @@ def test_segments_and_transactions_are_the_library_s(spark: SparkSession, paymen
 
 @pytest.mark.parametrize("table", TABLE_NAMES)
 def test_every_table_has_the_library_s_columns_and_rows(
-    spark: SparkSession, payments: Path, table: str
+    spark: SparkSession, payments: Path, table: TableName
 ) -> None:
     frame = load(spark, payments, table=table.upper())
     expected = pylog.read_table(payments, table)

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
-from pylog import RecordFilter
 from pylog.jobs import Comparison, to_record_filter
 from pyspark_pylog.spark_workarounds.classic_plan import OPERATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
+
+    from pylog import RecordFilter
 
 FIRST_WITHOUT_LEAK = 5
 """The first major version of Spark in which each scan has pushed filters of its own."""
@@ -53,20 +54,24 @@ def is_pruning(pushdown: str, version: str = pyspark.__version__) -> bool:
 
 
 class PushFilters:
-    """A reader's attribute ``pushFilters``; keeps what the filters say in `where`."""
+    """A reader's attribute ``pushFilters``; keeps what the filters say, for `where`."""
 
     def __init__(self) -> None:
-        self.where = RecordFilter()
+        self._comparisons: list[Comparison] = []
         # What Spark looks at to see whether the method is overridden.
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Iterable[object]) -> Iterator[object]:
         """Keep what the filters say, and return all of them for Spark to evaluate."""
         given = list(filters)
-        self.where = to_record_filter(
-            comparison for comparison in map(_to_comparison, given) if comparison is not None
-        )
+        found = map(_to_comparison, given)
+        self._comparisons = [comparison for comparison in found if comparison is not None]
         return iter(given)
+
+    def where(self, formats: Collection[str] = ()) -> RecordFilter:
+        """Return the filter that lets pass what they do; typed keys and values say nothing."""
+        typed = [name.removesuffix("_format") for name in formats]
+        return to_record_filter(self._comparisons, typed=typed)
 
 
 def _to_comparison(pushed: object) -> Comparison | None:

@@ -25,6 +25,7 @@ from pylog.model import TopicPartition
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.batch_reader import TaskPartition
 from tests.support.batches import Stored, batch_v2
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
@@ -246,9 +247,7 @@ def test_a_segment_that_vanished_after_planning_is_reported_with_the_way_out(
 def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0")
     path = segment_path(tmp_path / "orders-0", 4)
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
+    flip(path, -1)
     read_source = source(tmp_path)
     reader = read_source.reader(read_source.schema())
     [partition] = reader.partitions()
@@ -258,7 +257,7 @@ def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -
     assert f": {path} at byte " in message
     assert ": batch CRC stored 0x" in message
     assert message.endswith(
-        "; read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly "
+        "; read another replica, or what is intact: option mode=DROPMALFORMED leaves out exactly "
         "the damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets "
         "and endingOffsets leave out a range"
     )

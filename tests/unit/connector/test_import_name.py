@@ -54,7 +54,7 @@ def test_spark_finds_a_source_that_says_what_hides_ours(script_folder: Path) -> 
     )
 
 
-@pytest.mark.parametrize("name", ["table", "session", "lag"])
+@pytest.mark.parametrize("name", ["table", "session", "lag", "topic_views"])
 def test_every_public_name_says_so(name: str, script_folder: Path) -> None:
     done = run(f"import pyspark_pylog; pyspark_pylog.{name}", script_folder)
     assert done.returncode == 1

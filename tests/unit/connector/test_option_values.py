@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pylog import RecordFilter
+from pyspark_pylog import option_values as values
 from pyspark_pylog.option_values import format_record_filter
 from pyspark_pylog.options import LoadOptions
 
@@ -63,3 +64,14 @@ def test_anything_else_is_refused(text: str) -> None:
 def test_unknown_fields_are_refused() -> None:
     with pytest.raises(ValueError, match="has unknown fields min_ofset"):
         parse_record_filter('{"min_ofset": 3}')
+
+
+@pytest.mark.parametrize(("text", "version"), [("3", 3), (" Latest", "latest"), ("union", "union")])
+def test_a_version_is_a_number_or_a_word(text: str, version: int | str) -> None:
+    assert values.version(text) == version
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "first", "1.5"])
+def test_other_versions_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a number of 1 or more, latest or union"):
+        values.version(text)

@@ -175,3 +175,35 @@ def test_a_job_is_made_of_the_options() -> None:
 
 def test_every_option_is_known_to_itself() -> None:
     assert len({name.lower() for name in WRITE_OPTIONS}) == len(WRITE_OPTIONS)
+
+
+def test_schemas_are_named_for_one_topic() -> None:
+    options = parse(
+        topic="orders",
+        valueSchema="latest",
+        valueSubject="s",
+        keySchema="key.avsc",
+        schemaFraming="header",
+        schemaCompatibility="FULL",
+    )
+    common = {"framing": "header", "compatibility": "FULL"}
+    assert options.schemas == {
+        "key": pylog.jobs.WriterSchema(schema="key.avsc", **common),
+        "value": pylog.jobs.WriterSchema(subject="s", **common),
+    }
+    assert parse().encoders() == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"valueSchema": "a.avsc"}, "options valueSchema and keySchema need option topic"),
+        ({"valueSubject": "s"}, "option valueSubject is for options valueSchema and keySchema"),
+        (
+            {"topic": "t", "valueSchema": "a.avsc", "schemaCompatibility": "SOME"},
+            "option schemaCompatibility is 'SOME', expected NONE, BACKWARD",
+        ),
+    ],
+)
+def test_schemas_that_cannot_be_are_refused(given: dict[str, str], reason: str) -> None:
+    assert reason in refusal({"path": "/logs", **given})

@@ -18,6 +18,7 @@ import pylog
 from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.writers import PylogBatchWriter
+from tests.support.registry_records import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,3 +240,18 @@ def test_a_job_that_was_committed_under_a_similar_name_is_known_again(
     pylog.delete_topic(logs, "ordes")
     again = writer(topic="ordes", jobId="nightly")
     assert stage(again, "a").staged is None
+
+
+def test_values_are_encoded_by_a_schema_that_the_driver_registers(
+    logs: Path, tmp_path: Path, writer: Callable[..., PylogBatchWriter]
+) -> None:
+    file = tmp_path / "order.avsc"
+    file.write_text(ORDER)
+    made = writer(valueSchema=str(file))
+    assert [each.id for each in pylog.jobs.schemas(logs).schemas] == [1]
+
+    staged = made.write(iter([pa.record_batch({"value": [{"id": 5}], "id": ["not taken"]})]))
+    made.commit([staged])
+
+    typed = pylog.scan(logs, topics="orders", value_format="auto").to_table()
+    assert typed.column("value").to_pylist() == [{"id": 5}]

@@ -10,38 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs.export_output import ExportOutput, ExportRun, RunFile
-from pylog_jobs.export_ranges import ExportedPartition
+from pylog_jobs.export_output import ExportOutput
 from pylog_jobs.job import JobFailedError, UsageError
-from pylog_jobs.record_files import Folder, WrittenFile
-
-PARTITIONS = {
-    ("orders", 0): ExportedPartition(12, "RVsaA6ukRsm1uW_Met5mHQ"),
-    ("orders", 10): ExportedPartition(0, None),
-}
-
-
-def export_run(number: int) -> ExportRun:
-    files = [RunFile("topic=orders/date=2026-11-22/part-0.parquet", 12, 4)]
-    return ExportRun(number=number, isolation="read_committed", partitions=PARTITIONS, files=files)
-
-
-def staged(
-    output: ExportOutput, number: int, **partition: str | None
-) -> tuple[Folder, WrittenFile]:
-    """Write what a task would, and one more file, of an attempt that failed."""
-    folder = output.new_folder(number)
-    Path(folder.path).mkdir(parents=True)
-    path = Path(folder.path) / "part-0.parquet"
-    path.write_bytes(b"PAR1")
-    path.with_name("part-1.parquet").write_bytes(b"PAR1")
-    of_file = partition or {"topic": "orders", "date": "2026-11-22"}
-    return folder, WrittenFile(str(path), 12, 4, of_file)
-
-
-def publish(output: ExportOutput, number: int, **partition: str | None) -> Path:
-    folder, file = staged(output, number, **partition)
-    return Path(output.publish(folder, export_run(number), [file]))
+from pylog_jobs.record_files import Folder
+from tests.unit.jobs.export_runs import export_run, publish, staged
 
 
 def test_a_run_is_found_as_it_was_published(tmp_path: Path) -> None:
@@ -81,33 +53,12 @@ def test_rows_and_offsets_appear_in_one_rename(
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["_export.lock", "run=0"]
 
 
-def test_a_file_that_no_successful_task_wrote_is_in_no_run(tmp_path: Path) -> None:
-    published = publish(ExportOutput(str(tmp_path)), 0)
-    assert [each.name for each in published.rglob("*.parquet")] == ["part-0.parquet"]
-
-
 def test_directories_have_names_that_spark_reads_as_the_values(tmp_path: Path) -> None:
     values = {"a": "x/y=z%:é", "b": None, "c": ""}
     published = publish(ExportOutput(str(tmp_path)), 0, **values)
     [file] = published.rglob("*.parquet")
     null = "__HIVE_DEFAULT_PARTITION__"
     assert str(file.parent.relative_to(published)) == f"a=x%2Fy%3Dz%25%3Aé/b={null}/c={null}"
-
-
-@pytest.mark.parametrize("content", [None, b"PAR"])
-def test_a_driver_that_does_not_see_what_a_task_wrote_publishes_nothing(
-    tmp_path: Path, content: bytes | None
-) -> None:
-    output = ExportOutput(str(tmp_path))
-    folder, file = staged(output, 0)
-    if content is None:
-        Path(file.path).unlink()
-    else:
-        Path(file.path).write_bytes(content)
-    what = "does not see it" if content is None else "sees 3"
-    with pytest.raises(JobFailedError, match=rf"wrote 4 bytes to .*, and the driver {what};"):
-        output.publish(folder, export_run(0), [file])
-    assert output.last_run() is None
 
 
 def test_what_a_crash_leaves_is_removed_and_its_name_is_not_used_again(tmp_path: Path) -> None:

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs import compact, exit_status, export, ingest, retention, verify
+from pylog_jobs import (
+    compact,
+    diff,
+    exit_status,
+    export,
+    extract,
+    ingest,
+    merge,
+    retention,
+    verify,
+)
 from pylog_jobs.config_file import ConfigFile
 from pylog_jobs.ingest_config import TABLES, read_ingest_config
 from pylog_jobs.run_window import RunWindow
@@ -56,7 +66,9 @@ def test_the_example_of_an_incremental_ingest_is_a_configuration(
 
 
 @pytest.mark.parametrize(
-    "job", [ingest, export, verify, retention, compact], ids=lambda job: job.JOB.name
+    "job",
+    [ingest, export, verify, retention, compact, merge, extract, diff],
+    ids=lambda job: job.JOB.name,
 )
 def test_every_argument_of_a_command_line_exists(job: object) -> None:
     of_job = job.JOB  # type: ignore[attr-defined]

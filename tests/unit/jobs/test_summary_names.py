@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs import cleanup, compact, export, ingest, job, retention, verify
+from pylog_jobs import (
+    cleanup,
+    compact,
+    diff,
+    export,
+    extract,
+    ingest,
+    job,
+    merge,
+    retention,
+    verify,
+)
 
 DOCS = Path(__file__).parents[3] / "docs"
 NAME = re.compile("[a-z]+([A-Z][a-z]+)*")
@@ -17,7 +28,7 @@ NAME = re.compile("[a-z]+([A-Z][a-z]+)*")
 
 @pytest.mark.parametrize(
     "module",
-    [job, ingest, export, verify, retention, compact, cleanup],
+    [job, ingest, export, verify, retention, compact, cleanup, merge, diff, extract],
     ids=lambda module: module.__name__,
 )
 def test_a_summary_is_written_in_camel_case(module: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -11,10 +10,8 @@ import pyarrow as pa
 import pytest
 
 import pylog
-from pylog_jobs import compact, retention
-from pylog_jobs.cleanup import parameters_of
+from pylog_jobs import compact
 from pylog_jobs.compact import clean_by_tasks, pack
-from pylog_jobs.job import UsageError
 from tests.support.batches import (
     Stored,
     batch_v2,
@@ -26,8 +23,9 @@ from tests.support.batches import (
 from tests.support.codecs import compress
 from tests.support.log_files import write_high_watermarks, write_partition
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.cleaner.cleaning_jobs import contents, left_over
+from tests.unit.jobs.cleaned import parsed
 from tests.unit.writing.test_compaction import NOW_MS, make_topic, rows
-from tests.unit.writing.test_compaction_job import contents, left_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,19 +37,8 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 
-def parsed(job: Any, path: Path, *arguments: str) -> argparse.Namespace:  # noqa: ANN401 - a module
-    parser = argparse.ArgumentParser()
-    job.add_arguments(parser)
-    return parser.parse_args([str(path), *arguments])
-
-
 def run_compact(spark: SparkSession, path: Path, *arguments: str) -> Outcome:
     return compact.run(spark, compact.prepare(parsed(compact, path, *arguments)))
-
-
-def run_retention(spark: SparkSession, path: Path, *arguments: str) -> Outcome:
-    parameters = parameters_of(parsed(retention, path, *arguments))
-    return retention.run(spark, parameters)
 
 
 @pytest.fixture
@@ -150,34 +137,6 @@ def test_a_task_that_fails_fails_the_job_and_leaves_all_logs_as_they_were(
             pass
     assert left_over(logs) == []
     assert (rows(logs), rows(logs, "small3")) == before
-
-
-def test_retention_removes_what_the_library_removes(
-    spark: SparkSession, logs: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(logs, tmp_path / "other")
-    config = {"cleanup.policy": "delete", "retention.ms": "1000", "retention.bytes": "-1"}
-    now_ms = NOW_MS + 5_000
-    expected = pylog.apply_retention(tmp_path / "other", config=config, now_ms=now_ms)
-    arguments = [f"--config={name}={value}" for name, value in config.items()]
-    arguments += ["--now", str(now_ms)]
-    planned = run_retention(spark, logs, *arguments, "--dry-run")
-    done = run_retention(spark, logs, *arguments)
-    assert (planned.status, done.status) == (0, 0)
-    assert done.summary["removedSegments"] == expected.totals.segments > 20
-    assert planned.summary["removedBytes"] == done.summary["removedBytes"]
-    assert planned.summary["removedRecords"]
-    assert contents(logs).keys() == contents(tmp_path / "other").keys()
-
-
-def test_topics_of_unknown_configuration_are_refused(spark: SparkSession, logs: Path) -> None:
-    shutil.copytree(logs / "foo-0", logs / "copied-0")
-    before = contents(logs)
-    with pytest.raises(pylog.LogStorageError, match="copied"):
-        compact.prepare(parsed(compact, logs))
-    with pytest.raises(UsageError, match="copied"):
-        run_retention(spark, logs)
-    assert contents(logs) == before
 
 
 def test_small_partitions_share_tasks_of_about_the_same_size(logs: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
 import csv
 import json
@@ -21,6 +20,14 @@ from tests.support.batches import Stored, batch_v2, marker
 from tests.support.golden import Holds, golden_partitions, read_expected
 from tests.support.log_files import write_partition
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.jobs.exported_tables import (
+    FIRST_MS,
+    Config,
+    append,
+    catalog_variables,
+    prepared,
+    pyiceberg_catalog,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,27 +35,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pylog_jobs.export_parameters import ExportParameters
     from tests.support.golden import GoldenRoot
 
 deltalake = pytest.importorskip("deltalake")
-pyiceberg_catalog = pytest.importorskip("pyiceberg.catalog")
-Config = pytest.importorskip("pyiceberg.utils.config").Config
 pytest.importorskip("sqlalchemy")  # the catalog of these tests
-
 pytestmark = [*NEEDS_SPARK, pytest.mark.filterwarnings("default")]  # pyiceberg's own
-
-DAY_MS = 86_400_000
-FIRST_MS = 1_795_132_800_000  # 2026-11-20T00:00:00Z
 TABLES = ("delta", "iceberg")
 KINDS = ("parquet", *TABLES)
-ICEBERG = "lake.kafka.records"
-
-
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    """Give a session whose settings the job may change."""
-    return spark.newSession()
 
 
 @pytest.fixture(autouse=True)
@@ -58,44 +51,6 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     # It looks at the environment when it is imported.
     monkeypatch.setattr(pyiceberg_catalog, "_ENV_CONFIG", Config())
-
-
-def catalog_variables(folder: Path) -> dict[str, str]:
-    prefix = "PYICEBERG_CATALOG__LAKE__"
-    return {
-        f"{prefix}TYPE": "sql",
-        f"{prefix}URI": f"sqlite:///{folder}/catalog.db",
-        f"{prefix}WAREHOUSE": f"file://{folder}/warehouse",
-    }
-
-
-def prepared(logs: Path, kind: str, *more: str) -> ExportParameters:
-    parser = argparse.ArgumentParser()
-    export.add_arguments(parser)
-    output = ICEBERG if kind == "iceberg" else str(logs.parent / kind)
-    given = [str(logs), output, "--format", kind, *more]
-    return export.prepare(parser.parse_args(given))
-
-
-def append(logs: Path, values: range, topic: str = "orders") -> None:
-    """Write records whose values are the numbers, to two partitions, over three days."""
-    pylog.write_topic(
-        logs,
-        topic,
-        pa.table(
-            {
-                "value": [b"%d" % each for each in values],
-                "partition": pa.array([each % 2 for each in values], pa.int32()),
-                "timestamp": pa.array(
-                    [FIRST_MS + each % 3 * DAY_MS for each in values], pa.timestamp("ms", "UTC")
-                ),
-            }
-        ),
-        partitions=2,
-        add_partitions=True,
-        timestamp="timestamp",
-        partition="partition",
-    )
 
 
 def table_of(folder: Path, kind: str) -> pa.Table:
@@ -460,42 +415,6 @@ def test_delta_skips_files_by_offset_and_time(session: SparkSession, tmp_path: P
     assert {f"{row['max.timestamp']:%d %H}" for row in found} == {"22 00"}
 
 
-@pytest.mark.parametrize(
-    ("by", "message"),
-    [
-        ("hour", "expected topic, partition, date or NAME=EXPRESSION"),
-        ("key=topic", "key is a column already"),
-        ("Key=topic", "Key is a column already"),
-    ],
-)
-def test_partitions_that_make_no_sense_are_refused_before_spark_starts(
-    tmp_path: Path, by: str, message: str
-) -> None:
-    append(tmp_path / "logs", range(2))
-    with pytest.raises(UsageError, match=message):
-        prepared(tmp_path / "logs", "delta", "--partition-by", by)
-
-
-@pytest.mark.parametrize(
-    ("by", "message"),
-    [
-        ("k=CAST(key AS STRING)", "it may use topic, partition and timestamp"),
-        ("x=nope(", "Syntax error|PARSE"),
-        (
-            "t=timestamp",
-            r"has type TIMESTAMP, expected one of STRING, DATE, INT, BIGINT; write CAST",
-        ),
-    ],
-)
-def test_expressions_that_make_no_sense_are_refused(
-    session: SparkSession, tmp_path: Path, by: str, message: str
-) -> None:
-    append(tmp_path / "logs", range(2))
-    with pytest.raises(UsageError, match=message):
-        export.run(session, prepared(tmp_path / "logs", "delta", "--partition-by", by))
-    assert not (tmp_path / "delta").exists()
-
-
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_table_with_other_columns_or_partitions_is_refused(
     session: SparkSession, tmp_path: Path, kind: str
@@ -617,14 +536,6 @@ def test_text_that_csv_cannot_hold_is_tried_once(session: SparkSession, tmp_path
     write_partition(tmp_path / "logs", {0: [batch_v2(records)]}, name="orders-0")
     with pytest.raises(UsageError, match="the value of partition 0, offset 0, is not UTF-8"):
         export.run(session, prepared(tmp_path / "logs", "csv"))
-
-
-def test_what_would_be_exported_by_mistake_is_refused(tmp_path: Path) -> None:
-    append(tmp_path / "logs", range(2))
-    with pytest.raises(UsageError, match="--topic '' names no topic; without --topic, all are"):
-        prepared(tmp_path / "logs", "csv", "--topic", "")
-    with pytest.raises(UsageError, match="PyArrow passes over directories whose names begin with"):
-        prepared(tmp_path / "logs", "csv", "--partition-by", "_hour=date_format(timestamp, 'HH')")
 
 
 def test_a_catalog_that_does_not_answer_may_at_the_next_attempt(

@@ -8,20 +8,16 @@ import os
 import random
 import zoneinfo
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import PySparkException
 
 import pylog
-from pylog_jobs import ingest
-from pylog_jobs.config_file import ConfigFile
-from pylog_jobs.ingest import IngestParameters
-from pylog_jobs.ingest_config import read_ingest_config
-from pylog_jobs.job import CheckFailedError, UsageError
-from pylog_jobs.run_window import RunWindow
+from pylog_jobs.job import UsageError
 from tests.kills.stopped_at import Stopped, StoppedAt
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.jobs.incremental_runs import SOURCE, add, keys, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,70 +27,14 @@ if TYPE_CHECKING:
     from tests.conftest import Counted, HowMany
 
 pytestmark = NEEDS_SPARK
-
-SOURCE = """
-[source]
-format = "csv"
-path = "{folder}/in"
-schema = "id BIGINT, name STRING, at TIMESTAMP, day DATE, local TIMESTAMP_NTZ"
-"""
-REST = """
-[record]
-key = "CAST(id AS STRING)"
-value_format = "json"
-[target]
-directory = "{folder}/logs"
-topic = "orders"
-job_id = "orders"
-"""
 SEED = 7_300
 SCHEDULES = 30
-WINDOW = RunWindow.of_day(dt.date(2026, 11, 22))
-
-
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    return spark.newSession()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     return tmp_path
-
-
-def add(folder: Path, name: str, *rows: tuple[int, str]) -> Path:
-    """Add rows, each with a number and the minute of 2026-11-22 00:00 that all its times have."""
-    path = folder / "in" / f"{name}.csv"
-    lines = [
-        f"{number},n{number},2026-11-22T{at}Z,2026-11-{at[:2]},2026-11-22T{at}\n"
-        for number, at in rows
-    ]
-    path.write_text("".join(lines), "utf-8")
-    return path
-
-
-def run(
-    session: SparkSession,
-    folder: Path,
-    incremental: str,
-    *,
-    source: str = SOURCE,
-    status: int = 0,
-    **how: Any,  # noqa: ANN401
-) -> dict[str, Any]:
-    path = folder / "ingest.toml"
-    path.write_text((source + REST + incremental).format(folder=folder), "utf-8")
-    config = read_ingest_config(ConfigFile(str(path)), WINDOW)
-    outcome = ingest.run(session, IngestParameters(config=config, **how))
-    assert outcome.status == status
-    json.dumps(outcome.summary)
-    return dict(outcome.summary)
-
-
-def keys(folder: Path) -> list[int]:
-    rows = pylog.scan(folder / "logs", topics="orders").to_table().to_pylist()
-    return sorted(int(row["key"]) for row in rows)
 
 
 def test_each_run_reads_what_is_new_and_rows_that_come_late_once(
@@ -150,20 +90,6 @@ def test_a_run_starts_at_the_initial_value_and_ends_at_the_upper_one(
     assert run(session, folder, limited)["window"] is None
     assert run(session, folder, limited.replace("8", "20"))["rows"] == 2
     assert keys(folder) == [3, 4, 5, 6, 7, 8, 9]
-
-
-@pytest.mark.parametrize("column", ["at", "local", "day"])
-def test_rows_of_the_future_wait(session: SparkSession, folder: Path, column: str) -> None:
-    by_time = f'[incremental]\ncolumn = "{column}"\nlag = "0s"\n'
-    add(folder, "a", (1, "10:00:00"))
-    path = add(folder, "b", (2, "10:00:00"))
-    path.write_text(path.read_text().replace("2026", "2999"), "utf-8")
-    found = run(session, folder, by_time)
-    assert found["rows"] == 1
-    assert found["window"]["to"] < "2999"
-    add(folder, "c", (3, "11:00:00"))
-    assert run(session, folder, by_time)["rows"] == 1
-    assert keys(folder) == [1, 3]
 
 
 def test_the_range_stands_in_the_query(session: SparkSession, folder: Path) -> None:
@@ -266,72 +192,6 @@ def test_a_bookmark_of_another_source_or_column_is_refused(
     assert keys(folder) == [1]
 
 
-def test_a_lag_with_too_many_rows_is_refused_and_nothing_is_staged(
-    session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pylog_jobs.bookmark.MOST_REMEMBERED", 2)
-    add(folder, "a", *((number, "10:00:00") for number in range(3)))
-    with pytest.raises(UsageError, match="give a shorter lag"):
-        run(session, folder, '[incremental]\ncolumn = "id"\nlag = 5\n')
-    assert not list((folder / "logs").glob(".pylog-*"))
-    assert run(session, folder, '[incremental]\ncolumn = "id"\nlag = 1\n')["rows"] == 3
-
-
-@pytest.mark.thorough(one_in=3)
-@pytest.mark.parametrize(
-    ("checks", "message"),
-    [
-        ("min_rows = 5", "there are 4 rows, and min_rows is 5"),
-        ("max_rows = 3", "there are 4 rows, and max_rows is 3"),
-        ('not_null = ["id", "name"]', "name is null in 1 rows"),
-        ('unique = "id"', "id is not unique in 2 rows"),
-        ('conditions = "count_if(id > 2) = 0"', "count_if(id > 2) = 0 is false"),
-        ('conditions = "max(at) < NULL"', "max(at) < NULL is not known"),
-        (
-            'min_rows = 9\nnot_null = "name"',
-            "there are 4 rows, and min_rows is 9; name is null in 1 rows; nothing is written",
-        ),
-    ],
-)
-def test_a_check_that_fails_publishes_nothing(
-    session: SparkSession, folder: Path, checks: str, message: str
-) -> None:
-    path = add(folder, "a", *((number, "10:00:00") for number in (1, 2, 3, 3)))
-    path.write_text(path.read_text().replace("n1", ""), "utf-8")
-    with pytest.raises(CheckFailedError) as caught:
-        run(session, folder, f"[checks]\n{checks}\n")
-    assert message in str(caught.value)
-    assert not list((folder / "logs").iterdir())
-
-
-def test_checks_that_hold_let_the_rows_through(session: SparkSession, folder: Path) -> None:
-    add(folder, "a", *((number, "10:00:00") for number in (1, 2, 3)))
-    checks = (
-        '[checks]\nmin_rows = 3\nmax_rows = 3\nnot_null = "id"\nunique = ["id", "name"]\n'
-        'conditions = ["sum(id) = 6", "min(at) > \'2026-01-01\'"]\n'
-    )
-    assert run(session, folder, checks)["rows"] == 3
-    assert keys(folder) == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("checks", "message"),
-    [
-        ('not_null = "nme"', "[checks]: [UNRESOLVED_COLUMN"),
-        ('conditions = "id > 1"', "[checks]: "),
-        ('conditions = "sum(id)"', "conditions: 'sum(id)' has type BIGINT, expected BOOLEAN"),
-    ],
-)
-def test_a_check_that_makes_no_sense_is_named(
-    session: SparkSession, folder: Path, checks: str, message: str
-) -> None:
-    add(folder, "a", (1, "10:00:00"))
-    with pytest.raises(UsageError) as caught:
-        run(session, folder, f"[checks]\n{checks}\n")
-    assert message in str(caught.value)
-    assert not (folder / "logs").exists()
-
-
 @pytest.mark.parametrize(
     ("column", "lag", "expected"),
     [
@@ -378,17 +238,6 @@ def test_a_column_that_changes_its_type_doubles_no_row_within_the_lag(
     assert run(session, folder, by_id.replace("lag = 5", "lag = 0"), source=source)["rows"] == 1
     assert run(session, folder, by_id, source=source)["rows"] == 0
     assert keys(folder) == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("lag", ["0", "5"])
-def test_a_run_without_anything_new_has_too_few_rows(
-    session: SparkSession, folder: Path, lag: str
-) -> None:
-    by_id = f'[incremental]\ncolumn = "id"\nlag = {lag}\n[checks]\nmin_rows = 1\n'
-    add(folder, "a", (1, "10:00:00"))
-    assert run(session, folder, by_id)["rows"] == 1
-    with pytest.raises(CheckFailedError, match="there are 0 rows, and min_rows is 1"):
-        run(session, folder, by_id)
 
 
 def test_times_in_json_have_their_microseconds(session: SparkSession, folder: Path) -> None:
@@ -483,21 +332,6 @@ def test_an_integer_that_does_not_fit_into_64_bits_ends_the_run(
         run(session, folder, by_id)
 
 
-@pytest.mark.parametrize("key", ["", 'key = "id"\n'])
-@pytest.mark.parametrize(("column", "lag"), [("at", '"0s"'), ("local", '"0s"'), ("id * 0", "0")])
-def test_rows_with_exactly_the_newest_value_are_read_in_a_later_run(
-    session: SparkSession, folder: Path, column: str, lag: str, key: str
-) -> None:
-    by_column = f'[incremental]\ncolumn = "{column}"\nlag = {lag}\n{key}'
-    add(folder, "a", (1, "10:00:00"), (2, "10:00:00"))
-    assert run(session, folder, by_column)["rows"] == 2
-    assert run(session, folder, by_column)["rows"] == 0
-    add(folder, "b", (3, "10:00:00"))
-    assert run(session, folder, by_column)["rows"] == 1
-    assert run(session, folder, by_column)["window"] is None
-    assert keys(folder) == [1, 2, 3]
-
-
 def test_a_day_is_read_when_it_is_over(session: SparkSession, folder: Path) -> None:
     today = dt.datetime.now(dt.UTC).date()
     path = folder / "in" / "a.csv"
@@ -534,28 +368,6 @@ def test_a_folder_of_one_day_may_have_more_rows_than_were_remembered_before(
     assert run(session, folder, by_day, source=source)["rows"] == 3
     assert run(session, folder, by_day, source=source)["rows"] == 0
     assert keys(folder) == list(range(150_003))
-
-
-def test_rows_that_are_left_out_are_counted_and_said(
-    session: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    by_time = '[incremental]\ncolumn = "at"\nlag = "10 minutes"\n'
-    add(folder, "a", (1, "10:00:00"), (2, "11:00:00"))
-    path = add(folder, "b", (3, "10:00:00"), (4, "10:00:00"))
-    path.write_text("3,n3,,,\n4,n4,2999-01-01T00:00:00Z,,\n", "utf-8")
-    counted = ("rows", "nullRows", "lateRows", "futureRows")
-    found = run(session, folder, by_time)
-    assert [found[name] for name in counted] == [2, 1, None, 1]
-    add(folder, "c", (5, "10:30:00"), (6, "10:55:00"), (7, "11:30:00"), (8, "10:31:00"))
-    found = run(session, folder, by_time)
-    assert [found[name] for name in counted] == [2, 1, 2, 1]
-    assert "1 rows are never read: at is null in them" in caplog.text
-    assert "2 rows are left out: they came later than lag allows (at); --full" in caplog.text
-    found = run(session, folder, by_time)
-    assert [found[name] for name in counted] == [0, 1, 0, 1]
-    found = run(session, folder, by_time + "count_left_out = false\n")
-    assert [found[name] for name in counted] == [0, None, None, 1]
-    assert keys(folder) == [1, 2, 6, 7]
 
 
 def test_a_source_that_starts_over_is_no_success(session: SparkSession, folder: Path) -> None:

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    """Give a session whose settings the job may change."""
-    return spark.newSession()
-
-
 def parameters(logs: Path, output: Path, **given: Any) -> ExportParameters:  # noqa: ANN401 - the fields
     return ExportParameters(paths=(str(logs),), output=ExportOutput(str(output)), **given)
 

@@ -10,6 +10,7 @@ import pytest
 from pylog_jobs import verify
 from pylog_jobs.verify import VerifyParameters
 from tests.support.batches import batch_v2, plain_records
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_partition
 from tests.support.spark_session import NEEDS_SPARK
 
@@ -41,9 +42,7 @@ def damaged(tmp_path: Path) -> Path:
     write_partition(tmp_path, {0: batches}, name="sound-0")
     directory = write_partition(tmp_path, {0: batches}, name="wrong-0")
     path = segment_path(directory, 0)
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(bytes(content))
+    flip(path, -1)
     return tmp_path
 
 

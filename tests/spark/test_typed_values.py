@@ -1,0 +1,141 @@
+"""Typed keys and values in Spark: the structs that Confluent's serializers wrote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from pyspark_pylog import table
+from tests.support.registry_records import schema, write_registry
+from tests.support.spark_session import NEEDS_SPARK, spark
+from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["spark"]
+pytestmark = NEEDS_SPARK
+
+NOT_DECODED = "orders-1, offset 1: the value cannot be decoded: it starts with 74 65 78 74"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return write_orders(tmp_path)
+
+
+def load(spark: SparkSession, logs: Path, topic: str = "orders", **options: Any) -> DataFrame:  # noqa: ANN401 - of Spark
+    return spark.read.format("pylog").options(subscribe=topic, **options).load(str(logs))
+
+
+def ids(frame: DataFrame) -> list[int | None]:
+    return [row.id for row in frame.orderBy("partition", "offset").select("value.id").collect()]
+
+
+def test_values_are_structs(spark: SparkSession, logs: Path) -> None:
+    frame = load(spark, logs, valueFormat="auto")
+    assert frame.schema["value"].dataType.simpleString() == "struct<id:bigint,note:string>"
+    assert ids(frame) == [1, None, 2]
+    assert frame.filter("value.note = 'x'").count() == 1
+    assert frame.count() == 3
+    of_first = load(spark, logs, valueFormat="avro", subjectVersion=1)
+    assert of_first.schema["value"].dataType.simpleString() == "struct<id:bigint>"
+    of_all = load(spark, logs, valueFormat="avro", subjectVersion="union")
+    assert of_all.schema["value"].dataType.simpleString() == "struct<id:bigint,note:string>"
+
+
+def test_keys_are_typed_and_compared_as_they_are_decoded(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_registry(tmp_path, [schema("t-key", 1, 1, '"bytes"')])
+    write_values(tmp_path, "t-0", [b"v"], key=b"\0\0\0\0\x01abc")
+    frame = load(spark, tmp_path, "t", keyFormat="auto", pushdown="on")
+    assert [bytes(row.key) for row in frame.filter("key = X'616263'").collect()] == [b"abc"]
+
+
+def test_columns_say_what_a_value_was(spark: SparkSession, logs: Path) -> None:
+    columns = "value_raw,value_schema_id,value_subject"
+    rows = load(spark, logs, valueFormat="auto", columns=columns).collect()
+    assert [(row[0], row[1], row[2]) for row in rows] == [
+        (FIRST, 1, "orders-value"),
+        (None, None, None),
+        (SECOND, 2, "orders-value"),
+    ]
+
+
+def test_what_cannot_be_decoded_is_handled_by_the_mode(spark: SparkSession, logs: Path) -> None:
+    write_values(logs, "orders-1", [FIRST, b"text", SECOND])
+    with pytest.raises(PySparkException, match=NOT_DECODED):
+        load(spark, logs, valueFormat="auto").collect()
+    assert ids(load(spark, logs, valueFormat="auto", mode="DROPMALFORMED")) == [1, None, 2, 1, 2]
+    columns = "partition,offset,value,value_raw,_corrupt_record"
+    permissive = load(spark, logs, valueFormat="auto", mode="PERMISSIVE", columns=columns)
+    (row,) = permissive.filter("_corrupt_record IS NOT NULL").collect()
+    assert (row.offset, row.value, bytes(row.value_raw)) == (1, None, b"text")
+    assert row._corrupt_record.startswith(NOT_DECODED)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subject": "orders-value"}, "option subject is for options valueFormat and keyFormat"),
+        ({"valueFormat": "thrift"}, "valueFormat"),
+        ({"valueFormat": "auto", "subject": "x"}, "no subject 'x' here"),
+        ({"valueFormat": "auto", "schemas": "/nowhere"}, "/nowhere"),
+    ],
+)
+def test_options_that_make_no_sense(
+    options: dict[str, str], message: str, spark: SparkSession, logs: Path
+) -> None:
+    with pytest.raises(PySparkException, match=message):
+        load(spark, logs, **options).collect()
+
+
+def test_a_topic_of_several_subjects_names_them(spark: SparkSession, logs: Path) -> None:
+    write_values(logs, "mixed-0", [FIRST, OF_USER])
+    with pytest.raises(PySparkException, match=r"several subjects: User, orders-value\. Choose"):
+        load(spark, logs, "mixed", valueFormat="auto").collect()
+
+
+def test_streams_and_tables_refuse_the_formats(spark: SparkSession, logs: Path) -> None:
+    options = {"subscribe": "orders", "valueFormat": "auto"}
+    stream = spark.readStream.format("pylog").options(**options)
+    with pytest.raises(PySparkException, match="valueFormat"):
+        stream.load(str(logs)).writeStream.format("noop").start().awaitTermination(60)
+    with pytest.raises((PySparkException, ValueError), match=r"not for pyspark_pylog\.table"):
+        table(spark, str(logs), **options).where("offset > 0").collect()
+
+
+def test_rows_are_encoded_and_read_back(spark: SparkSession, tmp_path: Path) -> None:
+    fields = (
+        '{"name":"id","type":"long"},{"name":"tags","type":{"type":"map","values":"int"}},'
+        '{"name":"price","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}},'
+        '{"name":"at","type":["null",{"type":"long","logicalType":"timestamp-micros"}]},'
+        '{"name":"items","type":{"type":"array","items":{"type":"record","name":"I","fields":'
+        '[{"name":"n","type":"string"}]}}}'
+    )
+    file = tmp_path / "order.avsc"
+    file.write_text(f'{{"type":"record","name":"Order","fields":[{fields}]}}')
+    rows = spark.range(100).selectExpr(
+        "CAST(id AS STRING) AS key",
+        "struct(id, map('a', CAST(id AS INT)) AS tags, CAST(id / 4 AS DECIMAL(9, 2)) AS price, "
+        "timestamp_micros(id) AS at, array(struct('x' AS n)) AS items) AS value",
+    )
+    logs = tmp_path / "logs"
+
+    writer = rows.write.format("pylog").option("topic", "orders").mode("append")
+    writer.option("valueSchema", str(file)).option("numPartitions", 3).save(str(logs))
+
+    frame = load(spark, logs, valueFormat="auto").selectExpr(
+        "CAST(key AS STRING) AS key", "value.*"
+    )
+    expected = rows.select("key", "value.*")
+    assert sorted(frame.collect()) == sorted(expected.collect())
+    with pytest.raises(PySparkException, match="id: null is not long"):
+        rows.selectExpr("named_struct('id', CAST(NULL AS BIGINT)) AS value").write.format(
+            "pylog"
+        ).option("topic", "orders").option("valueSchema", "latest").mode("append").save(str(logs))
