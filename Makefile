@@ -20,7 +20,7 @@ CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' |
 NO_VENV := { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock wheels arm-root test-matrix release-check clean
+.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock wheels arm-root pythons test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -60,6 +60,7 @@ soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed co
 	@$(BIN)/python -m tests.spark_versions 4.0 -- tests/kills/test_killed_ingests.py -k versions --soak 1000
 	@$(BIN)/python -m pytest tests/differential --soak 5000
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/broker/test_start_states.py --soak 1
+	@$(BIN)/python -m pytest tests/broker/test_recovery_histories.py --soak 1
 
 bench: $(VENV)/.dev ## Measure against the peers and write build/bench.json; publish with BENCH=--publish
 	@$(BIN)/python -m benchmarks $(BENCH)
@@ -103,8 +104,11 @@ wheels: $(VENV)/.release ## The wheels of all platforms, in build/wheels
 arm-root: $(VENV)/.release ## A Debian for 64-bit ARM, whose Python test-all runs by qemu: build/arm
 	@$(BIN)/python -m tests.arm.root
 
-test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
-	@$(BIN)/nox $(MATRIX)
+pythons: $(VENV)/.release ## The Pythons of the matrix, in build/pythons/bin: this machine's, else Debian's
+	@$(BIN)/python -m tests.pythons
+
+test-matrix: $(VENV)/.release ## Each of these Pythons with the lowest and the newest versions of the dependencies
+	@PATH="$(CURDIR)/build/pythons/bin:$$PATH" $(BIN)/nox $(MATRIX)
 
 release-check: $(VENV)/.release ## A dry run of a release: build, look at it, install it where nothing is, try it
 	@$(BIN)/python -m tests.release_check $(STRICT)

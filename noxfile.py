@@ -3,7 +3,7 @@
 A session makes an environment of its own, installs the wheel and the lowest or the newest versions
 that ``pyproject.toml`` allows and that have wheels for that Python, and runs `TESTS` in it: what
 brokers wrote is read, what is written is read again, the command line and Spark's demo run. Pythons
-that are not on the ``PATH`` are skipped and said so.
+are those of ``make pythons``, then those on the ``PATH``; what is missing is skipped and said so.
 
 ``make test-matrix MATRIX="-s 'installed-3.12(lowest)' -- tests/unit"`` runs one session, and other
 tests. docs/compatibility.md has the results.
@@ -44,6 +44,8 @@ TESTS = (
     "tests/e2e/test_cli.py",
     "tests/e2e/test_demo.py",
 )
+READING = ("tests/golden/test_golden_partitions.py",)
+WITHOUT_FREE_THREADING = ("lz4", "zstandard")  # they have no wheels for such a Python
 AIRFLOW = ("apache-airflow-core>=3", "apache-airflow-providers-standard")
 DISTRIBUTIONS = Path("build/test-matrix")
 
@@ -57,23 +59,47 @@ def installed(session: nox.Session, versions: str) -> None:
     DISTRIBUTIONS.mkdir(parents=True, exist_ok=True)
     session.run_install(
         *("uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate"),
-        *("--extra", "spark", "--extra", "java", "--extra", "duckdb"),  # `pylog sql` has tests
+        *("--extra", "spark", "--extra", "java"),
+        *("--extra", "duckdb", "--extra", "browse"),  # `pylog sql` and `browse` have tests
         *("--resolution", RESOLUTIONS[versions]),
         *("--only-binary", ":all:", *(f"--no-binary={each}" for each in SOURCE_ONLY)),
         *("--python-version", str(session.python), "--output-file", str(requirements)),
         "pyproject.toml",
     )
-    session.run_install(
-        *("uv", "build", "--quiet", "--wheel", "--clear", "--out-dir", str(DISTRIBUTIONS / name)),
-        ".",
-    )
-    [wheel] = (DISTRIBUTIONS / name).glob("*.whl")
     session.install("-r", str(requirements), *TOOLS)
-    session.install("--no-deps", str(wheel))
+    session.install("--no-deps", str(built_wheel(session)))
+    run_tests(session, TESTS)
+
+
+@nox.session(python="3.14t")
+def free_threaded(session: nox.Session) -> None:
+    """Read what brokers wrote with a Python that has no lock, by two threads among others."""
+    needed = nox.project.load_toml("pyproject.toml")["project"]["dependencies"]
+    session.install(*(each for each in needed if not each.startswith(WITHOUT_FREE_THREADING)))
+    session.install("--no-deps", str(built_wheel(session)))
+    session.install(*TOOLS)
+    run_tests(session, READING)
+
+
+_WHEELS: list[Path] = []
+
+
+def built_wheel(session: nox.Session) -> Path:
+    """Return the wheel of this tree, which is the same for all Pythons."""
+    if not _WHEELS:
+        folder = DISTRIBUTIONS / "wheel"
+        session.run_install("uv", "build", "--quiet", "--wheel", "--clear", "-o", str(folder), ".")
+        _WHEELS.extend(folder.glob("*.whl"))
+    [wheel] = _WHEELS
+    return wheel
+
+
+def run_tests(session: nox.Session, tests: tuple[str, ...]) -> None:
+    """Run what is asked for on the command line, else ``tests``."""
     session.run(
         # Old libraries warn of what newer Pythons or NumPys have deprecated since.
         *("python", "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"),
-        *(session.posargs or TESTS),
+        *(session.posargs or tests),
         env={"PYTHONPATH": None, "HYPOTHESIS_PROFILE": "fast"},
     )
 

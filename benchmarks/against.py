@@ -4,6 +4,9 @@ Both run in a process of their own; they do every task in turn, the one that beg
 second, so that what else the machine does hits both alike. Both are started several times, since
 where memory happens to lie makes one process some percent faster than another with the same code. A
 ratio is the revision's time by this tree's in one round: above 1 means that this tree is faster.
+
+With ``--level x86-64-v2`` in the place of a revision, this tree's kernels for another level of
+processors are what it is compared with.
 """
 
 import argparse
@@ -86,7 +89,7 @@ TASKS = (
 class Revision(PeerProcess):
     """A process with one revision's packages."""
 
-    def __init__(self, name: str, checkout: Path) -> None:
+    def __init__(self, name: str, checkout: Path, level: str | None = None) -> None:
         folders = [str(checkout / each) for each in PACKAGE_FOLDERS]
         environment = {
             **os.environ,
@@ -94,7 +97,8 @@ class Revision(PeerProcess):
             # Where revisions keep their machine code that do not come with it.
             "NUMBA_CACHE_DIR": str(BUILD / "against" / f"kernels-{name}"),
         }
-        super().__init__(name, [sys.executable, str(_PEER)], environment=environment)
+        options = [] if level is None else ["--level", level]
+        super().__init__(name, [sys.executable, str(_PEER), *options], environment=environment)
 
     def run(self, task: Task, directory: Path) -> tuple[Run, int]:
         """Do the task once; return its times and what it came to."""
@@ -209,7 +213,9 @@ def _directories(bench: Bench, tasks: Sequence[Task]) -> dict[str, Path]:
 def main() -> None:
     """Compare, then print the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
-    parser.add_argument("revision", help="what git calls it: a commit, a branch, HEAD~3")
+    peer = parser.add_mutually_exclusive_group(required=True)
+    peer.add_argument("revision", nargs="?", help="what git calls it: a commit, a branch, HEAD~3")
+    peer.add_argument("--level", metavar="LEVEL", help="of kernels, such as x86-64-v2")
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the data, 3 rounds")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="of group, task or data")
@@ -218,12 +224,14 @@ def main() -> None:
     bench = Bench(BUILD / "bench", quick=arguments.quick)
     rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
     tasks = [task for task in TASKS if arguments.only in " ".join(task)]
-    commit, checkout = check_out(arguments.revision)
+    level = arguments.level
+    commit, checkout = (level, ROOT) if level else check_out(arguments.revision)
     load = load_average()
     comparisons = [Comparison(task) for task in tasks]
     directories = _directories(bench, tasks)
     for each in numbers_of_rounds(rounds, 1 if arguments.quick else STARTS):
-        with Revision(commit, checkout) as revision, Revision("this tree", ROOT) as tree:
+        other = Revision(commit, checkout, level)
+        with other as revision, Revision("this tree", ROOT) as tree:
             for comparison in compare(revision, tree, directories, comparisons, each):
                 clock, task = time.strftime("%H:%M:%S"), " ".join(comparison.task)
                 sys.stderr.write(f"{clock} {task}: CPU {_cells(comparison.cpu)}\n")

@@ -210,9 +210,21 @@ TASKS = {
 }
 
 
+def _use_level(level: str) -> None:
+    """Have kernels of another level; older revisions have no levels, and are not asked for one."""
+    from pylog.native import library  # noqa: PLC0415
+
+    library.these_levels = lambda: [level]  # type: ignore[assignment]
+    assert library.this_library().level == level
+
+
 def main() -> None:
     """Answer until there are no more lines."""
-    argparse.ArgumentParser(prog="against_peer.py", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="against_peer.py", description=__doc__)
+    parser.add_argument("--level", help="of the kernels; by default this processor's highest")
+    level = parser.parse_args().level
+    if level is not None:
+        _use_level(level)
     ready: dict[str, Callable[[], int]] = {}
     for line in sys.stdin:
         task, _, directory = line.strip().partition(" ")

@@ -59,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 _TESTS = Path(__file__).parent
 _WITH_SERVERS = [
     *(_TESTS / each for each in ("broker", "cookbook", "differential", "e2e", "interop", "kills")),
-    *(_TESTS / each for each in ("notebooks", "spark", "unit/jobs")),
+    *(_TESTS / each for each in ("notebooks", "spark", "unit/connector", "unit/jobs")),
 ]
 """Folders of tests that need Spark or a broker."""
 

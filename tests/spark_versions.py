@@ -19,6 +19,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
+_FOLDERS = (
+    "tests/spark",
+    "tests/notebooks",
+    "tests/kills",
+    "tests/unit/connector",
+    "tests/unit/jobs",
+)
+
 SUPPORTED = ("4.0", "4.1", "4.2", "4.3")
 # Their collect() leaves sockets open.
 _KNOWN = dict.fromkeys(("4.0", "4.1"), ("-W", "ignore:unclosed <socket.socket:ResourceWarning"))
@@ -91,7 +99,7 @@ def say(line: str) -> None:
 
 def main() -> int:
     """Run all; return the exit status, 0 if all tests passed with all versions."""
-    own, arguments = sys.argv[1:], ["tests/spark", "tests/notebooks", "tests/kills"]
+    own, arguments = sys.argv[1:], [*_FOLDERS]
     if "--" in own:
         at = own.index("--")
         own, arguments = own[:at], own[at + 1 :] or arguments

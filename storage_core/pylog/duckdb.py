@@ -35,16 +35,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from pylog.errors import InvalidSchemaError, NoSchemaError
+from pylog.installation import missing_package
 from pylog.model import LATEST
-from pylog.pushdown.comparison import missing_package
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
 from pylog.pushdown.sql_views import (
     TEXT_OF,
     find_cast_of_bytes,
     refusals,
     topics_of,
+    unknown_table,
     view_of_topic,
     view_with_texts,
+    with_field_hint,
     with_hint,
 )
 from pylog.reading.log_directory import LogDirectory, opened
@@ -56,11 +59,11 @@ from pylog.tables.tables import as_names, table_views, tables_with_options
 try:
     import duckdb
 except ModuleNotFoundError as error:
-    raise missing_package("pylog.duckdb", "duckdb", "DuckDB") from error
+    raise missing_package("pylog.duckdb", "DuckDB", "duckdb") from error
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, MutableSequence
+    from collections.abc import Iterable, Iterator, Mapping, MutableSequence
     from types import TracebackType
 
     from pylog.config.server_properties import ServerProperties
@@ -81,6 +84,8 @@ _MOST_TOPICS = 1_000
 """A view takes a millisecond to make."""
 
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+_CHOICES_OF_COLUMNS = {"columns", "include_headers", "include_batch_metadata"}
+_OF_VIEWS = {"check_crc", "check_keys", "server_properties"}
 _OF_TABLES = ("topics", "assign", "pattern", "mode", "leave_page_cache")
 _OFFSET_UNQUOTED = re.compile(r'(?<!["\w.])offset(?!["\w])', re.IGNORECASE)
 
@@ -138,8 +143,10 @@ def register(
     server_properties
         Of a broker, for ``cleaning``: as of `pylog.read_table`.
     **arguments
-        Those of `pylog.scan`. Topics, partitions, ``mode`` and ``leave_page_cache`` hold for
-        the metadata tables, too, and ``end`` for ``latest``. By default ``records`` has all columns
+        Those of `pylog.scan`. With ``value_format`` or ``key_format`` the views of topics have
+        typed values or keys, where a topic has a schema; ``records`` has bytes. Topics, partitions,
+        ``mode`` and ``leave_page_cache`` hold for the metadata tables, too, and ``end`` for
+        ``latest``. By default ``records`` has all columns
         but ``batch``.
 
     Returns
@@ -162,6 +169,8 @@ def register(
     [(106,)]
     """
     nowhere: deque[BaseException] = deque(maxlen=0)  # an error kept holds all that its frames hold
+    path = opened(path, takes_segment_files=True)
+    typed = _TypedTopics(path, arguments, nowhere)
     records = _register(
         connection,
         path,
@@ -172,21 +181,60 @@ def register(
         **arguments,
     )
     topics = topics_of(records.partitions)
-    _add_topics(connection, topics if len(topics) <= _MOST_TOPICS else [])
+    _add_topics(connection, topics if len(topics) <= _MOST_TOPICS else [], typed)
     return records
 
 
-def _add_topics(connection: duckdb.DuckDBPyConnection, topics: Iterable[str]) -> None:
+class _TypedTopics:
+    """Scans of single topics with typed values or keys, as ``arguments`` of `register` ask."""
+
+    def __init__(
+        self, directory: LogDirectory, arguments: dict[str, Any], errors: MutableSequence[Any]
+    ) -> None:
+        """Take the formats out of ``arguments``."""
+        formats = {name: arguments.pop(name, None) for name in ("value_format", "key_format")}
+        self._formats = {name: each for name, each in formats.items() if each is not None}
+        self._arguments = {name: arguments[name] for name in arguments.keys() - _OF_VIEWS}
+        self._directory, self._errors = directory, errors
+        self.scans: dict[str, Scan] = {}
+        self.refused: dict[str, InvalidSchemaError] = {}
+        """Why a topic has no view, by its name in lower case."""
+
+    def dataset(self, topic: str) -> RecordsDataset | None:
+        """Return the records of a topic; None if they are bytes."""
+        if not self._formats:
+            return None
+        arguments = {**self._arguments, "topics": [topic], "pattern": None}
+        if (assigned := arguments.get("assign")) is not None:
+            arguments |= {"topics": None, "assign": {topic: assigned[topic]}}
+        if not _CHOICES_OF_COLUMNS & set(arguments):
+            arguments["columns"] = _COLUMNS
+        try:
+            records = scan(self._directory, **arguments, **self._formats)
+        except NoSchemaError:
+            return None
+        self.scans[topic] = records
+        return RecordsDataset(records, self._errors)
+
+
+def _add_topics(
+    connection: duckdb.DuckDBPyConnection, topics: Iterable[str], typed: _TypedTopics
+) -> None:
     """Make a view of each topic, unless there is something else of that name."""
     known = {name.lower() for (name,) in connection.sql("SHOW TABLES").fetchall()}
     for topic in topics:
-        if topic.lower() not in known:
+        if topic.lower() in known:
+            continue
+        dataset = typed.dataset(topic)
+        if dataset is None:
             connection.execute(view_of_topic(topic, RECORDS))
+        else:
+            _add_view(connection, topic, dataset)
 
 
 def _register(
     connection: duckdb.DuckDBPyConnection,
-    path: Paths,
+    path: LogDirectory,
     errors: MutableSequence[BaseException],
     *,
     check_crc: bool = False,
@@ -194,8 +242,7 @@ def _register(
     server_properties: ServerProperties | None = None,
     **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
 ) -> Scan:
-    path = opened(path, takes_segment_files=True)
-    if not {"columns", "include_headers", "include_batch_metadata"} & set(arguments):
+    if not _CHOICES_OF_COLUMNS & set(arguments):
         arguments["columns"] = _COLUMNS
     records = scan(path, **arguments)
     for statement in refusals():
@@ -225,7 +272,7 @@ def _add_view(
     connection: duckdb.DuckDBPyConnection, name: str, dataset: RecordsDataset | TableDataset
 ) -> None:
     """Make a view that also has the texts of keys and values."""
-    source = f"pylog {name}, bytes alone"
+    source = f"pylog {name}, without texts"
     connection.register(source, dataset)
     connection.execute(view_with_texts(name, source, dataset.schema))
 
@@ -239,6 +286,8 @@ class LogDatabase:
     ----------
     records
         What the view ``records`` reads; its ``damage`` and ``scanned`` tell of all queries.
+    typed
+        What views of topics with typed values or keys read, by topic, likewise.
     """
 
     def __init__(self, path: Paths, **arguments: Any) -> None:  # noqa: ANN401 - of `register`
@@ -254,7 +303,10 @@ class LogDatabase:
             self._connection.execute("SET enable_progress_bar = false")
             # No variable of ours is a table.
             self._connection.execute("SET python_enable_replacements = false")
-            self.records = _register(self._connection, path, self._errors, **arguments)
+            directory = opened(path, takes_segment_files=True)
+            self._typed = _TypedTopics(directory, arguments, self._errors)
+            self.typed: Mapping[str, Scan] = self._typed.scans
+            self.records = _register(self._connection, directory, self._errors, **arguments)
             self._topics = topics_of(self.records.partitions)
             self._open = stack.pop_all()
 
@@ -290,12 +342,18 @@ class LogDatabase:
         if self._rows is not None:
             self._rows.close()  # DuckDB refuses a second query beside it
         self._errors.clear()
-        cast = find_cast_of_bytes(sql)
+        with self._own_errors(sql):
+            named = sql.lower()
+            topics = [each for each in self._topics if each.lower() in named]
+            for each in topics:
+                try:
+                    _add_topics(self._connection, [each], self._typed)
+                except InvalidSchemaError as error:  # it counts if the statement means the topic
+                    self._typed.refused[each.lower()] = error
+        cast = None if self.typed.keys() & set(topics) else find_cast_of_bytes(sql)
         if cast is not None:
             raise ValueError(cast)
         with self._own_errors(sql):
-            named = sql.lower()
-            _add_topics(self._connection, [each for each in self._topics if each.lower() in named])
             relation: object = self._connection.sql(sql)
             if relation is None:  # what older versions give for a statement without rows
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
@@ -322,14 +380,30 @@ class LogDatabase:
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             if self._errors:
                 raise self._errors[0] from error
+            unknown = unknown_table(str(error))
+            if unknown is not None and unknown.lower() in self._typed.refused:
+                raise self._typed.refused[unknown.lower()] from error
             known = {RECORDS, *TABLE_NAMES, *self._topics}
-            raise ValueError(with_hint(_in_one_line(str(error), sql), known)) from error
+            message = with_hint(_in_one_line(str(error), sql), known)
+            tables = set(TABLE_NAMES) - {"latest"}
+            raise ValueError(with_field_hint(message, sql, tables)) from error
+
+
+_NAME_WITH_A_DASH = re.compile(r"(?i)\b(?:from|join)\s+([\w.]+(?:-[\w.]+)+)")
+_CANDIDATES = "Candidate functions:"
+_EXPRESSION = re.compile(r'expression "(?:\w+\.)?(?:key|value)"')
 
 
 def _in_one_line(text: str, sql: str) -> str:
     """Return DuckDB's message without its drawing of the statement, and what it does not say."""
     lines = [line.strip() for line in text.partition("\nLINE ")[0].splitlines()]
+    if _CANDIDATES in lines and (more := len(lines) - lines.index(_CANDIDATES) - 4) > 0:
+        lines[-more:] = [f"and {more} more"]
     message = "; ".join(filter(None, lines))
     if text.startswith("Parser Error") and _OFFSET_UNQUOTED.search(sql):
         message += '; offset is a keyword of SQL: write "offset" in quotes, or records.offset'
+    if text.startswith("Parser Error") and (name := _NAME_WITH_A_DASH.search(sql)):
+        message += f'; write "{name[1]}" in quotes'
+    if "from expression" in text and _EXPRESSION.search(text):
+        message += "; keys and values are bytes: write value_json->>'$.status'"
     return message

@@ -71,6 +71,54 @@ class InvalidRecordError(_LocatedError):
     """A batch of right checksum whose records are wrong (Kafka: InvalidRecordException)."""
 
 
+class InvalidSchemaError(_LocatedError):
+    """The text of a schema that is none, or that no columns can be made for."""
+
+
+class NoSchemaError(InvalidSchemaError):
+    """Nothing says which schema the keys or values of a topic have."""
+
+
+class UndecodableValueError(LogStorageError):
+    """A key or value that does not follow the schema it refers to, or refers to none.
+
+    Parameters
+    ----------
+    reason
+        What is wrong, with the path into the value.
+    topic_partition
+        The partition as text, such as ``orders-0``.
+    offset
+        The record.
+    column
+        ``key`` or ``value``.
+    schema_id
+        What the value refers to, a number or a UUID; None if that is unknown.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        topic_partition: str,
+        offset: int,
+        column: str = "value",
+        schema_id: int | str | None = None,
+    ) -> None:
+        super().__init__(reason, topic_partition, offset, column, schema_id)
+        self.reason = reason
+        self.topic_partition = topic_partition
+        self.offset = offset
+        self.column = column
+        self.schema_id = schema_id
+
+    def __str__(self) -> str:
+        schema = "" if self.schema_id is None else f" by schema {self.schema_id}"
+        return (
+            f"{self.topic_partition}, offset {self.offset}: the {self.column} cannot be decoded"
+            f"{schema}: {self.reason}"
+        )
+
+
 class UnsupportedCodecError(InvalidRecordError):
     """A compression codec that the record format does not allow, or that does not exist."""
 
@@ -157,6 +205,23 @@ class RecoveryRefusedError(_LocatedError):
             "save what is intact with pylog doctor --repair-to, or drop it: --recover-as-broker "
             "(recover_as_broker=True)"
         )
+
+
+class DivergedReplicasError(LogStorageError):
+    """Nothing tells which of several histories of a partition is the log's.
+
+    Attributes
+    ----------
+    divergences
+        Of each partition why: both histories, with epochs, offsets and times.
+    """
+
+    def __init__(self, divergences: Sequence[str]) -> None:
+        super().__init__(divergences)
+        self.divergences = list(divergences)
+
+    def __str__(self) -> str:
+        return "; ".join(self.divergences)
 
 
 class UnknownTopicOrPartitionError(LogStorageError):

@@ -46,6 +46,16 @@ def install_command(extra: str | None = None, *options: str) -> str:
     return shlex.join([*_pip_install(), *options, *what])
 
 
+def missing_package(user: str, title: str, extra: str | None = None) -> ModuleNotFoundError:
+    """Return the error to raise, with the command that installs what is missing.
+
+    Without an extra, the command installs the package by its name.
+    """
+    package = title.lower()
+    command = install_command(extra) if extra else shlex.join([*_pip_install(), package])
+    return ModuleNotFoundError(f"{user} needs {title}: {command}", name=package)
+
+
 def _requirement(installed: metadata.Distribution, extra: str | None) -> list[str]:
     text = installed.read_text("direct_url.json")
     if text is None:

@@ -11,6 +11,7 @@ from pylog.lazy_modules import LazyNames
 _PUBLIC = LazyNames(
     __name__,
     {
+        "pylog.admin.schemas": ("schemas",),
         "pylog.cleaner.cleaning_task": (
             "CleaningTask",
             "RecordKeysTask",
@@ -26,8 +27,12 @@ _PUBLIC = LazyNames(
             "CleanedGroup",
             "StagedCleaning",
         ),
+        "pylog.comparison.diff": ("diff",),
+        "pylog.comparison.diff_summary": ("DIFF_MODES",),
+        "pylog.columnar.record_masking": ("read_mask_rules",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.staged_files": ("StagedRecords",),
+        "pylog.internal_topics.schema_registry": ("COMPATIBILITY_LEVELS",),
         "pylog.installation": ("install_command",),
         "pylog.locations": ("absolute_location",),
         "pylog.model": ("check_specs",),
@@ -39,13 +44,23 @@ _PUBLIC = LazyNames(
         "pylog.reading.planned_bytes": ("PlannedBytes",),
         "pylog.reading.scan_task": ("ScanTask",),
         "pylog.reading.splitting": ("ends_within_bytes",),
+        "pylog.reading.value_format": ("ValueFormat",),
         "pylog.record_export": ("open_sink",),
         "pylog.record_lines.line_format": (
             "LineFormat",
             "VALUE_FORMATS",
         ),
         "pylog.recovery.adopt": ("end_adoption",),
+        "pylog.recovery.adopt_cluster": ("adopt_cluster",),
+        "pylog.recovery.erase": ("erase",),
+        "pylog.recovery.extract": ("extract",),
+        "pylog.recovery.mask": ("mask",),
+        "pylog.recovery.merge": ("merge",),
+        "pylog.recovery.merge_cuts": ("MergeCuts",),
+        "pylog.recovery.part_options": ("diff_options", "extract_options", "merge_options"),
+        "pylog.recovery.partwise_directory": ("PartwiseDirectory",),
         "pylog.recovery.restore_groups": ("restore_groups",),
+        "pylog.recovery.running_plan": ("plan_for_running",),
         "pylog.server.sasl": ("read_users",),
         "pylog.server.socket_server": ("tls_context",),
         "pylog.tables.tables": ("metadata_table",),
@@ -75,7 +90,13 @@ _PUBLIC = LazyNames(
             "plan_record_deletion",
             "plan_truncation",
         ),
+        "pylog.writing.schema_registration": (
+            "SchemaRegistration",
+            "plan_registration",
+            "register_schemas",
+        ),
         "pylog.writing.write_job": ("WriteJob",),
+        "pylog.writing.writer_schema": ("WriterSchema",),
     },
 )
 

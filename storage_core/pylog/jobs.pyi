@@ -1,6 +1,7 @@
 # Made by make import-graph from the list in pylog.jobs.
 
 from pylog.lazy_modules import LazyNames
+from pylog.admin.schemas import schemas as schemas
 from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
 from pylog.cleaner.cleaning_task import RecordKeysTask as RecordKeysTask
 from pylog.cleaner.cleaning_task import SegmentTransactions as SegmentTransactions
@@ -10,9 +11,13 @@ from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
 from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
 from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
 from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
+from pylog.columnar.record_masking import read_mask_rules as read_mask_rules
+from pylog.comparison.diff import diff as diff
+from pylog.comparison.diff_summary import DIFF_MODES as DIFF_MODES
 from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
 from pylog.files.staged_files import StagedRecords as StagedRecords
 from pylog.installation import install_command as install_command
+from pylog.internal_topics.schema_registry import COMPATIBILITY_LEVELS as COMPATIBILITY_LEVELS
 from pylog.locations import absolute_location as absolute_location
 from pylog.model import check_specs as check_specs
 from pylog.pushdown.comparison import Comparison as Comparison
@@ -21,11 +26,23 @@ from pylog.reading.log_directory import choose_partitions as choose_partitions
 from pylog.reading.planned_bytes import PlannedBytes as PlannedBytes
 from pylog.reading.scan_task import ScanTask as ScanTask
 from pylog.reading.splitting import ends_within_bytes as ends_within_bytes
+from pylog.reading.value_format import ValueFormat as ValueFormat
 from pylog.record_export import open_sink as open_sink
 from pylog.record_lines.line_format import LineFormat as LineFormat
 from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
 from pylog.recovery.adopt import end_adoption as end_adoption
+from pylog.recovery.adopt_cluster import adopt_cluster as adopt_cluster
+from pylog.recovery.erase import erase as erase
+from pylog.recovery.extract import extract as extract
+from pylog.recovery.mask import mask as mask
+from pylog.recovery.merge import merge as merge
+from pylog.recovery.merge_cuts import MergeCuts as MergeCuts
+from pylog.recovery.part_options import diff_options as diff_options
+from pylog.recovery.part_options import extract_options as extract_options
+from pylog.recovery.part_options import merge_options as merge_options
+from pylog.recovery.partwise_directory import PartwiseDirectory as PartwiseDirectory
 from pylog.recovery.restore_groups import restore_groups as restore_groups
+from pylog.recovery.running_plan import plan_for_running as plan_for_running
 from pylog.server.sasl import read_users as read_users
 from pylog.server.socket_server import tls_context as tls_context
 from pylog.tables.tables import metadata_table as metadata_table
@@ -45,7 +62,11 @@ from pylog.writing.compaction_job import CompactionJob as CompactionJob
 from pylog.writing.line_appender import LineAppender as LineAppender
 from pylog.writing.record_removal import plan_record_deletion as plan_record_deletion
 from pylog.writing.record_removal import plan_truncation as plan_truncation
+from pylog.writing.schema_registration import SchemaRegistration as SchemaRegistration
+from pylog.writing.schema_registration import plan_registration as plan_registration
+from pylog.writing.schema_registration import register_schemas as register_schemas
 from pylog.writing.write_job import WriteJob as WriteJob
+from pylog.writing.writer_schema import WriterSchema as WriterSchema
 
 __all__: list[str]
 _PUBLIC: LazyNames

@@ -23,28 +23,8 @@ from importlib.util import source_hash
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pylog import native
-from pylog.kernels import (
-    crc32c,
-    decode_headers,
-    decode_legacy,
-    decode_records,
-    decompress,
-    encode_records,
-    find_bytes,
-    hash_record_keys,
-    header_keys,
-    key_tables,
-    legacy_to_v2,
-    murmur2,
-    parse_lines,
-    rebuild_batches,
-    scan_batches,
-    skip_headers,
-    split_batch,
-    write_lines,
-)
-from pylog.lazy_modules import LazyModule
+from pylog import kernels, native
+from pylog.lazy_modules import LazyModule, modules_of
 from pylog.native.kernel import Kernel
 from pylog.native.library import LEVELS, file_name, this_machine
 
@@ -57,13 +37,6 @@ if TYPE_CHECKING:
 else:
     llvm = LazyModule("llvmlite.binding")
     numba_compiler = LazyModule("pylog.native.numba_compiler")
-
-
-_MODULES = (
-    *(crc32c, decode_headers, decode_legacy, decode_records, decompress, encode_records),
-    *(find_bytes, hash_record_keys, header_keys, key_tables, legacy_to_v2, murmur2),
-    *(parse_lines, rebuild_batches, scan_batches, skip_headers, split_batch, write_lines),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +112,7 @@ def this_platform() -> str:
 
 def all_kernels() -> list[Kernel]:
     """Return every kernel there is, in the order of their names."""
-    values = [value for module in _MODULES for value in vars(module).values()]
+    values = [value for module in modules_of(kernels) for value in vars(module).values()]
     found = {value.signature.name: value for value in values if isinstance(value, Kernel)}
     return [found[name] for name in sorted(found)]
 

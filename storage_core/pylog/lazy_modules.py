@@ -1,6 +1,6 @@
 """Modules of ours that are imported when they are first used, and not when their user is.
 
-All other imports of ours stand at the head of a file. These three kinds do not, and this is the one
+All other imports of ours stand at the head of a file. These kinds do not, and this is the one
 place where they happen:
 
 * **public names** of `pylog` and its namespaces: ``import pylog`` must cost next to nothing, since
@@ -24,6 +24,7 @@ place where they happen:
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
 def load_name(module: str, name: str) -> Any:  # noqa: ANN401 - whatever has that name
     """Return ``name`` of the module called ``module``, which is imported if it is not yet."""
     return getattr(importlib.import_module(module), name)
+
+
+def modules_of(package: ModuleType) -> list[ModuleType]:
+    """Return all modules of a package, imported: of kernels, which a build finds by itself."""
+    names = [each.name for each in pkgutil.iter_modules(package.__path__)]
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
 
 
 class LazyModule:

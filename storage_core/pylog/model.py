@@ -8,7 +8,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 # Sentinels, named as in Kafka's RecordBatch.
 NO_TIMESTAMP = -1
@@ -73,6 +73,9 @@ class TimestampType(IntEnum):
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
+
+
+IsolationName = Literal["read_uncommitted", "read_committed"]
 
 
 class IsolationLevel(IntEnum):

@@ -22,7 +22,8 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pylog.pushdown.comparison import missing_package, to_record_filter
+from pylog.installation import missing_package
+from pylog.pushdown.comparison import to_record_filter
 from pylog.reading.scan import scan as scan_records
 from pylog.tables.tables import metadata_table, read_table
 
@@ -30,7 +31,7 @@ try:
     import polars as pl
     from polars.io.plugins import register_io_source
 except ModuleNotFoundError as error:
-    raise missing_package("pylog.polars", "polars", "Polars") from error
+    raise missing_package("pylog.polars", "Polars", "polars") from error
 from pylog.pushdown.polars_predicate import NOTHING_ASKED, PolarsPredicate
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.scan import Scan
+    from pylog.tables import TableName
 
 __all__ = ["scan", "table"]
 
@@ -89,7 +91,7 @@ def scan(
 
 def table(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
-    name: str,
+    name: TableName,
     **arguments: Any,  # noqa: ANN401 - of `pylog.read_table`
 ) -> pl.LazyFrame:
     """Return a metadata table, such as ``latest``, as a lazy frame that is read when collected.
@@ -148,7 +150,7 @@ class _Source:
         given = self._empty.columns if columns is None else columns or ["partition"]
         where = None
         if asked.comparisons and row_count is None and self._records.limit is None:
-            where = to_record_filter(asked.comparisons)
+            where = to_record_filter(asked.comparisons, typed=self._records.typed_columns)
         needed = list(dict.fromkeys([*given, *asked.columns]))
         # One after the other: the first one that plans decides where the logs end for all.
         with self._planning:

@@ -6,6 +6,7 @@ at its place there is never a part of one.
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import secrets
@@ -18,11 +19,15 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from pylog.columnar.arrow_buffers import fixed_width_array, present_rows
+from pylog.columnar.arrow_schema import TYPED
 from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
+from pylog.record_lines.arrow_functions import if_else
 from pylog.record_lines.base64_column import base64_column
 from pylog.record_lines.line_format import VALUE_FORMATS, LineFormat
 from pylog.record_lines.record_json import headers_as_json
+from pylog.record_lines.typed_json import json_texts
 from pylog.text.instants import calendar_text
 
 if TYPE_CHECKING:
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from pyarrow import parquet
 
+    from pylog.columnar.record_masking import RecordMasking
     from pylog.reading.scan import Scan
     from pylog.reading.scan_task import ScanTask
 
@@ -56,13 +62,14 @@ class ExportedFile:
     size_bytes: int
 
 
-def export(
+def export(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     scan: Scan,
     to: str | os.PathLike[str],
     *,
     values: str = "text",
     compression: str = "zstd",
     overwrite: bool = False,
+    masking: RecordMasking | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[ExportedFile]:
     """Write the records of a scan to a file, or to one file for each topic; return the files.
@@ -77,11 +84,14 @@ def export(
         in its name, there is one file for each topic that has anything to read.
     values
         How ``.csv`` and ``.jsonl`` have keys, values and headers: "text" or "base64". As text,
-        bytes that are not UTF-8 are ``{"base64": …}`` in JSON, and an error in CSV.
+        bytes that are not UTF-8 are ``{"base64": …}`` in JSON, and an error in CSV. Typed ones are
+        JSON in both; a string is itself in CSV.
     compression
         Of ``.parquet`` and ``.arrow``: "zstd", "lz4" or "none".
     overwrite
         Whether a file that is there may be replaced.
+    masking
+        What replaces parts of the records: from `pylog.jobs.read_mask_rules`.
     progress
         Called with the bytes of ``.log`` files that have been read and those that are to be.
 
@@ -129,7 +139,7 @@ def export(
         with _complete_file(each, overwrite=overwrite) as temporary:
             rows = 0
             with open_sink(suffix, temporary, scan.schema, values, compression) as write:
-                for batch in _batches(scan, own_tasks):
+                for batch in _batches(scan, own_tasks, masking):
                     write(batch)
                     rows += batch.num_rows
             size_bytes = os.stat(temporary).st_size  # noqa: PTH116 - a path as text
@@ -137,7 +147,20 @@ def export(
     return exported
 
 
-def _batches(scan: Scan, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    scan: Scan, tasks: Sequence[ScanTask], masking: RecordMasking | None
+) -> Iterator[pa.RecordBatch]:
+    if masking is not None:
+        if _typed_columns(scan.schema):
+            msg = "masks replace parts of bytes: a scan with typed values cannot be masked"
+            raise ValueError(msg)
+        if scan.limit is not None:
+            msg = "a scan with a limit cannot be masked while it is exported"
+            raise ValueError(msg)
+        for task in tasks:  # the topic is known, whatever the columns are
+            for batch in scan.reader_of(task).record_batches():
+                yield masking.masked(batch, task.topic_partition.topic)
+        return
     if len(tasks) == len(scan.plan()):
         yield from scan.to_batches()  # with the scan's threads
         return
@@ -147,7 +170,9 @@ def _batches(scan: Scan, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
 
 def _ensure_known(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        msg = f"{what}, expected one of {', '.join(known)}"
+        near = difflib.get_close_matches(value, known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        msg = f"{what}, expected one of {', '.join(known)}{meant}"
         raise ValueError(msg)
 
 
@@ -234,7 +259,8 @@ def open_sink(
             with csv.CSVWriter(to, _csv_schema(schema)) as writer:
                 yield lambda batch: writer.write_batch(_csv_batch(batch, values))
         case _:
-            lines = LineFormat.json(values)
+            typed = _typed_columns(schema)
+            lines = LineFormat.typed_json(typed) if typed else LineFormat.json(values)
             if missing := sorted(set(lines.columns) - set(schema.names)):
                 msg = f"JSON lines need all columns; the scan lacks {', '.join(missing)}"
                 raise ValueError(msg)
@@ -270,7 +296,8 @@ class _RowGroups:
 def _write_lines(
     write: Callable[[memoryview], int], lines: LineFormat, batch: pa.RecordBatch
 ) -> None:
-    write(lines.lines_of(batch))
+    for part in lines.lines_of(batch):
+        write(part)
 
 
 def _csv_schema(schema: pa.Schema) -> pa.Schema:
@@ -308,8 +335,20 @@ def _times_as_text(column: pa.Array) -> pa.Array:
     return pa.array(rows, pa.large_string())
 
 
+def _typed_columns(schema: pa.Schema) -> list[str]:
+    return [field.name for field in schema if field.metadata == TYPED]
+
+
 def _csv_column(name: str, batch: pa.RecordBatch, values: str) -> pa.Array:
     column = batch.column(name)
+    if batch.schema.field(name).metadata == TYPED:
+        # As JSON, but that a string is itself, and null an empty field.
+        texts = (
+            column
+            if column.type == pa.string()
+            else if_else(fixed_width_array(present_rows(column)), json_texts(column), None)
+        )
+        return texts.cast(pa.large_string())
     if name == "headers":
         return headers_as_json(column, values)
     if name == "timestamp":

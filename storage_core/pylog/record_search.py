@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     import datetime as dt
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Literal
 
     import pyarrow as pa
 
     from pylog.admin import key_partitions
     from pylog.admin.key_partitions import KeyPartitions
-    from pylog.model import OffsetSpecs, Timestamp
+    from pylog.model import IsolationName, OffsetSpecs, Timestamp
     from pylog.reading import coordinators, scan
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_directory import LogDirectory
@@ -39,7 +40,7 @@ else:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSummary:
-    """What a search has come to so far.
+    """The matches of a search so far, and how much was scanned.
 
     Attributes
     ----------
@@ -171,10 +172,10 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     trust_batch_timestamps: bool = False,
     start: OffsetSpecs = EARLIEST,
     end: OffsetSpecs = LATEST,
-    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    isolation: IsolationName | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     columns: str | Iterable[str] | None = None,
     limit: int | None = None,
-    timestamp_unit: str = "us",
+    timestamp_unit: Literal["us", "ms"] = "us",
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     use_indexes: bool = True,
     threads: int | None = None,

@@ -28,7 +28,15 @@ _PYTHON = "3.11"
 _QEMU = "qemu-aarch64-static"
 _PLATFORM = "aarch64-manylinux_2_28"
 _PROGRAMS = ("debootstrap", _QEMU)
-_TOOLS = ("pytest", "pytest-xdist", "pytest-benchmark", "hypothesis", "kafka-python")
+_TOOLS = (
+    "pytest",
+    "pytest-xdist",
+    "pytest-benchmark",
+    "hypothesis",
+    "kafka-python",
+    "protobuf",
+    "pandas",  # which Arrow needs to give nanoseconds to Python
+)
 
 
 def is_there() -> bool:
@@ -57,21 +65,21 @@ def fetch() -> None:
         sys.exit(f"not installed: {', '.join(missing)} (apt install debootstrap qemu-user-static)")
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
-    _debootstrap()
+    # An index has no wheels of crcmod.
+    unpack_debian(DEBIAN, _SUITE, "python3,python3-crcmod,libstdc++6", "--arch=arm64")
     _install(SITE, "--require-hashes", "-r", str(REPOSITORY / "requirements/core.lock"))
     _install(TOOLS, "-c", str(_without_hashes("dev.lock")), *_TOOLS)
     for folder in TOOLS.glob("numpy*"):  # those of the site
         shutil.rmtree(folder)
 
 
-def _debootstrap() -> None:
-    # An index has no wheels of crcmod.
-    packages = "--include=python3,python3-crcmod,libstdc++6"
-    options = ("--foreign", "--arch=arm64", "--variant=minbase", packages)
-    subprocess.run(["debootstrap", *options, _SUITE, str(DEBIAN)], check=True)
-    # The second stage would configure the packages, by programs for ARM.
-    for package in (DEBIAN / "var/cache/apt/archives").glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", str(package), str(DEBIAN)], check=True)
+def unpack_debian(where: Path, suite: str, packages: str, *options: str) -> None:
+    """Unpack a release's base and ``packages``, whose names have commas between them."""
+    command = ["debootstrap", "--foreign", "--variant=minbase", *options]
+    subprocess.run([*command, f"--include={packages}", suite, str(where)], check=True)
+    # The second stage would configure the packages, by programs that cannot run here as they are.
+    for package in (where / "var/cache/apt/archives").glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", str(package), str(where)], check=True)
         package.unlink()
 
 

@@ -269,6 +269,7 @@ class Acceptance:
                 transactional.abort_transaction()
                 account.aborted |= set(range(start, account.log_end_offset))
             account.log_end_offset += 1  # the marker
+        self.broker.wait_for_markers("acceptance")
 
     def _produce(self, producer: Producer, topic: WrittenTopic) -> None:
         account = self.accounts[topic.name]

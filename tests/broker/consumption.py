@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 60.0
 _QUIET_SECONDS = 5.0
+_ANSWERS_LONG = 100
+"""A machine that answers slowly is waited for as long as it would take for so many answers."""
 _MOST = 2_000
 ENDED = "the client's process has ended"
 Partition = tuple[str, int]
@@ -184,7 +186,9 @@ def _consume(servers: str, starts: list[tuple[str, str, int, int]]) -> None:
     for level, client in clients.items():
         client.assign([TopicPartition(*each[1:]) for each in starts if each[0] == level])
     began = latest = time.monotonic()
-    while unfinished and time.monotonic() < min(began + _SECONDS, latest + _QUIET_SECONDS):
+    while unfinished and time.monotonic() < began + _SECONDS:
+        if is_patience_over(next(iter(clients.values())), latest, _QUIET_SECONDS):
+            break
         for level, message in _messages(clients):
             place = level, str(message.topic()), int(message.partition() or 0)
             offset, error = int(message.offset() or 0), message.error()
@@ -200,6 +204,17 @@ def _consume(servers: str, starts: list[tuple[str, str, int, int]]) -> None:
                 _say(*place, "error", offset, error.name())
     for client in clients.values():
         client.close()
+
+
+def is_patience_over(client: Consumer | AdminClient, since: float, seconds: float) -> bool:
+    """Whether so long has passed, and longer where answers take long now."""
+    asked = time.monotonic()
+    if asked - since <= seconds:
+        return False
+    with suppress(KafkaException):
+        client.list_topics(timeout=20)
+    answered = time.monotonic()
+    return answered - since > min(max(seconds, _SECONDS), _ANSWERS_LONG * (answered - asked))
 
 
 def _messages(clients: Mapping[str, Consumer]) -> Iterator[tuple[str, Message]]:

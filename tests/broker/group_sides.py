@@ -62,7 +62,7 @@ class Side:
         self.send(client, name, version, **request)
         return self.receive(client)
 
-    def is_waiting(self, client: str, seconds: float = 0.15) -> bool:
+    def is_waiting(self, client: str, seconds: float = 0.5) -> bool:
         """Return, and keep for comparison, whether a client has not been answered yet."""
         is_waiting = self._connections[client].is_silent(seconds)
         self.answers.append(f"{client} is waiting: {is_waiting}")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import time
+import shutil
 from random import Random
 from typing import TYPE_CHECKING
 
 import confluent_kafka
 
+from tests.support import librdkafka
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.kafka_broker import KafkaBroker
 
 SEED = 11
@@ -30,7 +34,11 @@ def fill(broker: KafkaBroker, transactions: int = 12) -> None:
     with broker.producer(compression_type="zstd", linger_ms=20) as producer:
         for number in range(200):
             producer.send("zipped", value=b"%d" % number * 20, headers=[("h", b"1")])
-    options = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "changes"}
+    options: dict[str, str | int] = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "transactional.id": "changes",
+        "transaction.timeout.ms": 900_000,  # the last one is open as long as anybody looks
+    }
     writer = confluent_kafka.Producer(options)
     writer.init_transactions()
     for number in range(transactions):
@@ -47,14 +55,9 @@ def fill(broker: KafkaBroker, transactions: int = 12) -> None:
     writer.flush()
 
 
-def await_epochs(broker: KafkaBroker) -> None:
-    """Wait for the checkpoints of leader epochs, which are written in the background."""
-    deadline = time.monotonic() + 60
-    for topic in TOPICS:
-        checkpoint = broker.partition_directory(topic) / "leader-epoch-checkpoint"
-        while not checkpoint.exists() or checkpoint.read_text().split()[1:2] in ([], ["0"]):
-            assert time.monotonic() < deadline, checkpoint
-            time.sleep(0.1)
+def copy_beside(broker: KafkaBroker, to: Path) -> None:
+    """Copy the directory of a running broker, without files that it is about to rename."""
+    shutil.copytree(broker.log_dir, to, ignore=shutil.ignore_patterns("*.tmp"))
 
 
 def commit(broker: KafkaBroker) -> None:
@@ -63,7 +66,5 @@ def commit(broker: KafkaBroker) -> None:
         options = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group_id}
         consumer = confluent_kafka.Consumer(options)
         offsets = [("plain", 0, 12), ("plain", 1, 0), ("changes", 0, 7)]
-        consumer.commit(
-            offsets=[confluent_kafka.TopicPartition(*each) for each in offsets], asynchronous=False
-        )
+        librdkafka.commit(consumer, [confluent_kafka.TopicPartition(*each) for each in offsets])
         consumer.close()

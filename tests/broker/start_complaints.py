@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from pylog.model import IsolationName
     from pylog.results import AffectedOffsets, DoctorReport, Verdict
     from tests.broker.consumption import Partition
     from tests.broker.start_states import Node, Started
@@ -234,8 +235,8 @@ def _about_readers(
     uncompared = _names(verdict.unserved) | _when_read(verdict)
     for isolation in ISOLATIONS:
         for place in begins:
-            rows, error = _scanned(disks, place, isolation, use_indexes=True)
-            proved = _scanned(disks, place, isolation, use_indexes=False)
+            rows, error = _scanned(disks, place, isolation, use_indexes=True)  # type: ignore[arg-type]
+            proved = _scanned(disks, place, isolation, use_indexes=False)  # type: ignore[arg-type]
             consumed = started.looks[1][isolation][place]
             costs = Costs.of(verdict, place[1])
             truth = node.truth[place, isolation]
@@ -297,7 +298,7 @@ class Answers(NamedTuple):
 
 
 def _scanned(
-    disks: Sequence[Path], place: Partition, isolation: str, *, use_indexes: bool
+    disks: Sequence[Path], place: Partition, isolation: IsolationName, *, use_indexes: bool
 ) -> tuple[Rows, LogStorageError | None]:
     """Return the rows up to the first damage, and that."""
     rows: Rows = {}

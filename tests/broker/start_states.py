@@ -17,10 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from confluent_kafka.admin import AdminClient
+
 import pylog
 from tests.broker.consumption import (
     Consumed,
     at_each_level,
+    is_patience_over,
     leaders_of,
     offsets_for_times,
     offsets_of,
@@ -32,6 +35,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.node_harms import CLUSTER_HARMS, NODE_HARMS, TOPIC, partitions_on
 from tests.support.permission_harms import USER, give, permission_harms
 from tests.support.text_harms import PARTITION_TEXT_HARMS
+from tests.support.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -327,10 +331,17 @@ class Node:
             as_user=self.kind.user,
         )
 
-    def start(self, disks: Sequence[Path | None], unserved: Container[int] = ()) -> Started:
+    def start(
+        self,
+        disks: Sequence[Path | None],
+        unserved: Container[int] = (),
+        *,
+        is_to_end: bool = False,
+    ) -> Started:
         """Start it, let timers run, end it, and return what it served and has left.
 
-        Nobody waits for leaders of the partitions in ``unserved``.
+        Nobody waits for leaders of the partitions in ``unserved``. One that is said to end by
+        itself gets the time for it.
         """
         before = set(_strays(disks))
         broker = self._broker(disks, _MINUTES_MS | _VOTES, self.kind.user)
@@ -348,6 +359,9 @@ class Node:
             if self.kind.user is not None and broker.is_running:
                 offsets_for_times(broker.bootstrap_servers, [*begins], [1])
             time.sleep(_TEN_MINUTES_SECONDS)
+            if is_to_end:
+                with suppress(TimeoutError):
+                    wait_for(lambda: not broker.is_running, "the end of the broker")
             if not broker.is_running:
                 return Started(is_up=False, has_ended=True, log=broker.server_log)
             leaders.append(self._leaders(broker, unserved, has_run=True))
@@ -370,7 +384,8 @@ class Node:
 
         Those in ``unserved`` have none at the latest when the broker has run.
         """
-        deadline = time.monotonic() + _LEADERS_SECONDS * self.kind.nodes
+        since = time.monotonic()
+        client = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
         while True:
             found = dict.fromkeys(range(PARTITIONS), -1)
             found |= leaders_of(broker.bootstrap_servers, TOPIC)
@@ -378,7 +393,7 @@ class Node:
                 leader < 0 or not has_run if at in unserved else leader >= 0
                 for at, leader in found.items()
             )
-            if is_done or time.monotonic() > deadline:
+            if is_done or is_patience_over(client, since, _LEADERS_SECONDS * self.kind.nodes):
                 return found
             time.sleep(0.3)
 

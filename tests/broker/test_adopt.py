@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import subprocess
 import warnings
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +16,12 @@ from tests.broker.test_first_aid import produced, read, tree_hash
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker, free_ports
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.waiting import wait_for
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, TopicPartition
+    from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,6 +187,60 @@ def test_a_cluster_that_has_run_serves_its_topics_and_those_of_another_one(
 
 @pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_running_cluster_serves_old_topics_after_the_steps_of_a_plan(
+    tmp_path: Path, version: str
+) -> None:
+    with KafkaBroker(tmp_path / "old", version=version) as old:
+        expected = write_old_cluster(old)
+        old.kill()
+    with KafkaBroker(tmp_path / "new", version=version) as new:
+        with new.producer(transactional_id="own") as producer:  # takes the first producer ids
+            new.create_topic("own", 1)
+            producer.init_transactions()
+        plan = partial(
+            pylog.jobs.plan_for_running,
+            old.log_dir,
+            running=new.log_dir,
+            into=tmp_path / "ready",
+            topics=["orders"],
+        )
+        first = plan()
+        assert (first.is_written, (tmp_path / "ready").exists()) == (False, False)
+        [words] = [each.split() for each in first.steps]
+        options = dict(pairwise(words))
+        assert (options["--topic"], options["--replica-assignment"]) == ("orders", "1,1,1")
+        assert "--config retention.ms=-1" in first.steps[0]
+        new.create_topic("orders", PARTITIONS, {"retention.ms": "-1"})
+        before = {each: tree_hash(each) for each in new.log_dir.glob("orders-*")}
+        done = plan()
+        assert (done.is_written, done.losses) == (True, [])
+        assert {each: tree_hash(each) for each in new.log_dir.glob("orders-*")} == before
+        assert new.is_running
+        new.stop()
+        moves = [each for each in done.steps if each.startswith("mv ")]
+        assert len(moves) == PARTITIONS
+        for each in moves:
+            subprocess.run(["sh", "-c", each], check=True)
+        new.start()
+        ensure_served(new, expected)
+        with KafkaConsumer(
+            bootstrap_servers=new.bootstrap_servers, group_id="fresh", enable_auto_commit=False
+        ) as consumer:
+            consumer.assign([TopicPartition("orders", 1)])
+            consumer.seek(TopicPartition("orders", 1), GROUP_OFFSET)
+            assert consumer.poll(timeout_ms=60_000)
+        new.kill()  # what was made anew at the first start has to be found sound
+        new.start()
+        with new.producer() as producer:
+            producer.send("orders", b"last", partition=0).get(30)
+        new.stop()
+    assert not list(new.log_dir.glob("*-stray"))
+    with pytest.raises(pylog.errors.LogDirectoryError, match="has records"):
+        plan(into=tmp_path / "again")
+
+
+@pytest.mark.thorough(one_in=3)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_groups_go_on_in_a_cluster_that_has_groups_of_its_own(tmp_path: Path, version: str) -> None:
     with KafkaBroker(tmp_path / "old", version=version) as old:
         expected = write_old_cluster(old)
@@ -254,13 +312,12 @@ def test_no_broker_starts_on_half_of_an_adoption(
 
 def ensure_all_follow(cluster: KafkaCluster) -> None:
     """Wait until each replica of the topic is in sync."""
-    deadline = time.monotonic() + 60
-    found: list[int] = []
-    while found != [3] * PARTITIONS:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
+
+    def are_in_sync() -> bool:
         [topic] = cluster.admin().describe_topics(["orders"])
-        found = [len(each["isr_nodes"]) for each in topic["partitions"]]
+        return [len(each["isr_nodes"]) for each in topic["partitions"]] == [3] * PARTITIONS
+
+    wait_for(are_in_sync, "followers", tolerates=(KafkaError,))
 
 
 @pytest.mark.thorough(one_in=3)
@@ -275,7 +332,7 @@ def test_the_disks_of_three_nodes_are_served_by_one_or_by_three(
             "orders": {"num_partitions": PARTITIONS, "replication_factor": 3},
             "single": {"assignments": {number: [number + 1] for number in range(PARTITIONS)}},
         }
-        old.admin().create_topics(topics, timeout_ms=30_000, wait_for_metadata=True)
+        old.create_topics(topics)
         ledger = {topic: produced(old, topic, "before") for topic in topics}
         old.kill()
     new_disks = [tmp_path / f"new-{node}" for node in range(1, nodes + 1)]

@@ -114,7 +114,8 @@ def write(broker: KafkaBroker) -> None:
                     timestamp=FIRST_TIME + 1_000 * at,
                 )
         producer.flush(30)
-        (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)(30)
+        (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)(60)
+    broker.wait_for_markers("teller")
 
 
 def announced(report: DoctorReport, partition: int) -> list[tuple[int, float]]:

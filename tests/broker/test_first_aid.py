@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import hashlib
 import shutil
-import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,9 +16,11 @@ from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION, VERSION_BEFORE
 from tests.support.kafka_broker_tools import run_tool
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.raw_client import RawClient
+from tests.support.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 # The client leaves the sockets of connections to nodes that are gone to the garbage collector.
@@ -30,8 +32,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings(_LEFT_SOCKETS)]
 TOPICS = ("orders", "payments")
 PARTITIONS = 3
 RECORDS = 40
-_SESSION_SECONDS = 8
-"""After that, the survivor tells no client of the lost brokers any more."""
 PROPERTIES = {
     "broker.session.timeout.ms": "5000",
     "offsets.topic.replication.factor": "3",
@@ -54,6 +54,31 @@ def tree_hash(directory: Path) -> str:
         if each.is_file():
             digest.update(each.read_bytes())
     return digest.hexdigest()
+
+
+def known_to(broker: KafkaBroker) -> dict[str, Any]:
+    """Return what one node tells of brokers and topics: a client may ask another one."""
+    with RawClient(broker.bootstrap_servers) as client:
+        return client.ask("Metadata", 12, {"topics": None})
+
+
+def are_in_sync(broker: KafkaBroker, topics: Iterable[str], replicas: set[int]) -> bool:
+    """Whether a node knows that these replicas of topics are in sync."""
+    found = {each["name"]: each["partitions"] for each in known_to(broker)["topics"]}
+    return set(topics) <= set(found) and all(
+        set(each["isrNodes"]) == replicas for topic in topics for each in found[topic]
+    )
+
+
+def wait_until_alone(broker: KafkaBroker, node: int) -> None:
+    """Wait until the survivor leads all, and tells no client of the lost brokers any more."""
+
+    def is_alone() -> bool:
+        found = known_to(broker)
+        leaders = {each["leaderId"] for topic in found["topics"] for each in topic["partitions"]}
+        return {each["nodeId"] for each in found["brokers"]} == leaders == {node}
+
+    wait_for(is_alone, f"node {node} alone")
 
 
 def produced(cluster: KafkaCluster | KafkaBroker, topic: str, label: str) -> set[bytes]:
@@ -98,10 +123,12 @@ def killed(
         topics = {
             topic: {"num_partitions": PARTITIONS, "replication_factor": 3} for topic in TOPICS
         }
-        cluster.admin().create_topics(topics, timeout_ms=30_000, wait_for_metadata=True)
+        cluster.create_topics(topics)
         ledger = {topic: produced(cluster, topic, "before") for topic in TOPICS}
         ledger["orders"] |= in_transaction(cluster, "orders", b"in a transaction")
-        time.sleep(2)  # brokers follow the controllers' log
+        for node in cluster.nodes:
+            all_of = partial(are_in_sync, node, (*TOPICS, "__transaction_state"), {1, 2, 3})
+            wait_for(all_of, "replicas in sync, in the metadata of each node")
         cluster.kill()
         yield cluster, ledger
 
@@ -149,14 +176,14 @@ def test_what_is_lost_is_what_was_announced(
             "elsewhere": {"assignments": {number: [3] for number in range(PARTITIONS)}},
             "behind": {"num_partitions": PARTITIONS, "replication_factor": 3},
         }
-        cluster.admin().create_topics(topics, timeout_ms=30_000, wait_for_metadata=True)
+        cluster.create_topics(topics)
         produced(cluster, "elsewhere", "before")
         early = produced(cluster, "behind", "early")
         cluster.close_clients()
         cluster.nodes[0].stop()  # whose metadata says that it left in order, and all ISRs
-        time.sleep(4)  # until no client is told of it
+        for node in cluster.nodes[1:]:
+            wait_for(partial(are_in_sync, node, ["behind"], {2, 3}), "metadata without node 1")
         late = produced(cluster.nodes[2], "behind", "late")
-        time.sleep(2)
         cluster.kill()
     # Of node 1 only the records are left, of node 2 the metadata too: it knows that 1 was behind.
     aid = pylog.first_aid(
@@ -173,7 +200,7 @@ def test_what_is_lost_is_what_was_announced(
     assert len(aid.losses) == 2
     put_in_place(tmp_path / "copy", disks[0])
     with alone(cluster, 1, aid) as broker:
-        time.sleep(_SESSION_SECONDS)
+        wait_until_alone(broker, 1)
         assert read(broker, "behind") == early
         assert read(broker, "elsewhere") == set()
         for topic in topics:
@@ -206,7 +233,7 @@ def test_a_lone_survivor_serves_all_that_was_acknowledged(
     assert {each.fate for each in aid.partitions} <= {Fate.IN_SYNC, Fate.ELIGIBLE}
     put_in_place(tmp_path / "copy", disk)
     with alone(cluster, 2, aid) as broker:
-        time.sleep(_SESSION_SECONDS)
+        wait_until_alone(broker, 2)
         for topic in TOPICS:
             assert read(broker, topic) == ledger[topic]
         ledger["orders"] |= produced(broker, "orders", "after")

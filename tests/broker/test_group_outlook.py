@@ -295,9 +295,10 @@ def starts_anew(broker: KafkaBroker, group: str, where: TopicPartition) -> bool:
     )
     try:
         consumer.assign([where])
-        deadline = time.monotonic() + 3
-        while time.monotonic() < deadline and not consumer.poll(timeout_ms=200):
-            pass
+        deadline = time.monotonic() + SECONDS
+        # An answer to a fetch tells where the log ends; at its end no record comes.
+        while not consumer.poll(timeout_ms=200) and consumer.highwater(where) is None:
+            assert time.monotonic() < deadline
     except (OffsetOutOfRangeError, NoOffsetForPartitionError):
         return True
     finally:

@@ -49,7 +49,7 @@ def rest_of(broker: KafkaBroker, group: str, count: int) -> list[int]:
     consumer.subscribe(["orders"])
     found: list[int] = []
     while len(found) < count:
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None
         assert message.error() is None, message.error()
         found.append(int(message.value() or b""))

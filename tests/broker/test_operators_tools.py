@@ -11,6 +11,7 @@ import pytest
 import pylog
 from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.kafka_broker_tools import run_tool, tool_table
+from tests.support.librdkafka import commit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,10 +42,14 @@ def fill(broker: KafkaBroker) -> confluent_kafka.Producer:
         for partition, offset in COMMITTED.items()
     ]
     consumer = confluent_kafka.Consumer(options | {"group.id": "plain"})
-    consumer.commit(offsets=offsets, asynchronous=False)
+    commit(consumer, offsets)
     consumer.close()
     undecided = confluent_kafka.Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "the-id"}
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "transactional.id": "the-id",
+            "transaction.timeout.ms": 900_000,
+        }
     )
     undecided.init_transactions()
     undecided.begin_transaction()

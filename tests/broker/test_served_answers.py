@@ -8,7 +8,6 @@ of the page.
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from pylog.server.messages import APIS
 from tests.broker.answer_differences import CLOSED, ask, differences
 from tests.broker.known_differences import KNOWN
 from tests.broker.odd_requests import NOT_ASKED, all_requests
-from tests.broker.served_cluster import TOPICS, await_epochs, commit, fill
+from tests.broker.served_cluster import TOPICS, commit, copy_beside, fill
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ def test_every_kind_of_difference_is_in_the_list_and_found(
     broker = new_broker()
     fill(broker, transactions=40)
     commit(broker)
-    await_epochs(broker)
-    shutil.copytree(broker.log_dir, tmp_path / "copy")
+    copy_beside(broker, tmp_path / "copy")
     asked, found = set(), set()
     with pylog.serve(tmp_path / "copy") as server:
         addresses = broker.bootstrap_servers, server.address

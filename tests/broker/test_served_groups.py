@@ -37,7 +37,7 @@ SNAPSHOT = "4.3.0/internal-logdir"
 SNAPSHOT_COMMIT = ("grp-late", "orders-1"), ("9", "49", "40")
 GROUPS_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-CONSUMER_TIMEOUT_MS = "5000"
+CONSUMER_TIMEOUT_MS = "60000"
 TOPICS = {"orders": 3, "payments": 2}
 # Assignments are made with the heartbeat that asks for them, as they are here.
 PROPERTIES = {
@@ -86,7 +86,7 @@ def servers(kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory) -> It
 
 def ready(address: str) -> str:
     """Wait until a broker coordinates groups; return its address."""
-    for _ in range(300):
+    for _ in range(900):
         with Side(address, {}) as side:
             find = side.ask("a", "FindCoordinator", 3, key="warm-up")
             fetch = side.ask("a", "OffsetFetch", 7, groupId="warm-up", topics=[])
@@ -171,6 +171,7 @@ def test_kafkas_tools_read_reset_and_delete_groups(
         settings = [f"group.protocol={protocol}", "auto.offset.reset=earliest"]
         properties = [each for one in settings for each in ("--command-property", one)]
         properties += ["--formatter-property", "print.value=false", "--topic", "orders"]
+        properties += ["--max-messages", str(pylog.scan(case, topics=["orders"]).count())]
         run_tool(CONSUMER, *of_group, "--timeout-ms", CONSUMER_TIMEOUT_MS, *properties)
         rows = described(server.address, "--group", "java")
         assert {place for _, place in rows} == {"orders-0", "orders-1"}

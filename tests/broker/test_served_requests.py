@@ -14,7 +14,7 @@ import pytest
 
 import pylog
 from pylog.server.messages import APIS
-from tests.broker.served_cluster import TOPICS, await_epochs, fill
+from tests.broker.served_cluster import TOPICS, copy_beside, fill
 from tests.support.raw_client import RawClient
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def test_the_answers_are_those_of_the_broker(
 ) -> None:
     broker = new_broker(properties={"transaction.state.log.num.partitions": "1"})
     fill(broker)
-    await_epochs(broker)
-    shutil.copytree(broker.log_dir, tmp_path / "copy")
+    copy_beside(broker, tmp_path / "copy")
     with (
         pylog.serve(tmp_path / "copy") as server,
         RawClient(broker.bootstrap_servers) as theirs,
@@ -61,7 +60,7 @@ def test_a_producer_without_acks_learns_of_an_error_by_a_closed_connection(
 ) -> None:
     broker = new_broker()
     broker.create_topic("plain", partitions=1)
-    shutil.copytree(broker.log_dir, tmp_path / "copy")
+    copy_beside(broker, tmp_path / "copy")
     data = [{"name": NO_TOPIC, "partitionData": [{"index": 0, "records": b""}]}]
     with pylog.serve(tmp_path / "copy") as server:
         for address in (broker.bootstrap_servers, server.address):

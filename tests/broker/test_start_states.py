@@ -54,6 +54,7 @@ def test_a_state_is_what_was_said_of_it(node: Node, number: int) -> None:
     disks, harms = node.harmed(wanted)
     wanted = wanted._replace(partitions=harms)
     report = node.foretold(disks)
-    started = node.start(disks, unserved(report))
+    is_to_end = report.verdict.would_start is False
+    started = node.start(disks, unserved(report), is_to_end=is_to_end)
     wrong = complaints(node, report, started, disks)
     assert wrong == [], f"{wanted.text}\n{started.log[-1500:] if not started.is_up else ''}"

@@ -54,7 +54,7 @@ SIDE_FILES_DIFFER = (
 NOT_ON_THE_DISK = ("meta.properties of another node", "metadata log missing")
 """Which node the broker is configured to be; whether other controllers have the metadata."""
 _COMPARED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
-_SECONDS = 20.0
+_SECONDS = 90.0
 
 
 @dataclass(slots=True)

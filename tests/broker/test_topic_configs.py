@@ -98,7 +98,7 @@ def test_a_topics_configuration_is_what_the_broker_says(
     said = said_by_the_broker(broker)
     broker.stop()
     assert found_on_the_disk(broker) == said
-    with pytest.raises(UnknownTopicConfigError, match=r"does not say its cleanup\.policy"):
+    with pytest.raises(UnknownTopicConfigError, match=r"does not set cleanup\.policy"):
         pylog.apply_retention(broker.log_dir, topics=["kept"])
 
     now_ms = int(time.time() * 1000) + 2 * HOUR_MS

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.log.unified_log import UnifiedLog
+    from pylog.model import IsolationName
     from tests.conftest import Counted, SomeOf
     from tests.crash.script import Step
 
@@ -167,7 +168,7 @@ def recover(directory: Path, where: str) -> Recovered:
         everything.append(NEW_VALUE)
         append_and_read_back(log, where)
     for isolation, values in (("read_uncommitted", everything), ("read_committed", committed)):
-        assert scanned_values(directory, isolation) == values, (where, isolation)
+        assert scanned_values(directory, isolation) == values, (where, isolation)  # type: ignore[arg-type]
     with manager_of(directory, ForgetfulIO(), clock)[0] as reopened:
         again = read_all(reopened.get_log(PARTITION))
         assert again[:-1] == found.batches, where
@@ -204,7 +205,7 @@ def check_indexes(log: UnifiedLog, found: Recovered, where: str) -> None:
             assert answer.offset == batch.first_offset, (where, answer, batch)
 
 
-def scanned_values(directory: Path, isolation: str) -> list[bytes]:
+def scanned_values(directory: Path, isolation: IsolationName) -> list[bytes]:
     scan = pylog.scan(directory, columns=["value"], isolation=isolation)
     return [value for batch in scan.to_batches() for value in batch.column(0).to_pylist()]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import pylog
+from tests.unit.cleaner.cleaning_jobs import contents
 from tests.unit.writing.test_compaction import rows
-from tests.unit.writing.test_compaction_job import contents
 
 if TYPE_CHECKING:
     from pathlib import Path

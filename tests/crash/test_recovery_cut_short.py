@@ -13,6 +13,7 @@ from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import batch_v2, joined, plain_records
+from tests.support.damage import flip
 from tests.support.log_files import write_partition
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
@@ -29,9 +30,7 @@ CHANGES = frozenset({Kind.WRITE, Kind.TRUNCATE, Kind.REPLACE, Kind.REMOVE})
 def write_damaged(directory: Path) -> None:
     partition = write_partition(directory, SEGMENTS)
     log = partition / "00000000000000000010.log"
-    data = bytearray(log.read_bytes())
-    data[len(joined(SEGMENTS[10][:DAMAGED_BATCH])) + 70] ^= 1
-    log.write_bytes(data)
+    flip(log, len(joined(SEGMENTS[10][:DAMAGED_BATCH])) + 70)
 
 
 def manager_of(directory: Path, io: DurableIO) -> LogManager:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +26,7 @@ from tests.crash.script import (
     manager_of,
     read_all,
 )
-from tests.crash.test_crash_points import LOSSES, append_and_read_back
+from tests.crash.test_crash_points import LOSSES, append_and_read_back, fingerprint_of
 from tests.support.batches import Stored, message
 from tests.support.crash_replay import Kind, Operation, replay
 from tests.support.recording_io import Fault, FaultyIO, ForgetfulIO, RecordingIO
@@ -184,15 +183,6 @@ def test_a_crash_at_any_point_leaves_a_log_without_some_of_its_oldest_segments(
     points = len(recorded.of_retention)
     assert not failures, f"{len(failures)} of {points}; the first:\n{failures[0]}"
     counted("crash points of retention", {"survived": points})
-
-
-def fingerprint_of(root: Path) -> bytes:
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0")
-        if path.is_file():
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.digest()
 
 
 def check(directory: Path, before: Before, limits: Limits) -> int:

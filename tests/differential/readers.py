@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.model import IsolationName
+    from pylog.reading.damage import ReadModeName
+
 Row = tuple[int, bytes | None, bytes | None]
 COLUMNS = ["offset", "key", "value"]
 READ_COMMITTED = "read_committed"
@@ -57,7 +60,12 @@ def _columns(mode: str) -> list[str]:
     return [*COLUMNS, _REASON] if mode == ReadMode.PERMISSIVE else COLUMNS
 
 
-def scanned(directory: Path, mode: str, isolation: str, **options: Any) -> Answer:  # noqa: ANN401
+def scanned(
+    directory: Path,
+    mode: ReadModeName,
+    isolation: IsolationName,
+    **options: Any,  # noqa: ANN401
+) -> Answer:
     def batches() -> Iterator[pa.RecordBatch]:
         scan = pylog.scan(
             directory, mode=mode, isolation=isolation, columns=_columns(mode), **options

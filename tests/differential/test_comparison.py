@@ -11,6 +11,7 @@ import pytest
 from tests.differential.comparison import differences
 from tests.support.batches import Stored, batch_v2, crc32c, joined, plain_records
 from tests.support.codecs import lz4_frame
+from tests.support.damage import flip
 from tests.support.log_files import segment_path, write_segment
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def test_two_that_are_the_same_have_no_differences(pair: tuple[Path, Path]) -> N
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex", ".snapshot"])
 def test_a_byte_makes_a_difference(pair: tuple[Path, Path], suffix: str) -> None:
     path = segment_path(pair[1] / PARTITION, 4 if suffix == ".snapshot" else 0, suffix)
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
+    flip(path, -1)
     set_time(path, FILE_TIME_MS)
     if suffix == ".log":
         with pytest.raises(AssertionError, match="checksum"):

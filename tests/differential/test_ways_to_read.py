@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pylog.model import IsolationName
     from tests.support.golden import GoldenRoot
     from tests.support.harms import Harm
 
@@ -48,7 +49,7 @@ LEVELS = ("read_uncommitted", "read_committed")
 def compare(directory: Path) -> None:
     """Compare all answers about one partition."""
     for isolation in LEVELS:
-        compare_rows(directory, isolation)
+        compare_rows(directory, isolation)  # type: ignore[arg-type]
     dropping = pylog.scan(directory, mode="DROPMALFORMED")
     count = dropping.count()
     damaged = {(each.path, each.position, each.end_position) for each in dropping.damage}
@@ -68,7 +69,7 @@ def compare(directory: Path) -> None:
     assert statistics.tables["topics"]["records"].to_pylist() == [count]
 
 
-def compare_rows(directory: Path, isolation: str) -> None:
+def compare_rows(directory: Path, isolation: IsolationName) -> None:
     """Compare what readers of one isolation level get."""
     failfast = scanned(directory, "FAILFAST", isolation)
     dropping = pylog.scan(directory, mode="DROPMALFORMED", isolation=isolation)
@@ -83,7 +84,7 @@ def compare_rows(directory: Path, isolation: str) -> None:
     cuts = {"max_partition_bytes": 500}, {"max_records_per_partition": most}
     for mode, whole in (("FAILFAST", failfast.rows), ("DROPMALFORMED", kept_rows)):
         for options in cuts:
-            cut = scanned(directory, mode, isolation, **options)
+            cut = scanned(directory, mode, isolation, **options)  # type: ignore[arg-type]
             assert cut.rows == whole[: len(cut.rows)]
             assert cut.has_failed or len(cut.rows) == len(whole)
     # Spark's source reads in tasks, of which one may come to damage before another.

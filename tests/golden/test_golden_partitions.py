@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -74,7 +75,7 @@ def read_lines(
     scan = pylog.scan(
         directory,
         topics=[topic],
-        isolation=f"read_{isolation}",
+        isolation=f"read_{isolation}",  # type: ignore[arg-type]
         timestamp_unit="ms",
         include_headers=True,
         include_batch_metadata=True,
@@ -190,6 +191,14 @@ def test_records_are_those_kafkas_consumer_was_given(
 ) -> None:
     partition = golden_root.partition(partition_id)
     assert not differences(expected_lines(partition, isolation), read(partition, isolation))
+
+
+def test_two_threads_at_once_read_what_kafkas_consumer_was_given(golden_root: GoldenRoot) -> None:
+    partitions = [golden_root.partition(each) for each in SERVED]
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(lambda each: read(each, "committed"), [*partitions, *partitions])
+        for partition, lines in zip([*partitions, *partitions], found, strict=True):
+            assert not differences(expected_lines(partition, "committed"), lines)
 
 
 @pytest.mark.parametrize("partition_id", SERVED)

@@ -1,7 +1,7 @@
 """Faults put into copies of golden directories: `pylog.doctor` tells each, with code and place.
 
 What brokers left sound has nothing above ``info``; that every fault is found there, in whichever
-partition and at whichever byte, is what `tests.support.log_faults` and `side_file_faults` are for.
+partition and at whichever byte, is what the table of `tests.support.faults` is for.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pytest
 
 import pylog
 from tests.golden.test_golden_findings import _HARMED, LIVE
+from tests.support.faults import LOG_FAULTS, SIDE_FILE_FAULTS, Expected, Fault
 from tests.support.golden import golden_cases
-from tests.support.log_faults import LOG_FAULTS, Fault, SoundPartition
-from tests.support.side_file_faults import SIDE_FILE_FAULTS
+from tests.support.log_faults import SoundPartition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from pylog.results import DoctorReport
     from tests.conftest import Counted
     from tests.support.golden import GoldenPartition, GoldenRoot
-    from tests.support.side_file_faults import MakeFault
 
 SOUND = [each for each in LIVE if not each.split("/", 1)[1].startswith(_HARMED)]
-FAULTS: tuple[MakeFault, ...] = (*LOG_FAULTS, *SIDE_FILE_FAULTS)
+FAULTS: tuple[Fault, ...] = (*LOG_FAULTS, *SIDE_FILE_FAULTS)
 SEEDS = 4
 MORE_SEEDS = 40
 REMOTE_STORE = "remote"
@@ -49,7 +48,7 @@ def copy_of(partition: GoldenPartition, directory: Path) -> SoundPartition:
     return SoundPartition(directory / partition.name)
 
 
-def has_finding_of(report: DoctorReport, fault: Fault) -> bool:
+def has_finding_of(report: DoctorReport, fault: Expected) -> bool:
     return any(
         each.code == fault.code
         and each.path == str(fault.path)
@@ -65,25 +64,25 @@ def has_finding_of(report: DoctorReport, fault: Fault) -> bool:
     )
 
 
-def inject(make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Random) -> Fault:
+def inject(fault: Fault, golden_root: GoldenRoot, directory: Path, random: Random) -> Expected:
     """Put a fault into a copy of the first partition that has what it needs."""
     for _ in range(MOST_DRAWS):
         copy = copy_of(golden_root.partition(random.choice(SOUND)), directory)
-        fault = make(copy, random)
-        if fault is not None:
-            return fault
-    message = f"no partition was found that {make.__name__} can be done to"
+        expected = fault.put_into(copy, random)
+        if expected is not None:
+            return expected
+    message = f"no partition was found that {fault} can be done to"
     raise AssertionError(message)
 
 
-@pytest.mark.parametrize("make", FAULTS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
 @pytest.mark.thorough(one_in=3)
-def test_every_fault_is_found(golden_root: GoldenRoot, tmp_path: Path, make: MakeFault) -> None:
+def test_every_fault_is_found(golden_root: GoldenRoot, tmp_path: Path, fault: Fault) -> None:
     for seed in range(SEEDS):
-        random = Random(f"{make.__name__} {seed}")
-        fault = inject(make, golden_root, tmp_path / "logs", random)
+        random = Random(f"{fault} {seed}")
+        expected = inject(fault, golden_root, tmp_path / "logs", random)
         report = pylog.doctor(tmp_path / "logs", threads=1)
-        assert has_finding_of(report, fault), (seed, fault, list(report.findings))
+        assert has_finding_of(report, expected), (seed, expected, list(report.findings))
 
 
 @pytest.mark.slow
@@ -92,17 +91,12 @@ def test_every_fault_is_found_in_many_places(
     golden_root: GoldenRoot, tmp_path: Path, counted: Counted
 ) -> None:
     outcomes: Counter[str] = Counter()
-    for make in FAULTS:
+    for fault in FAULTS:
         for seed in range(SEEDS, MORE_SEEDS):
-            random = Random(f"{make.__name__} {seed}")
-            fault = inject(make, golden_root, tmp_path / "logs", random)
+            random = Random(f"{fault} {seed}")
+            expected = inject(fault, golden_root, tmp_path / "logs", random)
             report = pylog.doctor(tmp_path / "logs", threads=1)
-            assert has_finding_of(report, fault), (
-                make.__name__,
-                seed,
-                fault,
-                list(report.findings),
-            )
+            assert has_finding_of(report, expected), (fault, seed, expected, list(report.findings))
             outcomes[fault.code] += 1
     counted("faults found", outcomes)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from pylog.reading.damage import ReadModeName
     from tests.conftest import Counted
     from tests.support.golden import GoldenRoot
 
@@ -99,12 +100,12 @@ class FaultyCopy:
     def write(self, data: bytes) -> None:
         self._path.write_bytes(data)
 
-    def table(self, mode: str) -> pa.Table:
+    def table(self, mode: ReadModeName) -> pa.Table:
         scan = pylog.scan(self.directory, columns=COLUMNS, timestamp_unit="ms", mode=mode)
         return scan.to_table()
 
     def scan(self, mode: str) -> list[Row]:
-        return rows_in(self.table(mode))
+        return rows_in(self.table(mode))  # type: ignore[arg-type]
 
     def failfast(self) -> list[Row] | None:
         """Return the rows, None for the error that a user may expect."""

@@ -24,7 +24,7 @@ CASE = "4.3.0/internal-logdir"
 GROUP = "grp-late"
 TYPES: Any = confluent_kafka.admin  # its types are not exported to type checkers
 SET = TYPES.AlterConfigOpType.SET
-SECONDS = 20
+SECONDS = 60
 
 
 @pytest.fixture

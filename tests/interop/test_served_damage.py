@@ -1,6 +1,6 @@
 """What clients get of damaged partitions: the records that are intact, an error, and no lie.
 
-The faults are those of `tests.support.log_faults`, in copies of golden partitions; what a record
+The faults are those of `tests.support.faults`, in copies of golden partitions; what a record
 has to be is what a broker once served of it.
 """
 
@@ -19,20 +19,21 @@ from pylog.errors import LogStorageError
 from tests.golden.test_golden_partitions import SERVED, lines_of
 from tests.golden.test_injected_faults import copy_of
 from tests.interop.test_served_to_other_languages import LIMITS
+from tests.support.faults import LOG_FAULTS
 from tests.support.foreign_clients import GO_CLIENTS, JAVA_CLIENTS, ForeignClientError
 from tests.support.golden import differences, read_expected
-from tests.support.log_faults import LOG_FAULTS
 from tests.support.served_clients import READERS, Wanted, kafka
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.reading.damage import ReadModeName
     from tests.conftest import Counted, HowMany
     from tests.interop.conftest import ForeignReaders
+    from tests.support.faults import Fault
     from tests.support.golden import GoldenPartition, GoldenRoot
     from tests.support.log_faults import SoundPartition
     from tests.support.served_clients import Line, Reader
-    from tests.support.side_file_faults import MakeFault
 
 CLIENT_ERRORS = (
     confluent_kafka.KafkaException,
@@ -45,19 +46,19 @@ ALL_SEEDS, SEEDS_OF_OTHERS = 16, 4
 
 
 def _inject(
-    make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Random, client: str
+    fault: Fault, golden_root: GoldenRoot, directory: Path, random: Random, client: str
 ) -> tuple[GoldenPartition, SoundPartition]:
     readable = [each for each in SERVED if each not in LIMITS.get(client, ())]
     for _ in range(MOST_DRAWS):
         partition = golden_root.partition(random.choice(readable))
         copy = copy_of(partition, directory)
-        if make(copy, random) is not None:
+        if fault.put_into(copy, random) is not None:
             return partition, copy
-    message = f"no partition was found that {make.__name__} can be done to"
+    message = f"no partition was found that {fault} can be done to"
     raise AssertionError(message)
 
 
-def _scanned(directory: Path, mode: str) -> tuple[list[Line], LogStorageError | None]:
+def _scanned(directory: Path, mode: ReadModeName) -> tuple[list[Line], LogStorageError | None]:
     """Return the records up to the first damage, and that; all intact ones with DROPMALFORMED."""
     lines: list[Line] = []
     try:
@@ -77,23 +78,23 @@ def _scanned(directory: Path, mode: str) -> tuple[list[Line], LogStorageError | 
 
 @pytest.mark.thorough(one_in=5)
 @pytest.mark.parametrize("client", READERS)
-@pytest.mark.parametrize("make", LOG_FAULTS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("fault", LOG_FAULTS, ids=str)
 def test_no_client_gets_a_record_that_differs_and_none_hangs(
     golden_root: GoldenRoot,
     tmp_path: Path,
     how_many: HowMany,
     counted: Counted,
     client: str,
-    make: MakeFault,
+    fault: Fault,
 ) -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(how_many(1, ALL_SEEDS)):
-        outcomes += _outcomes(make, client, READERS[client], golden_root, tmp_path, seed)
+        outcomes += _outcomes(fault, client, READERS[client], golden_root, tmp_path, seed)
     counted(f"damaged partitions, {client}", outcomes)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("make", LOG_FAULTS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("fault", LOG_FAULTS, ids=str)
 @pytest.mark.parametrize(
     "client",
     [*GO_CLIENTS, *(pytest.param(each, marks=pytest.mark.broker) for each in JAVA_CLIENTS)],
@@ -104,27 +105,27 @@ def test_nor_does_one_in_another_language(
     foreign_readers: ForeignReaders,
     counted: Counted,
     client: str,
-    make: MakeFault,
+    fault: Fault,
 ) -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(SEEDS_OF_OTHERS):
         reader = foreign_readers(client)
-        outcomes += _outcomes(make, client, reader.read, golden_root, tmp_path, seed)
+        outcomes += _outcomes(fault, client, reader.read, golden_root, tmp_path, seed)
     counted(f"damaged partitions, {client}", outcomes)
 
 
 def _outcomes(
-    make: MakeFault, client: str, read: Reader, root: GoldenRoot, folder: Path, seed: int
+    fault: Fault, client: str, read: Reader, root: GoldenRoot, folder: Path, seed: int
 ) -> Counter[str]:
     """Damage a partition, let a client read it in both modes, and say how that went."""
     outcomes: Counter[str] = Counter()
-    random = Random(f"{make.__name__} {client} {seed}")
-    partition, copy = _inject(make, root, folder / "logs", random, client)
+    random = Random(f"{fault} {client} {seed}")
+    partition, copy = _inject(fault, root, folder / "logs", random, client)
     path = partition.expected_path("uncommitted")
     assert path is not None
     expected = {line["offset"]: line for line in read_expected(path)}
     for mode in ("FAILFAST", "DROPMALFORMED"):
-        is_uncounted = make.__name__ in ("no_records_counted", "too_many_records_counted")
+        is_uncounted = str(fault) in ("no_records_counted", "too_many_records_counted")
         outcome = _read(read, partition, copy, expected, mode, is_uncounted=is_uncounted)
         outcomes[outcome] += 1
     return outcomes
@@ -135,7 +136,7 @@ def _read(
     partition: GoldenPartition,
     copy: SoundPartition,
     expected: dict[int, Line],
-    mode: str,
+    mode: ReadModeName,
     *,
     is_uncounted: bool,
 ) -> str:
@@ -173,7 +174,7 @@ def _watermarks(address: str, partition: GoldenPartition) -> tuple[int, int]:
     client = confluent_kafka.Consumer({"bootstrap.servers": address, **options})
     try:
         where = confluent_kafka.TopicPartition(partition.topic, partition.partition)
-        found: tuple[int, int] = client.get_watermark_offsets(where, timeout=20)
+        found: tuple[int, int] = client.get_watermark_offsets(where, timeout=60)
         return found
     finally:
         client.close()

@@ -14,16 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kills.kill_point import kill_session
-from tests.spark.test_export_formats import (
-    ICEBERG,
-    TABLES,
-    append,
-    catalog,
-    catalog_variables,
-    numbers,
-)
 from tests.spark.test_job_processes import environment, python
 from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.jobs.exported_tables import ICEBERG, append, catalog_variables
+from tests.unit.jobs.test_export_tables import TABLES, catalog, numbers
 
 if TYPE_CHECKING:
     from pathlib import Path

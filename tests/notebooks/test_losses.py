@@ -27,7 +27,9 @@ class Loss(NamedTuple):
     last: int
 
 
-_TEXT = re.compile(r"(?:([\w-]+): )?(\d+) records(?: lost)?, offsets (\d+) to (\d+)")
+_TEXT = re.compile(
+    r"(?:([\w-]+): )?(\d+) records(?: lost| may be missing)?, offsets (\d+) to (\d+)"
+)
 
 
 def told(text: str, partition: str = "") -> set[Loss]:

@@ -71,7 +71,7 @@ def table(path: object, partition: GoldenPartition, isolation: Isolation) -> pa.
     return pylog.scan(
         path,  # type: ignore[arg-type]
         assign={partition.topic: [partition.partition]},
-        isolation=f"read_{isolation}",
+        isolation=f"read_{isolation}",  # type: ignore[arg-type]
         include_headers=True,
         include_batch_metadata=True,
         timestamp_unit="ms",

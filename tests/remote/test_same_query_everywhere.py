@@ -59,7 +59,7 @@ def by_python(uri: str, query: Query) -> Rows:
     names = dict.fromkeys([*query.columns, *(term.column for term in query.terms)])
     scan = pylog.scan(
         uri,
-        isolation=query.isolation,
+        isolation=query.isolation,  # type: ignore[arg-type]
         columns=names,
         where=pylog.RecordFilter(**query.filter_arguments()),
         limit=query.limit,

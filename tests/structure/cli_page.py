@@ -16,10 +16,9 @@ _WIDTH = 98  # what click makes of a terminal of 100 columns or more
 _HEAD = """\
 # Commands
 
-`make import-graph` makes this page from the commands' own help; `make lint` fails when it is out
-of date. [The command line](operators.md) shows what the commands are for. After them:
-[exit statuses of commands](#exit-statuses-of-commands), [of jobs](#exit-statuses-of-jobs), and
-[environment variables](#environment-variables).
+The help of all commands. [The command line](operators.md) shows what the commands are for. At the
+end are [exit statuses of commands](#exit-statuses-of-commands), [of jobs](#exit-statuses-of-jobs)
+and [environment variables](#environment-variables).
 
 """
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.structure.source_tree import Module, SourceTree
 
 LIST = "tests/structure/tested_elsewhere.txt"
+MOST = 20
+"""So many modules may be on the list."""
 _ROOMS: Mapping[str, tuple[str, ...]] = {
     "pylog": (),
     "pyspark_pylog": ("connector",),
@@ -42,11 +44,15 @@ def mirrored_tests(root: Path, tree: SourceTree) -> Iterator[Problem]:
         if name not in elsewhere:
             remedy = f"Write {mirrored_path(module)}, or name what tests it in {LIST}."
             yield module.problem(1, f"no test file mirrors {name}", remedy)
-    for name, (line, test) in elsewhere.items():
+    for place, (name, (line, test, why)) in enumerate(elsewhere.items(), start=1):
         if name not in without:
             yield Problem(LIST, line, f"{name} is gone, or has a test file", "Remove the line.")
         elif not (root / test).exists():
             yield Problem(LIST, line, f"there is no {test}", "Name the test file of the module.")
+        elif not why:
+            yield Problem(LIST, line, f"no reason is given for {name}", "Add it to the line.")
+        elif place > MOST:
+            yield Problem(LIST, line, f"more than {MOST} modules", "Write a test file for one.")
 
 
 def mirrored_path(module: Module) -> str:
@@ -67,11 +73,11 @@ def _has_behaviour(module: Module) -> bool:
     )
 
 
-def _read(path: Path) -> dict[str, tuple[int, str]]:
-    """Return the line and the test file of each module on the list."""
+def _read(path: Path) -> dict[str, tuple[int, str, str]]:
+    """Return the line, the test file and the reason of each module on the list."""
     found = {}
     for line, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
         if text and not text.startswith("#"):
-            module, test = text.split()
-            found[module] = line, test
+            module, test, *why = text.split(maxsplit=2)
+            found[module] = line, test, " ".join(why)
     return found

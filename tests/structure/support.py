@@ -23,7 +23,8 @@ SUPPORT = "tests.support"
 DRIVERS: Mapping[str, frozenset[str]] = {
     # Reads directories, tables and plans.
     "reading": frozenset({"pylog", "pylog.record.record", "pylog.reading.damage"}),
-    "metadata_rows": frozenset({"pylog"}),
+    "metadata_rows": frozenset({"pylog", "pylog.internal_topics", "pylog.reading"}),
+    "payloads": frozenset({"pylog.typed.decoder"}),
     # Runs what docstrings show, on what `pylog demo` unpacks.
     "examples": frozenset({"pylog"}),
     "spark_plans": frozenset({"pyspark_pylog", "pylog.reading.scan_task"}),
@@ -40,6 +41,10 @@ DRIVERS: Mapping[str, frozenset[str]] = {
         }
     ),
     "written_partitions": frozenset({"pylog.model"}),
+    # Writes lines by a template, of records that the reference reads.
+    "templated_lines": frozenset(
+        {"pylog.dump_log", "pylog.model", "pylog.record", "pylog.record_lines"}
+    ),
     # Stands between the product and the disk.
     "recording_io": frozenset({"pylog.files.durable_io"}),
     # Speaks the protocol by the product's codec, which is held against Kafka's schemas.

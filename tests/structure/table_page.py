@@ -14,8 +14,7 @@ PAGE = "docs/table-columns.md"
 _HEAD = """\
 # Columns of the metadata tables
 
-`make import-graph` makes this page from the texts that declare the tables in `pylog.tables`;
-`make lint` fails when it is out of date. [Tables about logs](sql.md#tables-about-logs) says what
+[Tables about logs](sql.md#tables-about-logs) says what
 the tables are for and how to read them.
 
 Timestamps have milliseconds and the time zone UTC. In Spark the columns have the corresponding

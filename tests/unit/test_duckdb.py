@@ -18,14 +18,17 @@ import pytest
 
 import pylog
 import pylog.duckdb
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, InvalidSchemaError
 from pylog.pushdown.log_datasets import RecordsDataset
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_high_watermarks, write_partition
+from tests.support.registry_records import schema, write_registry
+from tests.unit.reading.typed_logs import FIRST, OF_USER, write_orders, write_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.tables import TableName
     from tests.support.golden import GoldenRoot
 
 RECORDS = 400
@@ -73,7 +76,7 @@ def test_records_are_those_of_a_scan(golden_root: GoldenRoot) -> None:
 
 
 @pytest.mark.parametrize("name", pylog.TABLE_NAMES)
-def test_every_metadata_table_is_a_view(golden_root: GoldenRoot, name: str) -> None:
+def test_every_metadata_table_is_a_view(golden_root: GoldenRoot, name: TableName) -> None:
     path = golden_root.partition("4.3.0/txn:payments-0").directory
     expected = pylog.read_table(path, name)
     with pylog.duckdb.LogDatabase(path) as database:
@@ -362,3 +365,62 @@ def test_without_duckdb_the_extra_is_named() -> None:
     assert done.stderr.endswith(
         f"ModuleNotFoundError: pylog.duckdb needs DuckDB: {pylog.jobs.install_command('duckdb')}\n"
     )
+
+
+VALUES = 'SELECT value FROM {} ORDER BY "offset"'
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Path:
+    write_orders(tmp_path)
+    write_values(tmp_path, "plain-0", [b"text"])
+    write_values(tmp_path, "mixed-0", [FIRST, OF_USER])
+    return tmp_path
+
+
+def test_a_topic_with_a_schema_has_typed_values_and_records_have_bytes(typed: Path) -> None:
+    with pylog.duckdb.LogDatabase(typed, value_format="auto") as database:
+        rows = database.query("SELECT value.id, value.note FROM orders ORDER BY ALL").read_all()
+        assert rows.to_pydict() == {"id": [1, 2, None], "note": ["", "x", None]}
+        assert database.typed.keys() == {"orders"}
+        counted = database.query("SELECT count(*) FROM orders WHERE value.id = 2").read_all()
+        assert counted.to_pydict() == {"count_star()": [1]}
+        kept = database.query(VALUES.format("records") + " LIMIT 1").read_all()
+        assert pa.types.is_binary(kept.schema.field("value").type)
+
+
+def test_a_topic_without_a_schema_has_bytes(typed: Path) -> None:
+    with pylog.duckdb.LogDatabase(typed, value_format="auto") as database:
+        assert database.query(VALUES.format("plain")).read_all().to_pylist() == [{"value": b"text"}]
+
+
+def test_a_topic_whose_schema_is_not_clear_is_an_error_where_it_is_asked_for(typed: Path) -> None:
+    with pylog.duckdb.LogDatabase(typed, value_format="auto") as database:
+        query = "SELECT count(*) AS mixed FROM orders"
+        assert database.query(query).read_all().to_pydict() == {"mixed": [3]}
+        with pytest.raises(InvalidSchemaError, match="have schemas of several subjects"):
+            database.query("SELECT * FROM mixed")
+
+
+def test_a_registered_connection_has_typed_topics(typed: Path) -> None:
+    connection = pylog.duckdb.connect(typed, topics=["orders", "plain"], value_format="auto")
+    ids = connection.sql("SELECT value.id FROM orders ORDER BY ALL").fetchall()
+    assert ids == [(1,), (2,), (None,)]
+    chosen = pylog.duckdb.connect(typed, assign={"orders": [0]}, value_format="auto")
+    assert chosen.sql("SELECT max(value.id) FROM orders").fetchall() == [(2,)]
+
+
+def test_typed_keys_of_a_schema_of_bytes_come_without_their_prefix(tmp_path: Path) -> None:
+    write_registry(tmp_path, [schema("t-key", 1, 1, '"string"')])
+    write_values(tmp_path, "t-0", [b"v"], key=b"\0\0\0\0\x01\x06abc")
+    with pylog.duckdb.LogDatabase(tmp_path, key_format="auto") as database:
+        rows = database.query("SELECT key, value_text FROM t WHERE key = 'abc'").read_all()
+        assert rows.to_pylist() == [{"key": "abc", "value_text": "v"}]
+
+
+def test_a_typed_key_of_bytes_is_compared_without_its_prefix(tmp_path: Path) -> None:
+    write_registry(tmp_path, [schema("t-key", 1, 1, '"bytes"')])
+    write_values(tmp_path, "t-0", [b"v"], key=b"\0\0\0\0\x01abc")
+    with pylog.duckdb.LogDatabase(tmp_path, key_format="auto") as database:
+        rows = database.query("SELECT key FROM t WHERE key = 'abc'::BLOB").read_all()
+        assert rows.to_pylist() == [{"key": b"abc"}]

@@ -24,6 +24,7 @@ from pylog.errors import (
 LOG = Path("/logs/web-events-0/00000000000000000000.log")
 OTHER_ARGUMENTS: dict[type[LogStorageError], tuple[object, ...]] = {
     LogStorageError: ("wrong",),
+    errors.DivergedReplicasError: (["orders-0: two histories"],),
     OffsetOutOfRangeError: ("web-events-0", 7, 8, 9),
     errors.OffsetAboveHighWatermarkError: ("web-events-0", 8, 5, 7, 9),
     errors.RecoveryRefusedError: ("zeros follow", LOG, 7, 2, 20),
@@ -33,6 +34,7 @@ OTHER_ARGUMENTS: dict[type[LogStorageError], tuple[object, ...]] = {
     InvalidTimestampError: ("one record is wrong", ((3, "too old"),), "web-events-0"),
     UnexpectedAppendOffsetError: ("below the end", "web-events-0", 7, 9),
     errors.OffsetInsideBatchError: ("web-events-0", 7, 5, 9),
+    errors.UndecodableValueError: ("no number", "orders-0", 7, "key", 5),
     errors.UnknownTopicConfigError: (("orders", "web"),),
     errors.UnknownTopicOrPartitionError: ("no topic web-events",),
 }

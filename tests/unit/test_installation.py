@@ -137,9 +137,18 @@ def test_code_has_no_hint_of_its_own() -> None:
 
 
 def test_every_extra_that_a_hint_names_exists() -> None:
-    calls = re.compile(r"install_command\(\"?'?(\w+)|missing_package\([^)]*?\"(\w+)\", \"\w+\"\)")
+    calls = re.compile(
+        r"install_command\(\"?'?(\w+)|missing_package\(\"[^\"]+\", \"[^\"]+\", \"([\w,]+)\"\)"
+    )
     texts = [path.read_text("utf-8") for path in [*MODULES, *PAGES]]
-    named = {name for text in texts for match in calls.findall(text) for name in match if name}
+    named = {
+        name
+        for text in texts
+        for match in calls.findall(text)
+        for names in match
+        if names
+        for name in names.split(",")
+    }
     named |= {
         name
         for text in texts
@@ -148,6 +157,39 @@ def test_every_extra_that_a_hint_names_exists() -> None:
     }
     named -= {"extra", "package", "None"}
     assert {"duckdb", "polars", "browse", "java", "lineage", "spark"} <= named <= set(EXTRAS)
+
+
+@pytest.mark.parametrize(
+    ("missing", "code", "message"),
+    [
+        (
+            "pandas",
+            "pylog.results.Scan.to_pandas(None)",
+            "to_pandas needs pandas: .* install pandas",
+        ),
+        (
+            "polars",
+            "pylog.results.Scan.to_polars(None)",
+            r"to_polars needs Polars: .* install .*\[polars\]",
+        ),
+        ("polars", "import pylog.polars", r"pylog.polars needs Polars: .* install .*\[polars\]"),
+        ("duckdb", "import pylog.duckdb", r"pylog.duckdb needs DuckDB: .* install .*\[duckdb\]"),
+        (
+            "pyspark",
+            "import pyspark_pylog",
+            r"pyspark_pylog needs PySpark 4.0 or later: .* install .*\[spark,java\]",
+        ),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_what_installs_it(
+    missing: str, code: str, message: str
+) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None; import pylog; {code}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(f"ModuleNotFoundError: {message}'?", done.stderr.splitlines()[-1])
 
 
 @pytest.mark.slow

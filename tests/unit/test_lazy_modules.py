@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from pylog.lazy_modules import LazyModule, LazyNames, load_name
-
-if TYPE_CHECKING:
-    from pathlib import Path
+import pylog.kernels
+from pylog.lazy_modules import LazyModule, LazyNames, load_name, modules_of
 
 
 @pytest.fixture
@@ -75,11 +73,19 @@ def test_a_lazy_name_becomes_an_attribute_of_its_package(
     [
         ("pylog.files.storage", "pyarrow"),
         ("pylog.reading.log_end", "numpy"),
-        ("pylog.reading.slicing", "numba"),
-        ("pylog.log_file.segment_windows", "numba"),
+        ("pylog.reading.html_table", "html"),
+        ("pylog.reading.reader", "pylog.reading.filtered_decode"),
+        ("pylog.reading.scan", "pylog.reading.typed_choice"),
+        ("pylog.cli.commands.cat", "pylog.typed.decoder"),
     ],
 )
 def test_a_user_of_heavy_parts_is_imported_without_them(user: str, heavy: str) -> None:
     code = f"import sys, {user}; print({heavy!r} in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_all_modules_of_a_package_are_given() -> None:
+    names = {path.stem for path in Path(pylog.kernels.__path__[0]).glob("*.py")} - {"__init__"}
+    found = [each.__name__ for each in modules_of(pylog.kernels)]
+    assert found == sorted(f"pylog.kernels.{name}" for name in names)

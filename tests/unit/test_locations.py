@@ -92,3 +92,24 @@ def test_an_open_directory_and_two_ways_at_once_are_refused(tmp_path: Path) -> N
         pylog.scan("s3://b/logs", filesystem="s3")
     with pytest.raises(ValueError, match="give either filesystem or storage_options"):
         pylog.location("b/logs", filesystem=object(), storage_options={"region": "x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("file:///var/a%20b", "/var/a b"),
+        ("file:/var/logs", "/var/logs"),
+        ("/var/logs", "/var/logs"),
+        ("relative:not-a-uri", "relative:not-a-uri"),
+    ],
+)
+def test_uris_of_files_become_paths(text: str, path: str) -> None:
+    assert parse_location(text) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("file://host/logs", "names another host"), (" ", "path is empty")]
+)
+def test_files_of_other_hosts_and_empty_paths_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_location(text)

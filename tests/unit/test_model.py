@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import pylog
-from pylog.model import OffsetSpecs, Timestamp, parse_offset_spec, spec_for
+from pylog.model import (
+    IsolationLevel,
+    IsolationName,
+    OffsetSpecs,
+    Timestamp,
+    parse_offset_spec,
+    spec_for,
+)
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
@@ -138,3 +145,7 @@ def test_offsets_before_the_end_begin_at_the_start_of_a_log_that_has_fewer(
     assert [task.start_offset for task in scan.plan()] == [start] * (offsets > 0)
     end = pylog.scan(tmp_path, end=pylog.FromEnd(offsets))
     assert [task.end_offset for task in end.plan()] == [start] * (start > 3)
+
+
+def test_type_checkers_know_every_isolation_level() -> None:
+    assert get_args(IsolationName) == tuple(level.label for level in IsolationLevel)

@@ -19,6 +19,8 @@ from pylog.polars import _Source
 from pylog.reading.scan import Scan
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
+from tests.support.registry_records import schema, write_registry
+from tests.unit.reading.typed_logs import write_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,3 +189,10 @@ def test_without_polars_the_extra_is_named() -> None:
     assert done.stderr.endswith(
         f"ModuleNotFoundError: pylog.polars needs Polars: {pylog.jobs.install_command('polars')}\n"
     )
+
+
+def test_a_typed_key_of_bytes_is_compared_without_its_prefix(tmp_path: Path) -> None:
+    write_registry(tmp_path, [schema("t-key", 1, 1, '"bytes"')])
+    write_values(tmp_path, "t-0", [b"v"], key=b"\0\0\0\0\x01abc")
+    frame = pylog.polars.scan(tmp_path, topics="t", key_format="auto")
+    assert frame.filter(pl.col("key") == b"abc").collect()["key"].to_list() == [b"abc"]

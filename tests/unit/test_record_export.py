@@ -16,6 +16,7 @@ import pylog
 from pylog.errors import CorruptRecordError
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
+from tests.unit.reading.typed_logs import write_orders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,3 +219,38 @@ def test_a_disk_that_is_full_is_an_error_about_the_file(
 def test_a_file_that_cannot_be_made_is_called_by_its_own_name(logs: Path) -> None:
     with pytest.raises(OSError, match=r"'/proc/out\.csv'"):
         pylog.export(scan(logs), "/proc/out.csv")
+
+
+def typed_orders(tmp_path: Path) -> pylog.results.Scan:
+    logs = write_orders(tmp_path / "typed")
+    columns = pylog.jobs.LineFormat.json().columns
+    return scan(logs, topics="orders", columns=columns, value_format="auto")
+
+
+def test_typed_values_are_json_in_lines_and_in_csv(tmp_path: Path) -> None:
+    records = typed_orders(tmp_path).narrowed(COLUMNS)
+    pylog.export(typed_orders(tmp_path), tmp_path / "o.jsonl")
+    pylog.export(records, tmp_path / "o.csv")
+    lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text("utf-8").splitlines()]
+    values = [{"id": 1, "note": ""}, None, {"id": 2, "note": "x"}]
+    assert [(each["values"], each["value"]) for each in lines] == [("typed", v) for v in values]
+    with (tmp_path / "o.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row["value"] for row in csv.DictReader(file)]
+    assert [json.loads(row) if row else None for row in rows] == values
+
+
+def test_typed_values_are_a_struct_in_parquet(tmp_path: Path) -> None:
+    pylog.export(typed_orders(tmp_path).narrowed(COLUMNS), tmp_path / "o.parquet")
+    assert parquet.read_table(tmp_path / "o.parquet").column("value").to_pylist() == [
+        {"id": 1, "note": ""},
+        None,
+        {"id": 2, "note": "x"},
+    ]
+
+
+def test_typed_values_are_not_masked(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[mask]]\njson_path = ["$.note"]\nreplace = "***"')
+    masking = pylog.jobs.read_mask_rules(rules)
+    with pytest.raises(ValueError, match="a scan with typed values cannot be masked"):
+        pylog.export(typed_orders(tmp_path), tmp_path / "o.jsonl", masking=masking)

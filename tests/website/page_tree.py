@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from tests.website.counted_tests import count_table
+from tests.website.notebook_page import notebook_page
 
 ROOT_PAGES = {
     "README.md": "index.md",
@@ -106,6 +107,10 @@ class PageTree:
         target.parent.mkdir(parents=True, exist_ok=True)
         if origin.is_dir():
             target.with_suffix(".md").write_text(_folder_page(origin, path), encoding="utf-8")
+            return f"{place}.md"
+        if origin.suffix == ".ipynb":
+            page = self._with_links(notebook_page(origin), path)
+            target.with_name(f"{target.name}.md").write_text(page, encoding="utf-8")
             return f"{place}.md"
         if not target.exists():
             self._add(path)

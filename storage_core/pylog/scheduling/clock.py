@@ -40,7 +40,7 @@ class StoppedClock(Clock):
         self._now_ms = now_ms
 
     def milliseconds(self) -> int:
-        """Return that time."""
+        """Return the time at which the clock stands."""
         return self._now_ms
 
 

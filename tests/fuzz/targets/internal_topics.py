@@ -48,7 +48,7 @@ def check(data: bytes, file: Path) -> None:
 def _check_texts(texts: tuple[str | None, ...], size: int) -> None:
     assert any(text is not None for text in texts)
     for text in texts:
-        if text is not None and text.startswith("{"):
+        if text is not None and text.startswith(("{", '["')):
             json.loads(text)
         # Names of fields come with every element of an array, which has a byte at least.
         assert text is None or len(text) <= 1_000 + 200 * LARGEST_TEXT * size

@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pylog
 from pylog.reading.coordinators import StaleState
-from pylog.results import SharePartition
+from pylog.results import (
+    RegistryProblem,
+    SchemaListing,
+    SchemaReference,
+    SchemaUse,
+    SharePartition,
+    StoredSchema,
+    SubjectSettings,
+)
 from tests.structure.json_page import PAGE, json_page
 
 ROOT = Path(__file__).parents[3]
@@ -39,3 +48,19 @@ def test_what_is_shown_of_share_groups_has_the_members_that_they_have() -> None:
         names = {pylog.jobs.json_name(each) for each in fields} | {"lag"} & set(shown)
         flat = names - {"topicPartition", "partition", "topic"} <= set(shown)
         assert flat, (names, shown)
+
+
+def test_what_is_shown_of_schemas_has_the_members_that_they_have() -> None:
+    ((version, *members),) = ([*each.items()] for each in blocks("pylog schemas"))
+    assert version == ("schemaVersion", 1)
+    shown: dict[str, Any] = dict(members)
+    expected: dict[Any, dict[str, Any]] = {
+        SchemaListing: shown,
+        StoredSchema: shown["schemas"][0],
+        SchemaReference: shown["schemas"][0]["references"][0],
+        SubjectSettings: shown["settings"][0],
+        RegistryProblem: shown["problems"][0],
+        SchemaUse: shown["usage"][0],
+    }
+    for kind, one in expected.items():
+        assert [pylog.jobs.json_name(each) for each in kind.__dataclass_fields__] == [*one]

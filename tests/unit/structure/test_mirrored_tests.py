@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.structure.mirrored_tests import LIST, mirrored_tests
+from tests.structure.mirrored_tests import LIST, MOST, mirrored_tests
 from tests.unit.structure.made_up import tree_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,17 @@ def test_the_list_names_what_tests_a_module_and_has_no_stale_lines(tmp_path: Pat
     (found,) = problems(tmp_path, sources, "# why\npylog.a tests/unit/test_b.py\n")
     assert f"{LIST}:2: there is no tests/unit/test_b.py" in found
     make(tmp_path, "tests/unit/test_b.py")
-    assert problems(tmp_path, sources, "pylog.a tests/unit/test_b.py\n") == []
-    make(tmp_path, "tests/unit/test_a.py")
+    assert problems(tmp_path, sources, "pylog.a tests/unit/test_b.py a reason\n") == []
     (found,) = problems(tmp_path, sources, "pylog.a tests/unit/test_b.py\n")
+    assert "no reason is given for pylog.a" in found
+    make(tmp_path, "tests/unit/test_a.py")
+    (found,) = problems(tmp_path, sources, "pylog.a tests/unit/test_b.py a reason\n")
     assert "pylog.a is gone, or has a test file" in found
+
+
+def test_the_list_is_short(tmp_path: Path) -> None:
+    names = [f"pylog.a{number:02}" for number in range(MOST + 1)]
+    make(tmp_path, "tests/unit/test_b.py")
+    listed = "".join(f"{each} tests/unit/test_b.py a reason\n" for each in names)
+    (found,) = problems(tmp_path, dict.fromkeys(names, DECIDES), listed)
+    assert f"{LIST}:{MOST + 1}: more than {MOST} modules" in found

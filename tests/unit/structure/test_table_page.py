@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.columnar.rows import TableText
 from pylog.tables.tables import METADATA_TABLES
 from tests.structure.__main__ import ROOT
 from tests.structure.table_page import PAGE, table_page
@@ -18,13 +17,6 @@ def test_every_column_has_a_meaning(table: MetadataTable) -> None:
     assert table.text is not None
     assert [name for name, _, _ in table.text.columns] == table.schema.names
     assert all(meaning for _, _, meaning in table.text.columns)
-
-
-def test_a_meaning_that_goes_on_in_the_next_line_is_read_whole() -> None:
-    text = TableText.parse("About.\n\na int64 one\n  two\nb_c list<int32> three\n\nNotes\n\nmore.")
-    assert text.columns == (("a", "int64", "one two"), ("b_c", "list<int32>", "three"))
-    assert text.notes == "Notes\n\nmore."
-    assert text.schema.names == ["a", "b_c"]
 
 
 def test_the_page_in_docs_is_up_to_date() -> None:
