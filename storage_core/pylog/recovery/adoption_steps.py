@@ -100,11 +100,7 @@ def remove_mark(io: DurableIO, log_directory: str) -> None:
 def is_left_of_mark(name: str) -> bool:
     """Whether a directory is what a crash has left of a mark that was removed."""
     found = find_partition_directory_name(name)
-    return (
-        found is not None
-        and found.state == DELETE_DIR_SUFFIX
-        and found.topic_partition == _MARK
-    )
+    return found is not None and found.state == DELETE_DIR_SUFFIX and found.topic_partition == _MARK
 
 
 def write_empty_partition(io: DurableIO, directory: str, topic_id: uuid.UUID) -> None:
@@ -265,6 +261,9 @@ class Adoption:
         for directory in plan["logDirectories"]:
             self._add_to_checkpoints(directory, partitions)
             self._io.sync_directory(directory)
+        for what in map(_metadata_file, plan["metadata"]):
+            if not os.path.exists(what.path):  # noqa: PTH110 - kept as text
+                self._take_back(what)  # a directory without a log, which was made for it
         target = AdoptionTarget(self.log_directories, is_begun=True)
         known = {each.topic_id.hex for each in target.image.topics}
         if not known.issuperset(plan["topicIds"]):
