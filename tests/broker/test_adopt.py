@@ -303,7 +303,12 @@ def test_no_broker_starts_on_half_of_an_adoption(
         with pytest.raises(BrokerFailedError):
             new.start()
         assert not list(new.log_dir.glob("*-stray"))
-        assert pylog.jobs.end_adoption([new.log_dir])
+        with monkeypatch.context() as patch:
+            patch.setattr("shutil.rmtree", stop)
+            with pytest.raises(StoppedError):
+                pylog.jobs.end_adoption([new.log_dir])
+        assert len(list(new.log_dir.glob("pylog-adoption-0.*-delete"))) == 1
+        assert pylog.doctor(new.log_dir).verdict.would_start
         new.start()
         ensure_served(new, expected)
         new.stop()

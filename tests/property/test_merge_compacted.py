@@ -7,6 +7,7 @@ disk, or it has none, and the offset is reported. A deleted key does not come ba
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -92,7 +93,9 @@ class Judge:
             if each.kind is None
         }
         self._gaps = [(each.start_offset, each.end_offset) for each in merged.gaps]
-        self._branches = [(each.start_offset, each.end_offset) for each in merged.branches]
+        self._branches: list[tuple[int, int | None]] = [
+            (each.start_offset, each.end_offset) for each in merged.branches
+        ]
         places = [str(each) for each in case.directories]
         root = case.intact[places.index(merged.leader)] if merged.leader else []
         self._own = {one.offset for kept in root for each, ok in kept if ok for one in each.records}
@@ -177,8 +180,8 @@ class Judge:
         )
 
 
-def _is_in(ranges: list[tuple[int, int]], offset: int) -> bool:
-    return any(start <= offset < end for start, end in ranges)
+def _is_in(ranges: list[tuple[int, int | None]], offset: int) -> bool:
+    return any(start <= offset < (end or sys.maxsize) for start, end in ranges)
 
 
 def test_no_key_of_a_compacted_log_has_a_wrong_last_value(

@@ -7,6 +7,7 @@ reported; and the result is one history, be it another one where nothing tells o
 from __future__ import annotations
 
 import random
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -71,9 +72,10 @@ def _judge(case: Case, merged: MergedPartition, result: Path, *, what: str) -> i
     missing = [each for each in intact if each not in set(found)]
     for each in missing:
         offset = int.from_bytes(each[:8], "big")
-        ranges = [(one.start_offset, one.end_offset) for one in merged.gaps]
+        ranges: list[tuple[int, int | None]] = []
+        ranges += [(one.start_offset, one.end_offset) for one in merged.gaps]
         ranges += [(one.start_offset, one.end_offset) for one in merged.branches]
-        reported = any(start <= offset < end for start, end in ranges)
+        reported = any(start <= offset < (end or sys.maxsize) for start, end in ranges)
         assert reported or offset >= merged.end_offset, f"{what}: offset {offset} is lost"
     return len(intact) - len(missing)
 

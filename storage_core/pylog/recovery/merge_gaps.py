@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pylog.reading.log_end import find_log_end
 from pylog.recovery.compacted_replicas import subtract
 from pylog.recovery.merge_summary import GapCause, MergeGap
 from pylog.text.words import counted, offsets_text
@@ -29,13 +30,20 @@ def find_gaps(
     Not those of ``known_spans``: a replica says that what was there is cleaned.
     """
     known = [each.stretch for each in lineage.taken]
+    holes: list[tuple[int, int | None]] = list(
+        subtract(_holes(replicas, lineage, known, log_start_offset), known_spans)
+    )
+    tail = _damaged_tail(replicas, lineage, known, log_start_offset)
+    if tail is not None and not any(end is not None and end > tail for _, end in holes):
+        holes.append((tail, None))
     found = []
-    for start, end in subtract(_holes(replicas, lineage, known, log_start_offset), known_spans):
+    for start, end in holes:
         causes = [
             GapCause(each.path, _what_is_there(at, each, lineage, start, end))
             for at, each in enumerate(replicas)
         ]
-        found.append(MergeGap(start, end, _is_cleaned(replicas, known, start, end), causes))
+        is_cleaned = end is not None and _is_cleaned(replicas, known, start, end)
+        found.append(MergeGap(start, end, is_cleaned, causes))
     return found
 
 
@@ -88,14 +96,51 @@ def _first_known(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> int:
     return max([min(starts, default=0), *marks])
 
 
+def _damaged_tail(
+    replicas: Sequence[ReplicaLog],
+    lineage: LogLineage,
+    known: Sequence[BatchStretch],
+    log_start_offset: int,
+) -> int | None:
+    """Return where the log went on, if a replica has damaged batches there, and none intact ones.
+
+    How far it went on is not known. A batch that was not written whole is none: it had been
+    acknowledged to nobody.
+    """
+    end = known[-1].end_offset if known else log_start_offset
+    for each in _of_the_log(replicas, lineage):
+        damaged = next(reversed(list(each.damage)), None)
+        if damaged is None or damaged.end_offset is not None or not each.segments:
+            continue
+        last = each.segments[-1]
+        batches_end = find_log_end(last, skips_damage=True).end_position
+        if damaged.path != last.file_path() or damaged.position >= batches_end:
+            continue
+        later = [one for one in known if one.start_offset >= damaged.next_offset]
+        # Batches are the same in all replicas, until a cleaner rewrites them.
+        is_covered = damaged.next_offset < end and (
+            any(one.is_cleaned for one in later)
+            or sum(one.size_bytes for one in later) >= batches_end - damaged.position
+        )
+        if not is_covered:
+            return max(end, damaged.next_offset)
+    return None
+
+
+def _of_the_log(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> list[ReplicaLog]:
+    """Return the replicas that have no other history."""
+    branches = {at for each in lineage.branches for at in each.places}
+    return [each for at, each in enumerate(replicas) if at not in branches]
+
+
 def _end_known(replicas: Sequence[ReplicaLog], lineage: LogLineage) -> int:
     """Return up to which offset the log has reached, by what is beside it."""
-    branches = {at for each in lineage.branches for at in each.places}
-    ends = [
-        each.high_watermark
-        for at, each in enumerate(replicas)
-        if each.high_watermark is not None and at not in branches
-    ]
+    ends = []
+    for each in _of_the_log(replicas, lineage):
+        if each.high_watermark is not None:
+            ends.append(each.high_watermark)
+        if each.segments:
+            ends.append(each.segments[-1].base_offset)
     root = lineage.root
     if root is not None and replicas[root].epochs:
         ends.append(replicas[root].epochs[-1].start_offset)
@@ -118,7 +163,10 @@ def _is_cleaned(
     return not is_damaged and any(each.is_cleaned for each in known)
 
 
-def _what_is_there(at: int, replica: ReplicaLog, lineage: LogLineage, start: int, end: int) -> str:
+def _what_is_there(
+    at: int, replica: ReplicaLog, lineage: LogLineage, start: int, gap_end: int | None
+) -> str:
+    end = start + 1 if gap_end is None else gap_end
     if replica.unreadable is not None:
         return f"cannot be read: {replica.unreadable}"
     for stretches, what in (

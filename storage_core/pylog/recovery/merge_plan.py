@@ -161,7 +161,7 @@ def _gaps(found: FoundLog, log_start_offset: int) -> list[MergeGap]:
             for each in replicas
         ]
         gaps.append(MergeGap(first, end, is_cleaned_or_lost=True, causes=causes))
-    return sorted(gaps)
+    return sorted(gaps, key=lambda each: each.start_offset)
 
 
 def _compacted_notes(compacted: CompactedLog) -> Iterable[str]:

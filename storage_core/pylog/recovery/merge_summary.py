@@ -58,10 +58,13 @@ class GapCause(NamedTuple):
 
 
 class MergeGap(NamedTuple):
-    """Offsets ``[start_offset, end_offset)`` that no replica has of the last leader's log."""
+    """Offsets ``[start_offset, end_offset)`` that no replica has of the last leader's log.
+
+    ``end_offset`` is None where the log ends in damaged batches, and nothing tells how far it went.
+    """
 
     start_offset: int
-    end_offset: int
+    end_offset: int | None
     is_cleaned_or_lost: bool
     causes: list[GapCause]
 

@@ -51,7 +51,7 @@ def write(log_directory: Path, text: str) -> Path:
 
 class Result(NamedTuple):
     text: str
-    gaps: list[tuple[int, int]]
+    gaps: list[tuple[int, int | None]]
     merged: MergedPartition
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,8 +111,85 @@ def ranges(merged: MergedPartition) -> list[tuple[int, int, str, str]]:
     ]
 
 
-def gaps(merged: MergedPartition) -> list[tuple[int, int]]:
+def gaps(merged: MergedPartition) -> list[tuple[int, int | None]]:
     return [(each.start_offset, each.end_offset) for each in merged.gaps]
+
+
+Change = Callable[[bytes, int], bytes]
+"""What becomes of a ``.log`` file whose last batch begins at a byte."""
+
+
+def flipped(at: int) -> Change:
+    return lambda data, last: (
+        data[: last + at] + bytes([data[last + at] ^ 4]) + data[last + at + 1 :]
+    )
+
+
+TAILS: dict[str, tuple[Change, list[tuple[int, int | None]]]] = {
+    "base offset": (flipped(7), [(20, None)]),
+    "a far base offset": (flipped(1), [(20, None)]),
+    "a large size": (flipped(8), [(20, None)]),
+    "a size": (flipped(11), [(20, None)]),
+    "format": (flipped(16), [(20, None)]),
+    "checksum": (flipped(18), [(20, None)]),
+    "last offset delta": (flipped(26), [(20, None)]),
+    "a record": (flipped(90), [(20, None)]),
+    "zeros over the header": (
+        lambda data, last: data[:last] + bytes(16) + data[last + 16 :],
+        [(20, None)],
+    ),
+    "zeros over all of it": (lambda data, last: data[:last] + bytes(len(data) - last), []),
+    "torn": (lambda data, last: data[:-5], []),
+    "a torn header": (lambda data, last: data[: last + 30], []),
+    "preallocated": (lambda data, last: data + bytes(4096), []),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), TAILS.values(), ids=list(TAILS))
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_a_batch_that_is_damaged_at_the_end_is_missing(
+    tmp_path: Path, change: Change, expected: list[tuple[int, int | None]], epoch: int
+) -> None:
+    """As `pylog doctor` has it: an error where batches are damaged, and not where one is torn."""
+    batches = log(0, 25, epoch)
+    path = segment_path(replica(tmp_path / "a", {0: batches}, [(epoch, 0)]), 0)
+    path.write_bytes(change(path.read_bytes(), sum(len(each.data) for each in batches[:4])))
+    merged = only(path.parent, to=tmp_path / "out")
+    assert gaps(merged) == expected
+    has_error = any(
+        each.code == "damaged_batches" for each in pylog.doctor(path.parent.parent).findings
+    )
+    assert has_error is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((25, 20), [(20, None)]),
+        ((25, 25), []),  # the other one has it
+        ((25, 40), []),
+        ((40, 30), [(30, None)]),  # only a part of it
+        ((40, 40), []),
+    ],
+)
+def test_what_is_damaged_at_the_end_may_be_intact_elsewhere(
+    tmp_path: Path, ends: tuple[int, int], expected: list[tuple[int, int | None]]
+) -> None:
+    ones = [replica(tmp_path / str(at), {0: log(0, end)}) for at, end in enumerate(ends)]
+    data = segment_path(ones[0], 0).read_bytes()
+    start = sum(len(each.data) for each in log(0, 20))
+    segment_path(ones[0], 0).write_bytes(data[:start] + b"\x55" * (len(data) - start))
+    assert gaps(only(*ones, to=tmp_path / "out")) == expected
+
+
+def test_the_name_of_the_last_file_tells_how_far_the_log_went(tmp_path: Path) -> None:
+    one = replica(tmp_path / "a", {0: log(0, 25), 40: []})
+    assert gaps(only(one, to=tmp_path / "out")) == [(25, 40)]
+
+
+def test_a_log_of_damage_alone_is_not_complete(tmp_path: Path) -> None:
+    one = replica(tmp_path / "a", {0: [with_flip(log(0, 5)[0], 80)]})
+    assert gaps(only(one, to=tmp_path / "out")) == [(0, None)]
 
 
 def test_each_replica_gives_what_the_others_have_lost(tmp_path: Path) -> None:

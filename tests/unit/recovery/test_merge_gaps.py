@@ -46,7 +46,7 @@ def replicas(tmp_path: Path) -> list[ReplicaLog]:
 
 def holes(
     replicas: Sequence[ReplicaLog], found: LogLineage, log_start_offset: int = 0
-) -> list[tuple[int, int]]:
+) -> list[tuple[int, int | None]]:
     gaps = find_gaps(replicas, found, log_start_offset)
     return [(each.start_offset, each.end_offset) for each in gaps]
 
