@@ -47,6 +47,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     ),
     # Stands between the product and the disk.
     "recording_io": frozenset({"pylog.files.durable_io"}),
+    "killed_program": frozenset({"pylog.files.durable_io"}),
     # Speaks the protocol by the product's codec, which is held against Kafka's schemas.
     "raw_client": frozenset({"pylog.internal_topics", "pylog.server"}),
     "message_schemas": frozenset({"pylog.internal_topics.schema"}),
