@@ -111,10 +111,11 @@ typed_values = packed(
         click.option("--key-format", type=_FORMATS, help="The same for keys."),
         click.option(
             "--schemas",
-            metavar="DIR",
+            metavar="DIR|URL",
             type=options.FILE,
-            help="The log directory that has the schema registry's topic. Default: the one that "
-            "is read.",
+            help="The log directory that has the schema registry's topic, or the URL of a registry "
+            "that runs, such as http://user:password@host:8081. Default: the directory that is "
+            "read.",
         ),
         options.registry_topic,
         click.option(

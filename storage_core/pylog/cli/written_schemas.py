@@ -105,10 +105,10 @@ written_schemas = packed(
         ),
         click.option(
             "--schemas",
-            metavar="DIR",
+            metavar="DIR|URL",
             type=options.FILE,
-            help="The log directory of a registry that has the schema. Default: the one that is "
-            "written, where a new schema is registered.",
+            help="The log directory of a registry that has the schema, or the URL of one that "
+            "runs. Default: the directory that is written, where a new schema is registered.",
         ),
         options.registry_topic,
     ),

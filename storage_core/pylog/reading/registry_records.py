@@ -21,6 +21,11 @@ _MOST_KEPT = 4
 _kept: dict[tuple[object, ...], list[StoredSchema]] = {}  # by the state of a registry's files
 
 
+def is_registry_url(registry: object) -> bool:
+    """Return whether a registry that runs is meant, and not a directory with its topic."""
+    return isinstance(registry, str) and registry.startswith(("http://", "https://"))
+
+
 def stored_schemas(views: Sequence[LogView]) -> list[StoredSchema]:
     """Return the schemas of some partitions; damage is left out.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,10 @@ from pylog.errors import (
     NoSchemaError,
     UnknownTopicOrPartitionError,
 )
+from pylog.lazy_modules import LazyModule
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import opened
-from pylog.reading.registry_records import stored_schemas
+from pylog.reading.registry_records import is_registry_url, stored_schemas
 from pylog.reading.schema_file import schema_in
 from pylog.reading.typed_records import TypedRecords
 from pylog.reading.value_format import SCHEMA_TYPES, ValueFormat
@@ -41,9 +43,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.internal_topics.registry_state import StoredSchema
+    from pylog.reading import schema_registry_client
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.typed.wire_formats import FramedColumn
+else:
+    schema_registry_client = LazyModule("pylog.reading.schema_registry_client")
 
 _LOOKED_AT = 3
 """How many record batches of each partition say which subjects a topic has."""
@@ -126,7 +132,7 @@ class _Choice:
         wanted = self._wanted
         if wanted.format != "json" or wanted.subject is not None or wanted.schemas:
             return False
-        if not self._registry_views():
+        if self._stored is None:
             return True
         known = self._known()
         names = {f"{view.topic}-{self._name}" for view in views}
@@ -158,19 +164,27 @@ class _Choice:
 
     def _known(self) -> KnownSchemas:
         wanted = self._wanted
-        views = self._registry_views()
-        if not views and not wanted.schemas:
+        if self._stored is None and not wanted.schemas:
             raise UnknownTopicOrPartitionError(
                 f"no topic {wanted.registry_topic!r} here, where a schema registry keeps the "
                 "schemas: name a directory that has it, or give files with schemas"
             )
-        known = registered_schemas(stored_schemas(views))
+        known = registered_schemas(self._stored or [])
         for version, (number, path) in enumerate(wanted.schemas.items(), 1):
             schema = schema_in(path, number)
             known.add(number, schema)
             by_hand = SubjectVersion(_BY_HAND, version, schema)
             known.versions.setdefault(_BY_HAND, []).append(by_hand)
         return known
+
+    @cached_property
+    def _stored(self) -> list[StoredSchema] | None:
+        """What the registry has; None where there is none."""
+        registry = self._wanted.registry
+        if is_registry_url(registry):
+            return schema_registry_client.read_registry_at(str(registry)).schemas()
+        views = self._registry_views()
+        return stored_schemas(views) if views else None
 
     def _registry_views(self) -> list[LogView]:
         """Return the partitions of the registry's topic, none if it is not there.

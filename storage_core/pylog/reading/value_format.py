@@ -29,8 +29,8 @@ class ValueFormat:
         named, their type is inferred from the first records, and warnings say what they do not
         agree in, which is kept as JSON text.
     registry
-        A directory, or several, with the topic of the schema registry; None for the one that is
-        scanned.
+        A directory, or several, with the topic of the schema registry, or the URL of one that runs,
+        ``http://user:password@host:8081``; None for the directory that is scanned.
     registry_topic
         That topic, ``kafkastore.topic`` of the registry.
     schemas

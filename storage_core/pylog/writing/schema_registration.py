@@ -27,11 +27,12 @@ from pylog.internal_topics.schema_registry import (
     schema_key,
     schema_record,
 )
+from pylog.lazy_modules import LazyModule
 from pylog.locations import printable_location, without_overlay
 from pylog.log.log_manager import ensure_open
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import open_directory
-from pylog.reading.registry_records import read_registry
+from pylog.reading.registry_records import is_registry_url, read_registry
 from pylog.reading.schema_file import schema_in
 from pylog.typed.known_schemas import registered_schemas
 from pylog.typed.schema_formats import ensure_compatible, reader_of, registered_text
@@ -48,7 +49,10 @@ if TYPE_CHECKING:
     from pylog.internal_topics.registry_state import StoredSchema
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
+    from pylog.reading import schema_registry_client
     from pylog.typed.known_schemas import KnownSchema
+else:
+    schema_registry_client = LazyModule("pylog.reading.schema_registry_client")
 
 _SECONDS_BETWEEN = 0.2
 _DEFAULT_LEVEL = "BACKWARD"
@@ -223,6 +227,8 @@ def _has_topic(directory: str, topic: str) -> bool:
 
 
 def _state(directory: str, topic: str) -> RegistryState:
+    if is_registry_url(directory):
+        return schema_registry_client.read_registry_at(directory)
     views = open_directory(directory).topics.get(topic, [])
     if len(views) > 1:
         raise InvalidSchemaError(

@@ -27,8 +27,8 @@ class WriterSchema:
     version
         Of the subject, without ``schema``; "latest" is the last one that is not deleted.
     registry
-        A directory with the topic of another registry, which then has to have the schema: nothing
-        is registered there. None for the directory that is written.
+        A directory with the topic of another registry, or the URL of one that runs, which then has
+        to have the schema: nothing is registered there. None for the directory that is written.
     registry_topic
         That topic, ``kafkastore.topic`` of the registry.
     compatibility

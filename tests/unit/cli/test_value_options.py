@@ -38,6 +38,16 @@ def test_values_are_json_by_the_schemas_in_the_same_directory(logs: Path, pylog_
     assert values_of(keys) == ["\0\0\0\0\x01\x02"]
 
 
+def test_a_registry_that_does_not_answer_is_told_without_its_password(
+    logs: Path, pylog_run: Run
+) -> None:
+    url = "http://me:secret@127.0.0.1:1"
+    outcome = pylog_run("cat", logs, "-t", "orders", "--value-format", "auto", "--schemas", url)
+    assert (outcome.status, outcome.lines) == (2, [])
+    expected = "pylog: error: http://127.0.0.1:1: the registry does not answer: "
+    assert outcome.error.startswith(expected)
+
+
 def test_schemas_are_named_in_several_ways(logs: Path, tmp_path: Path, pylog_run: Run) -> None:
     alone, file = tmp_path / "alone", tmp_path / "order.avsc"
     write_values(alone, "orders-0", [FIRST])
