@@ -26,6 +26,7 @@ NOTEBOOKS = {
     "03_ingest_a_table_and_read_it_back": 1,
     "04_anatomy_of_a_segment": 4,
     "05_recover_a_damaged_disk": 1,
+    "06_typed_values": 1,
 }
 READING = ["02_find_and_follow_records", "04_anatomy_of_a_segment"]
 
@@ -33,7 +34,7 @@ READING = ["02_find_and_follow_records", "04_anatomy_of_a_segment"]
 def _marks_of(name: str) -> list[pytest.MarkDecorator]:
     if name in READING:
         return []
-    if name.startswith("05_"):
+    if name.startswith(("05_", "06_")):
         return [pytest.mark.thorough]
     return [*NEEDS_SPARK, *([pytest.mark.thorough] if name.startswith("03_") else [])]
 
