@@ -162,13 +162,13 @@ class LoadOptions:
     trust_batch_timestamps: bool = _option(values.boolean, default=False)
     use_indexes: bool = _option(values.boolean, default=True)
     leave_page_cache: bool = _option(values.boolean, default=False)
-    value_format: str | None = _option(values.one_of(*VALUE_FORMATS), of=Of.BATCH)
-    key_format: str | None = _option(values.one_of(*VALUE_FORMATS), of=Of.BATCH)
-    schemas: str | None = _option(values.some_text, of=Of.BATCH)
-    registry_topic: str | None = _option(values.some_text, of=Of.BATCH)
-    subject: str | None = _option(values.some_text, of=Of.BATCH)
-    subject_version: int | str | None = _option(values.version, of=Of.BATCH)
-    message: str | None = _option(values.some_text, of=Of.BATCH)
+    value_format: str | None = _option(values.one_of(*VALUE_FORMATS))
+    key_format: str | None = _option(values.one_of(*VALUE_FORMATS))
+    schemas: str | None = _option(values.some_text)
+    registry_topic: str | None = _option(values.some_text)
+    subject: str | None = _option(values.some_text)
+    subject_version: int | str | None = _option(values.version)
+    message: str | None = _option(values.some_text)
     check_keys: bool = _option(values.boolean, default=False, of=Of.TABLE)
     max_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
     min_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
@@ -284,11 +284,6 @@ class LoadOptions:
             for row in _READ:
                 if row.field in unused and getattr(self, row.field) is not None:
                     raise ValueError(f"option {row.name} is for options valueFormat and keyFormat")
-        elif self.where is not None or self.counts_records:
-            raise ValueError(
-                "options valueFormat and keyFormat are for spark.read.format('pylog'), not for "
-                "pyspark_pylog.table"
-            )
         refused = [(LATEST, "starting", self.starting_offsets)] if not self.is_stream else []
         for word, side, offsets in [*refused, (EARLIEST, "ending", self.ending_offsets)]:
             try:

@@ -174,7 +174,9 @@ class PylogTable(_Base):
     def _pushed(self, whole: DataFrame) -> dict[str, str]:
         """Return the option that has what the conditions say of places, times and keys."""
         plan: _Plan = classic_plan if is_classic(self._spark) else connect_plan
-        where = to_record_filter(plan.find_comparisons(self._finish(whole, ())))
+        given = {name.lower() for name in self._options}
+        typed = [name for name in ("key", "value") if f"{name}format" in given]
+        where = to_record_filter(plan.find_comparisons(self._finish(whole, ())), typed=typed)
         return {} if where == RecordFilter() else {RECORD_FILTER: format_record_filter(where)}
 
     def _load(self, pushed: dict[str, str], schema: StructType | None = None) -> DataFrame:

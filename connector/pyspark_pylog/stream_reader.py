@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
@@ -38,6 +39,7 @@ from pyspark_pylog.stream_batches import (
 )
 from pyspark_pylog.stream_offset import INITIAL, StreamOffset, by_topic, is_initial
 from pyspark_pylog.task_packing import pack
+from pyspark_pylog.typed_columns import typed_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +75,10 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.is_limited and not HAS_ADMISSION_CONTROL:
             raise ValueError(_LIMITS_NEED_4_2)
         self._options = options
-        self._schema = arrow_schema(schema)
+        self._typed = typed_records(options)
+        if self._typed is not None:  # schemas may be registered while the query runs
+            self._typed = self._typed.following(partial(typed_records, options))
+        self._schema = arrow_schema(schema, self._typed)
         self._delay = TriggerDelay(options.min_offsets_per_trigger, options.max_trigger_delay)
         self._followed: FollowedDirectory | None = None
         self._logs: dict[TopicPartition, FollowedLog] = {}
@@ -151,7 +156,9 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
-        return read_task_partition(partition, self._schema, self._options, of_loss=_OF_LOSS)
+        return read_task_partition(
+            *(partition, self._schema, self._options, self._typed), of_loss=_OF_LOSS
+        )
 
     def _look(self) -> FollowedDirectory:
         options = self._options

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
+import pylog
 from pyspark_pylog import table
-from tests.support.registry_records import schema, write_registry
+from tests.support.registry_records import ORDER, ORDER_2, schema, write_registry
 from tests.support.spark_session import NEEDS_SPARK, spark
 from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
 
@@ -101,13 +102,54 @@ def test_a_topic_of_several_subjects_names_them(spark: SparkSession, logs: Path)
         load(spark, logs, "mixed", valueFormat="auto").collect()
 
 
-def test_streams_and_tables_refuse_the_formats(spark: SparkSession, logs: Path) -> None:
-    options = {"subscribe": "orders", "valueFormat": "auto"}
-    stream = spark.readStream.format("pylog").options(**options)
-    with pytest.raises(PySparkException, match="valueFormat"):
-        stream.load(str(logs)).writeStream.format("noop").start().awaitTermination(60)
-    with pytest.raises((PySparkException, ValueError), match=r"not for pyspark_pylog\.table"):
-        table(spark, str(logs), **options).where("offset > 0").collect()
+def test_a_table_narrows_a_read_of_typed_values(spark: SparkSession, logs: Path) -> None:
+    orders = table(spark, str(logs), subscribe="orders", valueFormat="auto", keyFormat="auto")
+    assert orders.count() == 3
+    assert ids(orders.where("offset > 0").to_df()) == [None, 2]
+    found = orders.where("value.note = 'x' AND key.name = 'ab'").select("offset", "value.id")
+    assert [tuple(row) for row in found.collect()] == [(2, 2)]
+
+
+def test_a_table_compares_typed_keys_as_they_are_decoded(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_registry(tmp_path, [schema("t-key", 1, 1, '"bytes"')])
+    write_values(tmp_path, "t-0", [b"v"], key=b"\0\0\0\0\x01abc")
+    found = table(spark, str(tmp_path), subscribe="t", keyFormat="auto").where("key = X'616263'")
+    assert found.count() == 1
+
+
+def test_a_stream_has_typed_values_also_by_schemas_that_are_registered_later(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    logs, file = str(tmp_path / "logs"), tmp_path / "order.avsc"
+
+    def write(schema: str | None, value: object) -> None:
+        file.write_text(schema or "")
+        given = file if schema else None
+        pylog.write_topic(logs, "orders", [{"value": value}], value_schema=given)
+
+    write(ORDER, {"id": 1})
+    frame = spark.readStream.format("pylog").options(
+        subscribe="orders", valueFormat="auto", startingOffsets="earliest"
+    )
+    seen: list[tuple[int, int]] = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        seen.extend((row.offset, row.id) for row in batch.select("offset", "value.id").collect())
+
+    writer = frame.load(logs).writeStream.foreachBatch(take)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        query.processAllAvailable()
+        write(ORDER_2, {"id": 2, "note": "x"})
+        query.processAllAvailable()
+        write(None, b"\0\0\0\0\x09\x02")
+        with pytest.raises(PySparkException, match="orders-0, offset 2: the value cannot"):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+    assert seen == [(0, 1), (1, 2)]
 
 
 def test_rows_are_encoded_and_read_back(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,9 +27,10 @@ from pylog.columnar.arrow_schema import (
 from pylog.errors import UndecodableValueError
 from pylog.reading.damage import ReadMode
 from pylog.record_lines.arrow_functions import take
+from pylog.typed.known_schemas import KnownSchemas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylog.model import TopicPartition
     from pylog.typed.typed_column import DecodedColumn, TypedColumn
@@ -84,6 +86,18 @@ class TypedRecords:
     def for_one_thread(self) -> TypedRecords:
         """Return a copy with decoders of its own; the report is shared."""
         return replace(self, columns={each: self.columns[each].copy() for each in self.columns})
+
+    def following(self, again: Callable[[], TypedRecords | None]) -> TypedRecords:
+        """Return the same for a read that goes on while schemas are registered.
+
+        What meets a value whose schema is not known calls ``again`` once, which chooses anew; what
+        is known then is taken from there, and columns stay as they are.
+        """
+        columns = {
+            name: each.following(partial(_known_now, again, name))
+            for name, each in self.columns.items()
+        }
+        return replace(self, columns=columns)
 
     def schema(
         self,
@@ -200,6 +214,11 @@ class TypedRecords:
                 array = _with_reasons(array, errors)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=schema), errors
+
+
+def _known_now(again: Callable[[], TypedRecords | None], name: str) -> KnownSchemas:
+    found = again()
+    return KnownSchemas() if found is None else found.columns[name].known
 
 
 def _described(

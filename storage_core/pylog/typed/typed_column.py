@@ -16,7 +16,7 @@ from pylog.typed.schema_formats import reader_of
 from pylog.typed.wire_formats import FramedColumn, Framing, framed_values, whole_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -67,6 +67,9 @@ class TypedColumn:
     subjects
         For each topic, whose schemas alone may be met there, and what it is called; other ids are
         failures. A topic that is not in it takes any.
+    newer
+        Returns the schemas that there are now: for reads that go on while schemas are registered.
+        It is asked once, at the first value whose schema is not known.
     """
 
     name: str
@@ -76,6 +79,8 @@ class TypedColumn:
     unframed: KnownSchema | None = None
     only_type: str | None = None
     subjects: Mapping[str, str] = field(default_factory=dict)
+    newer: Callable[[], KnownSchemas] | None = None
+    _has_asked: bool = field(default=False, compare=False)
     _readers: dict[str, SchemaReader] = field(default_factory=dict, compare=False)
     _decoders: dict[tuple[str, str, Framing], Decoder | str] = field(
         default_factory=dict, compare=False
@@ -87,11 +92,17 @@ class TypedColumn:
 
     def _whole(self) -> tuple[Any, ...]:
         schemas = self.readers, self.known, self.unframed
-        return (self.name, self.type, *schemas, self.only_type, self.subjects)
+        return (self.name, self.type, *schemas, self.only_type, self.subjects, self.newer)
 
     def copy(self) -> TypedColumn:
         """Return one with decoders of its own."""
         return TypedColumn(*self._whole())
+
+    def following(self, newer: Callable[[], KnownSchemas]) -> TypedColumn:
+        """Return one that asks for newer schemas."""
+        found = self.copy()
+        found.newer = newer
+        return found
 
     @property
     def needs_headers(self) -> bool:
@@ -126,7 +137,13 @@ class TypedColumn:
     def _framed(self, column: pa.Array, headers: pa.Array | None) -> FramedColumn:
         if self.unframed is not None:
             return whole_values(column, self.unframed)
-        return framed_values(column, headers, self.name, self.known)
+        framed = framed_values(column, headers, self.name, self.known)
+        if framed.failures and self.newer is not None and not self._has_asked:
+            self._has_asked = True
+            self.known = self.newer()
+            self._decoders.clear()
+            framed = framed_values(column, headers, self.name, self.known)
+        return framed
 
     def _decoder(self, topic: str, schema: KnownSchema, framing: Framing) -> Decoder | str:
         """Return a decoder, or why there is none."""
@@ -147,6 +164,9 @@ class TypedColumn:
 
     def _ensure_expected(self, topic: str, schema: KnownSchema) -> None:
         """Refuse schemas that are not of the topic's subject, unless one was chosen."""
+        if topic not in self.readers:
+            msg = "its topic was not there when the read began: start the read again"
+            raise InvalidSchemaError(msg)
         if self.only_type not in (None, schema.type):
             raise InvalidSchemaError(f"the schema is of the type {schema.type}")
         expected = self.subjects.get(topic)

@@ -80,6 +80,31 @@ def test_it_can_be_sent_to_another_process() -> None:
     assert sent.decode(pa.array([of(1, b"\x02")]), None, "orders").values.to_pylist() == [1]
 
 
+def test_newer_schemas_are_asked_for_once_where_one_is_not_known() -> None:
+    asked = []
+
+    def newer() -> KnownSchemas:
+        asked.append(1)
+        return KNOWN
+
+    typed = column(known=KnownSchemas(by_id={2: LONG})).following(newer)
+    for values, expected, times in (
+        ([of(2, b"\x02"), None], [1, None], 0),
+        ([of(2, b"\x02"), of(1, b"\x04")], [1, 2], 1),
+        ([of(9, b"\x02"), of(1, b"\x04")], [None, 2], 1),
+    ):
+        found = typed.decode(pa.array(values), None, "orders")
+        assert (found.values.to_pylist(), len(asked)) == (expected, times)
+    typed.copy().decode(pa.array([of(9, b"")]), None, "orders")
+    assert len(asked) == 2  # by another task
+
+
+def test_a_topic_that_is_newer_than_the_read_is_a_failure() -> None:
+    _, failures, _ = column().decode(pa.array([of(2, b"\x02")]), None, "payments")
+    message = "its topic was not there when the read began: start the read again"
+    assert failures == {0: (2, message)}
+
+
 def test_what_is_too_large_for_one_call_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(avro_decoder, "MOST_BYTES", 1 << 14)
     lists = KnownSchema(5, "AVRO", '{"type":"array","items":"long"}')
