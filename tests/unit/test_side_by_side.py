@@ -55,8 +55,6 @@ def test_after_an_interruption_threads_end_when_they_next_advance() -> None:
             ended.set()
             raise
 
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         shared.side_by_side(work, [1], 1)
     assert ended.wait(10)
-    assert time.monotonic() - started < 10

@@ -13,6 +13,7 @@ from pylog.errors import LogDirectoryError
 from pylog.recovery.adoption_target import ADOPTION
 from tests.support.adopted_disks import NEW_CLUSTER, OLD_CLUSTER, formatted, old
 from tests.support.batches import batch_v2, plain_records
+from tests.support.counted_work import ensure_work_grows_in_proportion
 from tests.support.killed_program import is_done_when_killed
 from tests.support.log_files import tree, write_partition
 from tests.support.metadata_log import (
@@ -167,6 +168,17 @@ def test_brokers_that_are_gone_are_not_in_the_metadata(tmp_path: Path) -> None:
     places = [tmp_path / f"new-{each}" for each in (1, 2, 3)]
     pylog.jobs.adopt_cluster(*given, into=places)
     assert [each["brokerId"] for each in fields_of(places[0], "UnregisterBrokerRecord")] == [9]
+
+
+def test_the_work_of_a_plan_grows_in_proportion_to_its_partitions(tmp_path: Path) -> None:
+    def planning(count: int) -> Callable[[], object]:
+        values = [*with_topic(1), *(partition_record(each, 1, (1,)) for each in range(1, count))]
+        given = node(tmp_path / f"{count}", 1, values, (1,))
+        for number in range(count):
+            write_partition(given, {0: [batch_v2(plain_records(0, 10))]}, name=f"t-{number}")
+        return partial(pylog.jobs.adopt_cluster, given, into=tmp_path / "new", dry_run=True)
+
+    ensure_work_grows_in_proportion({count: planning(count) for count in (50, 100, 200)})
 
 
 ENDPOINTS = {1: "host-1:9093", 2: "host-2:9093"}
