@@ -120,12 +120,13 @@ def end_adoption(into: Sequence[str | os.PathLike[str]], *, undo: bool = False) 
     -------
     bool
         Whether the topics are adopted now. Without ``undo`` False means that the interrupted call
-        had not copied all yet: it was taken back.
+        had not copied all yet, or was being taken back: it was taken back.
 
     Raises
     ------
     LogDirectoryError
-        None was interrupted here; or it cannot be taken back, since a controller knows the topics.
+        None was interrupted here; or it cannot be taken back, since a controller knows the topics
+        or a log directory is done already.
     LogLockedError
         A broker runs on one of the log directories.
 

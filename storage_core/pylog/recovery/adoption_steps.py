@@ -14,9 +14,12 @@ step what is done                                 what a crash after it leaves
      metadata's log, or the snapshot beside it
 6    ``.pylog-adoption`` is renamed to a          nothing is left to do; a broker starts once the
      directory that brokers delete when they      first one is renamed, too, and deletes what is
-     start, and removed, everywhere, from the     left of them
+     start, and removed, everywhere, from the     left of them; it is ended, not undone
      first log directory last
 ==== ============================================ ==============================================
+
+What is undone after step 3 says so first, in ``undoing`` beside the plan: from then on it is
+undone to its end, since a log directory whose mark is gone has no copies to be put in place.
 
 A controller that is started meanwhile runs until the broker beside it has ended, and its log goes
 on. So where the records go is looked for when they are written; and once it has gone on after them,
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _PLAN = "plan.json"
+UNDOING = "undoing"
+"""What the mark in the first log directory has from when all that was written is taken back."""
 _MARK = TopicPartition(ADOPTION.lstrip("."), 0)
 """What a mark is called as a partition that is to be deleted."""
 LOG_DIRECTORIES = "log-directories.json"
@@ -110,6 +115,21 @@ def write_empty_partition(io: DurableIO, directory: str, topic_id: uuid.UUID) ->
         file.sync()
     write_partition_metadata(io, join(directory, "partition.metadata"), topic_id)
     io.sync_directory(directory)
+
+
+def begin_undoing(io: DurableIO, log_directories: Sequence[str]) -> None:
+    """Have what was all written taken back, and not ended, whatever is interrupted from now on.
+
+    `LogDirectoryError`: a log directory has all of it already.
+    """
+    undoing = join(join(log_directories[0], ADOPTION), UNDOING)
+    if os.path.exists(undoing):  # noqa: PTH110 - kept as text
+        return
+    for each in log_directories:
+        if not os.path.isdir(join(each, ADOPTION)):  # noqa: PTH112 - kept as text
+            reason = "all is in its place here: end the call with resume (--resume)"
+            raise LogDirectoryError(reason, each)
+    io.write_atomically(undoing, b"")
 
 
 class MovedPartition(NamedTuple):
@@ -197,6 +217,8 @@ class Adoption:
         files = [] if plan is None else [_metadata_file(each) for each in plan["metadata"]]
         for what in files:
             _ensure_can_be_taken_back(what)
+        if plan is not None:
+            begin_undoing(self._io, self.log_directories)
         for what in files:
             self._take_back(what)
         for each in _partitions(plan):
@@ -211,10 +233,10 @@ class Adoption:
         self._remove_marks()
 
     def finish(self) -> bool:
-        """Do what is left of a plan; without one undo, and return False."""
+        """Do what is left of a plan; without one, or if it was being undone, undo: False."""
         plan = self._plan()
-        if plan is None:
-            self._remove_marks()
+        if plan is None or os.path.exists(join(self.place_in(self.log_directories[0]), UNDOING)):  # noqa: PTH110
+            self.undo()
             return False
         self._is_planned = True
         self._finish(plan)

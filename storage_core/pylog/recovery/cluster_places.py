@@ -33,7 +33,13 @@ from pylog.files.meta_properties import MetaProperties, read_meta_properties
 from pylog.files.owned_directories import writable_log_directory
 from pylog.locations import join
 from pylog.reading.internal_logs import CLUSTER_METADATA
-from pylog.recovery.adoption_steps import LOG_DIRECTORIES, is_left_of_mark, remove_mark
+from pylog.recovery.adoption_steps import (
+    LOG_DIRECTORIES,
+    UNDOING,
+    begin_undoing,
+    is_left_of_mark,
+    remove_mark,
+)
 from pylog.recovery.adoption_target import ADOPTION
 from pylog.writing.node_metadata import BOOTSTRAP_CHECKPOINT
 
@@ -42,7 +48,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _BEFORE, _AFTER, _WHOLE, _MADE = "before", "after", "whole", "made"
-_UNDOING, _CLEARED = "undoing", "cleared"
+_CLEARED = "cleared"
 _OF_FORMATTING = {META_PROPERTIES, BOOTSTRAP_CHECKPOINT, str(CLUSTER_METADATA)}
 """What formatting lays down."""
 
@@ -150,7 +156,7 @@ class ClusterPlaces:
 
     def finish(self) -> bool:
         """Do what is left to do; undo what was not all written, and return False."""
-        if not self._is_whole() or self._is_in_first(_UNDOING):
+        if not self._is_whole() or self._is_in_first(UNDOING):
             self.undo()
             return False
         for each in self.places:
@@ -169,12 +175,8 @@ class ClusterPlaces:
 
     def undo(self) -> None:
         """Make the directories what they were before; those that did not exist go."""
-        if self._is_whole() and not self._is_in_first(_UNDOING):
-            for each in self.places:
-                if not os.path.isdir(join(each, ADOPTION)):  # noqa: PTH112 - kept as text
-                    reason = "the cluster is there already: end the call with resume (--resume)"
-                    raise LogDirectoryError(reason, each)
-            self._io.write_atomically(join(join(self.places[0], ADOPTION), _UNDOING), b"")
+        if self._is_whole():
+            begin_undoing(self._io, self.places)
         for each in reversed(self.places):
             mark = join(each, ADOPTION)
             if not os.path.isdir(mark):  # noqa: PTH112 - kept as text

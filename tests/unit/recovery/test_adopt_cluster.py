@@ -216,7 +216,10 @@ def test_a_kill_leaves_nothing_all_or_a_mark_with_which_no_node_starts(
     if marked:
         with pytest.raises(LogDirectoryError, match="--undo"):
             call()
-        is_moved = pylog.jobs.end_adoption([marked[0]], undo=milliseconds % 4 > 1)
+        try:
+            is_moved = pylog.jobs.end_adoption([marked[0]], undo=milliseconds % 4 > 1)
+        except LogDirectoryError:  # all is in its place at one node, which the message says
+            is_moved = pylog.jobs.end_adoption([marked[0]])
     counted("killed moves of a cluster", {"ended" if marked else "all or nothing": 1})
     if not is_moved:
         assert not any((each / METADATA).exists() for each in places)

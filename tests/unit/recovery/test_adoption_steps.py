@@ -12,6 +12,7 @@ import pylog
 from pylog.errors import LogDirectoryError
 from pylog.files.durable_io import DurableIO
 from pylog.reading.log_directory import open_directory
+from pylog.recovery.adoption_steps import remove_mark
 from pylog.recovery.adoption_target import ADOPTION
 from tests.support.adopted_disks import (
     DIRECTORY_ID,
@@ -87,6 +88,42 @@ def test_a_crash_at_any_step_is_ended_or_undone_also_when_that_crashes(
         is_as_before = left_in(target) == before
         assert is_ended in (None, not is_as_before), step
         assert is_as_before or pylog.scan(target, topics=["t"]).count() == 10, step
+        outcomes.add(is_as_before)
+        if not has_crashed:
+            break
+    assert outcomes == {True, False}
+
+
+def two_of_each(tmp_path: Path) -> tuple[list[Path], list[Path]]:
+    """Write two old disks, and two nodes that take their topics over."""
+    sources = [old(tmp_path / "a", partitions=(0,)), old(tmp_path / "b", partitions=(1, 2))]
+    properties(sources[1], 2, OLD_CLUSTER, DIRECTORY_ID)
+    return sources, [formatted(tmp_path / "7", 7), formatted(tmp_path / "8", 8)]
+
+
+@pytest.mark.parametrize("undo", [False, True])
+def test_a_crash_at_any_step_in_several_log_directories_leaves_none_behind(
+    tmp_path: Path, how_many: HowMany, *, undo: bool
+) -> None:
+    """The second call crashes, too, and the third one does not want what the second one did."""
+    outcomes = set()
+    for step in itertools.count(0, how_many(12, 2)):
+        sources, targets = two_of_each(tmp_path / f"{step}")
+        before = [left_in(each) for each in targets]
+        has_crashed = crashed_at(step, partial(pylog.adopt, *sources, into=targets))
+        if any((each / ADOPTION).exists() for each in targets):
+            crashed_at(step % 50, partial(pylog.jobs.end_adoption, targets, undo=undo))
+        is_ended = None
+        if any((each / ADOPTION).exists() for each in targets):
+            try:
+                is_ended = pylog.jobs.end_adoption(targets, undo=not undo)
+            except LogDirectoryError:  # one log directory has all of it, which the message says
+                is_ended = pylog.jobs.end_adoption(targets)
+        is_as_before = [left_in(each) for each in targets] == before
+        assert is_ended in (None, not is_as_before), step
+        if not is_as_before:
+            counts = [pylog.scan(each, topics=["t"]).count() for each in targets]
+            assert counts == [10, 20], step
         outcomes.add(is_as_before)
         if not has_crashed:
             break
@@ -191,12 +228,52 @@ def test_what_was_all_but_done_can_be_taken_back(
     assert [*tree(target).items(), *sorted(target.rglob("*"))] == before
 
 
+def stop_before_the_last_mark(patch: pytest.MonkeyPatch, first: Path) -> None:
+    def remove_others(io: DurableIO, log_directory: str) -> None:
+        if log_directory == str(first):
+            raise StoppedError
+        remove_mark(io, log_directory)
+
+    patch.setattr("pylog.recovery.adoption_steps.remove_mark", remove_others)
+
+
+def test_what_one_log_directory_has_already_is_ended_and_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources, targets = two_of_each(tmp_path)
+    with monkeypatch.context() as patch:
+        stop_before_the_last_mark(patch, targets[0])
+        with pytest.raises(StoppedError):
+            pylog.adopt(*sources, into=targets)
+    before = [left_in(each) for each in targets]
+    with pytest.raises(LogDirectoryError, match=r"all is in its place here: .*--resume"):
+        pylog.jobs.end_adoption(targets, undo=True)
+    assert [left_in(each) for each in targets] == before
+    assert pylog.jobs.end_adoption(targets)
+    assert [pylog.scan(each, topics=["t"]).count() for each in targets] == [10, 20]
+
+
+def test_what_was_being_taken_back_is_not_ended_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources, targets = two_of_each(tmp_path)
+    before = [left_in(each) for each in targets]
+    with monkeypatch.context() as patch:
+        patch.setattr("pylog.recovery.adoption_steps.Adoption._remove_marks", stop)
+        with pytest.raises(StoppedError):
+            pylog.adopt(*sources, into=targets)
+    with monkeypatch.context() as patch:
+        stop_before_the_last_mark(patch, targets[0])
+        with pytest.raises(StoppedError):
+            pylog.jobs.end_adoption(targets, undo=True)
+    assert not pylog.jobs.end_adoption(targets)
+    assert [left_in(each) for each in targets] == before
+
+
 def test_one_log_directory_tells_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = [old(tmp_path / "a", partitions=(0,)), old(tmp_path / "b", partitions=(1, 2))]
-    properties(sources[1], 2, OLD_CLUSTER, DIRECTORY_ID)
-    one, two = formatted(tmp_path / "7", 7), formatted(tmp_path / "8", 8)
+    sources, (one, two) = two_of_each(tmp_path)
     before = [*tree(one).items(), *tree(two).items()]
 
     monkeypatch.chdir(tmp_path)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import itertools
 import random
 import shutil
-import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +15,7 @@ from pylog.config import LogConfig
 from pylog.errors import UnknownTopicOrPartitionError
 from pylog.jobs import erase
 from tests.property.test_extract import GAPS, PLACE, Ledger, problems, with_types, write_log
+from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree
 from tests.support.reading import scanned
 
@@ -102,7 +103,7 @@ def test_what_makes_no_sense_is_refused(directory: Path) -> None:
     assert tree(directory) == before
 
 
-def test_a_killed_call_is_done_by_the_next_one(
+def test_a_call_that_crashes_at_any_step_is_done_by_the_next_one(
     tmp_path: Path, how_many: HowMany, counted: Counted
 ) -> None:
     source = tmp_path / "source"
@@ -112,26 +113,17 @@ def test_a_killed_call_is_done_by_the_next_one(
             manager.get_log(pylog.TopicPartition("users", 0)).roll()
     before = scanned(source)
     expected = [each for each in before if each.key != b"me"]
-    draw = random.Random(SEED)
-    place = tmp_path / "copy"
-    shutil.copytree(source, place)
-    began = time.monotonic()
-    erase(place, MINE)
-    seconds = time.monotonic() - began
     seen = {"none": 0, "some": 0, "all": 0}
-    fork = multiprocessing.get_context("fork")
-    for number in range(how_many(8, 300)):
-        shutil.rmtree(place)
+    for number in itertools.count(0, how_many(11, 1)):
+        place = tmp_path / f"copy-{number}"
         shutil.copytree(source, place)
-        process = fork.Process(target=erase, args=(place, MINE))
-        process.start()
-        time.sleep(draw.uniform(0, 1.5 * seconds))
-        process.kill()
-        process.join()
+        has_crashed = crashed_at(number, partial(erase, place, MINE))
         found = scanned(place)
         seen["none" if found == before else "all" if found == expected else "some"] += 1
         assert [each for each in found if each.key != b"me"] == expected, number
         done = erase(place, MINE)
         assert (scanned(place), done.remaining) == (expected, []), number
-    counted("killed erasures", seen)
-    assert seen["some"] or seen["all"], seen
+        if not has_crashed:
+            break
+    counted("erasures that crash", seen)
+    assert all(seen.values()), seen

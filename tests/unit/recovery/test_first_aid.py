@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import shutil
 import struct
@@ -18,7 +19,7 @@ from pylog.results import Fate
 from tests.support.batch_parser import ParsedBatch
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.counted_work import ensure_work_grows_in_proportion
-from tests.support.killed_program import is_done_when_killed
+from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree, write_partition
 from tests.support.metadata_log import (
     BEGIN,
@@ -331,35 +332,33 @@ def test_the_work_of_a_plan_grows_in_proportion_to_its_partitions(tmp_path: Path
     assert [(each.fate, each.missing) for each in aid.partitions] == [(Fate.LOST, 10)] * 200
 
 
-_PREPARE = "import pylog; pylog.first_aid(sys.argv[1], to=sys.argv[2], voters=[1], dry_run=True)"
-_WORK = "pylog.first_aid(sys.argv[1], to=sys.argv[2], voters=[1], with_partitions=True)"
-
-
-@pytest.mark.thorough(one_in=75, of_all=6)
-@pytest.mark.parametrize("microseconds", range(0, 150_000, 500))
-def test_a_kill_leaves_no_copy_a_whole_one_or_one_that_is_refused(
-    tmp_path: Path, microseconds: int
+def test_a_crash_at_any_step_leaves_no_copy_a_whole_one_or_one_that_is_refused(
+    tmp_path: Path,
 ) -> None:
     source = node(tmp_path / "1", 1, with_topic(1, 2, 3), (1, 2, 3))
     for number in range(20):
         (source / f"file-{number}").write_bytes(bytes(1000))
     before = tree(source)
-    copy = tmp_path / "copy"
-    is_done = is_done_when_killed(microseconds / 1e6, _PREPARE, _WORK, source, copy)
-    assert tree(source) == before
-    if copy.exists():
-        made_anew = {f"{METADATA}/{0:020d}.index", f"{METADATA}/{0:020d}.timeindex"}
-        assert tree(copy).keys() == (before.keys() - made_anew) | {f"{METADATA}/quorum-state"}
+    made_anew = {f"{METADATA}/{0:020d}.index", f"{METADATA}/{0:020d}.timeindex"}
+    expected = (before.keys() - made_anew) | {f"{METADATA}/quorum-state"}
+    seen = set()
+    for step in itertools.count():
+        copy, unfinished = tmp_path / f"copy-{step}", tmp_path / f"copy-{step}{UNFINISHED}"
+        making = partial(pylog.first_aid, source, to=copy, voters=[1], with_partitions=True)
+        has_crashed = crashed_at(step, making)
+        assert tree(source) == before
+        seen.add((copy.exists(), unfinished.exists()))
+        if unfinished.exists():
+            with pytest.raises(LogDirectoryError, match="interrupted"):
+                making()
+            shutil.rmtree(unfinished)
+        if not copy.exists():
+            making()
+        assert tree(copy).keys() == expected
         assert pylog.info(copy).errors == []
-    else:
-        assert not is_done
-    if (unfinished := tmp_path / f"copy{UNFINISHED}").exists():
-        assert not copy.exists()
-        with pytest.raises(LogDirectoryError, match="interrupted"):
-            pylog.first_aid(source, to=copy, voters=[1])
-        shutil.rmtree(unfinished)
-    if not copy.exists():
-        pylog.first_aid(source, to=copy, voters=[1])
+        if not has_crashed:
+            break
+    assert seen == {(False, False), (False, True), (True, False)}
 
 
 def test_a_failure_while_writing_says_what_to_remove(

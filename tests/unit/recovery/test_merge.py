@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +32,7 @@ from tests.support.batches import (
     wrapper,
 )
 from tests.support.damage import with_base_offset, with_flip
+from tests.support.killed_program import crashed_at
 from tests.support.log_files import (
     segment_path,
     tree,
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.results import MergedPartition
+    from tests.conftest import HowMany
 
 
 def log(start: int, end: int, epoch: int = 0, *, step: int = 5) -> list[Built]:
@@ -373,37 +372,30 @@ def test_a_damaged_batch_in_each_replica_is_no_reason_to_stop(tmp_path: Path) ->
     assert list(stored_batches(tmp_path / "out/orders-0")) == [each.data for each in batches]
 
 
-@pytest.mark.slow
-def test_whatever_kills_it_leaves_the_sources_and_no_half_of_a_result(tmp_path: Path) -> None:
+def test_a_crash_at_any_step_leaves_the_sources_and_no_half_of_a_result(
+    tmp_path: Path, how_many: HowMany
+) -> None:
     for node in (1, 2, 3):
         segments = {at: log(at, at + 500) for at in range(0, 4000, 500)}
         replica(tmp_path / str(node), segments)
         (tmp_path / str(node) / "orders-0" / f"{500 * node:020d}.log").unlink()
     sources = [tmp_path / str(node) / "orders-0" for node in (1, 2, 3)]
     before = tree(tmp_path)
-    out = tmp_path / "out"
-    code = (
-        "import sys; from pylog.jobs import merge\n"
-        "print('ready', flush=True); merge(*sys.argv[2:], to=sys.argv[1])"
-    )
+    out, unfinished = tmp_path / "out", tmp_path / "out.pylog-unfinished"
     outcomes = set()
-    for round_number in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(out), *map(str, sources)], stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(round_number * 0.15)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        unfinished = tmp_path / "out.pylog-unfinished"
+    for step in itertools.count(0, how_many(3, 1)):
+        has_crashed = crashed_at(step, partial(merge, *sources, to=out))
         names = {name: each for name, each in tree(tmp_path).items() if name[:3] != "out"}
         assert names == before
         outcomes.add((out.exists(), unfinished.exists()))
+        if unfinished.exists():
+            with pytest.raises(LogDirectoryError, match=r"interrupted|not empty"):
+                merge(*sources, to=out)
+            shutil.rmtree(unfinished)
         if out.exists():
             assert pylog.scan(out, topics=["orders"]).count() == 4000
             shutil.rmtree(out)
-        shutil.rmtree(unfinished, ignore_errors=True)
-    assert (False, False) in outcomes
+        if not has_crashed:
+            break
+    assert outcomes >= {(False, False), (False, True), (True, False)}
     assert merge(*sources, to=out).is_complete

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import random
-import time
+import itertools
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,12 @@ import pylog
 from pylog.errors import KafkaStorageError, LogDirectoryError, UnexpectedFileError
 from pylog.jobs import extract
 from pylog.recovery.new_log_directory import UNFINISHED, ensure_new, ensure_space, new_log_directory
+from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree
 
 if TYPE_CHECKING:
     from tests.conftest import Counted, HowMany
     from tests.support.golden import GoldenRoot
-
-SEED = 55
 
 
 def make(place: Path, *names: str) -> None:
@@ -71,46 +69,36 @@ def test_a_disk_without_room_is_refused(tmp_path: Path) -> None:
         ensure_space(str(tmp_path), 1 << 60)
 
 
-def test_a_killed_call_leaves_what_no_broker_takes_for_whole(
+def test_a_call_that_crashes_at_any_step_leaves_what_no_broker_takes_for_whole(
     golden_root: GoldenRoot, tmp_path: Path, how_many: HowMany, counted: Counted
 ) -> None:
-    """Killed at random moments; the next call makes what it would have made."""
+    """The next call makes what it would have made."""
     source = golden_root.case("4.3.0/internal-logdir")
     before = tree(source)
-    draw = random.Random(SEED)
     expected_place = tmp_path / "expected"
-    began = time.monotonic()
     extract(source, to=expected_place, start=1, exact=True)
-    seconds = time.monotonic() - began
     expected = tree(expected_place)
-    place = tmp_path / "copy"
     seen = {"absent": 0, "unfinished": 0, "whole": 0}
-    fork = multiprocessing.get_context("fork")
-    for number in range(how_many(10, 500)):
-        process = fork.Process(
-            target=extract, args=(source,), kwargs={"to": place, "start": 1, "exact": True}
-        )
-        process.start()
-        time.sleep(draw.uniform(0, 2 * seconds))
-        process.kill()
-        process.join()
-        assert tree(source) == before, f"seed {SEED}, round {number}"
+    for step in itertools.count(0, how_many(9, 1)):
+        place = tmp_path / f"copy-{step}"
+        extracting = partial(extract, source, to=place, start=1, exact=True)
+        has_crashed = crashed_at(step, extracting)
+        assert tree(source) == before, step
         if not place.exists() or not list(place.iterdir()):
             seen["absent"] += 1
-            continue
-        if (place / UNFINISHED).exists():
+        elif (place / UNFINISHED).exists():
             seen["unfinished"] += 1
             # As a broker, which ends at a directory that is no partition.
             with pytest.raises((UnexpectedFileError, LogDirectoryError, KafkaStorageError)):
                 pylog.logs.own_log_directory(place).startup()
+            crashed_at(step % 40, extracting)
         else:
             seen["whole"] += 1
-            assert tree(place) == expected, f"seed {SEED}, round {number}"
-            for each in sorted(place.rglob("*"), reverse=True):
-                each.rmdir() if each.is_dir() else each.unlink()
-        extract(source, to=place, start=1, exact=True)
-        assert tree(place) == expected, f"seed {SEED}, round {number}"
-        for each in sorted(place.rglob("*"), reverse=True):
-            each.rmdir() if each.is_dir() else each.unlink()
-    counted("killed extracts", seen)
-    assert seen["unfinished"], seen
+            assert tree(place) == expected, step
+        if not place.exists() or tree(place) != expected:
+            extracting()
+        assert tree(place) == expected, step
+        if not has_crashed:
+            break
+    counted("extracts that crash", seen)
+    assert all(seen.values()), seen

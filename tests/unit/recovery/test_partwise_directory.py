@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import shutil
-import subprocess
-import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +13,13 @@ import pylog
 from pylog.errors import LogDirectoryError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.jobs import PartwiseDirectory, extract
+from tests.support.killed_program import crashed_at
 from tests.support.log_files import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import HowMany
     from tests.support.golden import GoldenRoot
 
 
@@ -88,39 +88,25 @@ def test_an_error_leaves_nothing_and_a_place_that_is_taken_is_refused(
         PartwiseDirectory(tmp_path / "source" / "deep" / "out", [tmp_path / "source"])
 
 
-@pytest.mark.slow
-def test_whatever_kills_it_leaves_all_of_it_or_nothing_in_its_place(
-    source: Path, tmp_path: Path
+def test_a_crash_at_any_step_leaves_all_of_it_or_nothing_in_its_place(
+    source: Path, tmp_path: Path, how_many: HowMany
 ) -> None:
+    def make() -> None:
+        with PartwiseDirectory(out) as parts:
+            extract_all(source, parts)
+
     out, unfinished = tmp_path / "out", tmp_path / "out.pylog-unfinished"
-    code = (
-        "import sys, pylog; from pylog.jobs import PartwiseDirectory, extract\n"
-        "to, source = sys.argv[1:]; print('ready', flush=True)\n"
-        "with PartwiseDirectory(to) as parts:\n"
-        "    for each in pylog.open_directory(source):\n"
-        "        if each.topic != '__cluster_metadata':\n"
-        "            place, topic = parts.places.of(each.topic_partition), [each.topic]\n"
-        "            extract(source, to=place, topics=topic, partitions=[each.partition])\n"
-        "            parts.take(place)\n"
-    )
     outcomes = set()
-    for round_number in range(10):
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(out), str(source)], stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(round_number * 0.15)
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    for step in itertools.count(0, how_many(23, 5)):
+        has_crashed = crashed_at(step, make)
         outcomes.add((out.exists(), unfinished.exists()))
+        if unfinished.exists():
+            with pytest.raises(LogDirectoryError, match=r"interrupted|not empty"):
+                make()
+            shutil.rmtree(unfinished)
         if out.exists():
             assert len(list(pylog.open_directory(out))) == 8
             shutil.rmtree(out)
-        elif unfinished.exists():
-            with pytest.raises(LogDirectoryError, match="interrupted"):
-                PartwiseDirectory(out)
-        shutil.rmtree(unfinished, ignore_errors=True)
-    assert outcomes & {(False, False), (False, True)}
+        if not has_crashed:
+            break
+    assert outcomes >= {(False, True), (True, False)}
