@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylog.lazy_modules import LazyModule
@@ -16,7 +16,7 @@ from pylog.text.names import names_nearest_keyword
 if TYPE_CHECKING:
     import datetime as dt
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Literal
 
     import pyarrow as pa
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from pylog.admin import key_partitions
     from pylog.admin.key_partitions import KeyPartitions
     from pylog.model import IsolationName, OffsetSpecs, Timestamp
-    from pylog.reading import coordinators, scan
+    from pylog.reading import coordinators, field_filter, scan
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import Bytes, Patterns
     from pylog.reading.scan import AbsentOffsets
+    from pylog.reading.value_format import ValueFormat
 
     Time = int | Timestamp | dt.datetime
 else:
     coordinators = LazyModule("pylog.reading.coordinators")
+    field_filter = LazyModule("pylog.reading.field_filter")
     key_partitions = LazyModule("pylog.admin.key_partitions")
     scan = LazyModule("pylog.reading.scan")
 
@@ -64,6 +66,8 @@ class SearchSummary:
         With ``partitioner``, the only partitions that are searched; not in `document`.
     absent
         Once it is complete: the partitions of which no segment has an offset of the range.
+    undecodable
+        How many keys and values could not be decoded, and so were left out, by topic and column.
     """
 
     partitions: int
@@ -77,6 +81,7 @@ class SearchSummary:
     is_complete: bool
     key_partitions: tuple[KeyPartitions, ...] = ()
     absent: tuple[AbsentOffsets, ...] = ()
+    undecodable: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def document(self) -> dict[str, object]:
         """Return it with the names and values that the command prints as JSON."""
@@ -103,6 +108,10 @@ class SearchSummary:
             "absent": [
                 {**each.topic_partition._asdict(), "startOffset": each.start, "endOffset": each.end}
                 for each in self.absent
+            ],
+            "undecodable": [
+                {"topic": topic, "column": column, "count": count}
+                for (topic, column), count in sorted(self.undecodable.items())
             ],
         }
 
@@ -147,6 +156,7 @@ class Search:
             is_complete=self._is_complete,
             key_partitions=self._key_partitions,
             absent=tuple(self._scan.absent_offsets()) if self._is_complete else (),
+            undecodable=dict(self._scan.undecodable.counts),
         )
 
 
@@ -165,6 +175,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     header: str | Iterable[str] = (),
     json_path: str | Iterable[str] = (),
     tombstones: bool = False,
+    where: str | None = None,
     ignore_case: bool = False,
     invert: bool = False,
     min_timestamp: Time | None = None,
@@ -181,6 +192,8 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     threads: int | None = None,
     leave_page_cache: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    value_format: str | ValueFormat | None = None,
+    key_format: str | ValueFormat | None = None,
 ) -> Search:
     """Return the records that pass all of the given tests, as they are found.
 
@@ -202,10 +215,17 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         Search only the partitions where this partitioner puts the keys, one of
         `pylog.KEY_PARTITIONER_NAMES`. Records from before partitions were added may be elsewhere.
     key_contains, key_regex, value_contains, value_regex, header, json_path, tombstones, ignore_case
-        As for `RecordFilter.matching`. See the notes on the time of a regular expression.
+        As for `RecordFilter.matching`. They test bytes, also of keys and values that are decoded.
+        See the notes on the time of a regular expression.
+    where
+        A condition on fields of decoded keys and values, as SQL has it:
+        ``"value.user.id = 7 AND value.status IN ('sent', 'returned')"``. Operators are
+        ``= != <> < <= > >=``, ``IS [NOT] NULL``, ``[NOT] IN (…)`` and
+        ``[NOT] BETWEEN … AND …``, combined by ``AND``, ``OR``, ``NOT`` and parentheses. Text, dates
+        and times stand in single quotes, odd names in double ones. Null passes ``IS NULL`` alone.
     invert
-        Only records that do not pass all of the tests of key, value and headers. The bounds of
-        timestamps stay what they are.
+        Only records that do not pass all of the tests of key, value, headers and fields. The bounds
+        of timestamps stay what they are.
     min_timestamp, max_timestamp
         The record's timestamp is between these, both inclusive. Records without one do not match.
     trust_batch_timestamps
@@ -221,13 +241,19 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         As for `pylog.scan`.
     progress
         Called with the bytes that have been looked through and those that are to be.
+    value_format, key_format
+        As for `pylog.scan`. What cannot be decoded is left out, logged, and counted in
+        `Search.summary`; of records that do not match, only what ``where`` is about is decoded.
 
     Raises
     ------
+    InvalidSchemaError
+        A schema is wrong, or it is not clear which one columns are to have.
     LogDirectoryError, UnknownTopicOrPartitionError
         The path holds no log, or not what was asked for.
     ValueError
-        An argument makes no sense, or no test was given.
+        An argument makes no sense, ``where`` names a field that there is not, or compares it with a
+        constant of another type, or no test was given.
 
     Notes
     -----
@@ -248,7 +274,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     >>> found.summary.unreadable
     ()
     """
-    where = RecordFilter.matching(
+    tests = RecordFilter.matching(
         key=key,
         key_contains=key_contains,
         key_regex=key_regex,
@@ -258,21 +284,15 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         json_path=json_path,
         tombstones=tombstones,
         ignore_case=ignore_case,
-        invert=invert,
+        invert=invert and where is None,
     )
-    if max_timestamp is not None and min_timestamp is None:
-        min_timestamp = 0  # a record without a timestamp, which has -1, is not early but unknown
-    where &= RecordFilter(
-        min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
-        max_timestamp=max_timestamp,  # type: ignore[arg-type]
-        trusts_batch_timestamps=trust_batch_timestamps,
-    )
-    _check(where)
+    of_bytes = _of_times(min_timestamp, max_timestamp, trusts_batches=trust_batch_timestamps)
+    of_bytes = of_bytes & tests if where is None or not invert else of_bytes
+    _check(of_bytes, where)
     directory = opened(*paths, takes_segment_files=True)
     assign = choose_partitions(directory, topics, partitions, pattern=pattern)
-    only: list[KeyPartitions] = []
-    if partitioner is not None:
-        only = _only_partitions(directory, assign, where.keys, partitions, partitioner)
+    only = _only_partitions(directory, assign, of_bytes.keys, partitions, partitioner)
+    if only:
         assign = {each.topic: list(each.partitions) for each in only}
     planned = scan.scan(
         directory,
@@ -287,16 +307,45 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         mode="DROPMALFORMED",
         timestamp_unit=timestamp_unit,
         max_decompressed_bytes=max_decompressed_bytes,
-        where=where,
-        limit=limit,
+        where=of_bytes,
+        limit=limit if where is None else None,
         use_indexes=use_indexes,
         threads=threads,
         leave_page_cache=leave_page_cache,
+        value_format=value_format,
+        key_format=key_format,
     )
-    if where.keys and not only:
-        _put_first(planned.partitions, directory, where.keys)
+    if of_bytes.keys and not only:
+        _put_first(planned.partitions, directory, of_bytes.keys)
+    planned = _narrowed(planned, where, tests if invert else None, limit)
     planned.scanned.report_to(progress, planned.plan)
     return Search(planned, only)
+
+
+def _of_times(
+    min_timestamp: Time | None, max_timestamp: Time | None, *, trusts_batches: bool
+) -> RecordFilter:
+    if max_timestamp is not None and min_timestamp is None:
+        min_timestamp = 0  # a record without a timestamp, which has -1, is not early but unknown
+    return RecordFilter(
+        min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
+        max_timestamp=max_timestamp,  # type: ignore[arg-type]
+        trusts_batch_timestamps=trusts_batches,
+    )
+
+
+def _narrowed(
+    planned: scan.Scan,
+    condition: str | None,
+    inverted_with: RecordFilter | None,
+    limit: int | None,
+) -> scan.Scan:
+    """Return the part of a scan that passes a condition on fields, or its inverse."""
+    if condition is None:
+        return planned
+    types = {} if planned.typed is None else planned.typed.types
+    where = field_filter.FieldFilter.of(condition, types, inverted_with=inverted_with)
+    return planned.narrowed(where=where, limit=limit)
 
 
 def _only_partitions(
@@ -304,8 +353,10 @@ def _only_partitions(
     chosen: dict[str, list[int]],
     keys: frozenset[bytes] | None,
     partitions: Sequence[int],
-    partitioner: str,
+    partitioner: str | None,
 ) -> list[KeyPartitions]:
+    if partitioner is None:
+        return []
     if not keys or partitions:
         msg = (
             "partitioner says which partitions a key is in: give a key, and neither partitions "
@@ -325,12 +376,12 @@ def _put_first(views: list[LogView], directory: LogDirectory, keys: frozenset[by
     views.sort(key=lambda view: view.topic_partition not in first)
 
 
-def _check(where: RecordFilter) -> None:
+def _check(of_bytes: RecordFilter, condition: str | None) -> None:
     """Raise `ValueError` for a search for nothing."""
-    if not where.needs_records:
+    if condition is None and not of_bytes.needs_records:
         msg = (
             "nothing to search for was given: key, key_contains, key_regex, value_contains, "
-            "value_regex, header, json_path, tombstones, min_timestamp or max_timestamp; "
+            "value_regex, header, json_path, tombstones, where, min_timestamp or max_timestamp; "
             "pylog.scan reads all records"
         )
         raise ValueError(msg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +24,7 @@ from tests.support.batches import (
 )
 from tests.support.codecs import CODEC_IDS
 from tests.support.log_files import segment_path, write_partition
+from tests.unit.reading.typed_logs import FIRST, SECOND, write_orders, write_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,3 +252,57 @@ def test_only_values_that_may_match_are_parsed(
     monkeypatch.setattr(JsonPath, "holds", noted)
     assert offsets_of(pylog.search(tmp_path, json_path=json_path)) == parsed
     assert seen == [value(number) for number in parsed]
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Path:
+    logs = write_orders(tmp_path)
+    write_values(logs, "orders-1", [FIRST, b"text", SECOND], key=b"k")
+    return logs
+
+
+def places_of(found: pylog.results.Search) -> list[tuple[int, int]]:
+    columns = ("partition", "offset")
+    return [
+        place
+        for batch in found
+        for place in zip(*(batch.column(each).to_pylist() for each in columns), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tests", "places"),
+    [
+        ({"where": "value.id = 2"}, [(0, 2), (1, 2)]),
+        ({"where": "value.id = 2", "key": "k"}, [(1, 2)]),
+        ({"where": "value.id = 2", "min_timestamp": 1_001}, []),
+        ({"where": "value.id = 2", "max_timestamp": 1_000}, [(0, 2), (1, 2)]),
+        ({"where": "value.id > 0", "limit": 2}, [(0, 0), (0, 2)]),
+        ({"where": "value.id = 2", "invert": True}, [(0, 0), (0, 1), (1, 0)]),
+        ({"where": "value.id = 2", "key": "k", "invert": True}, [(0, 0), (0, 1), (0, 2), (1, 0)]),
+        ({"where": "value.id IS NULL", "tombstones": True}, [(0, 1)]),
+        ({"where": "value.id IS NOT NULL", "tombstones": True}, []),
+        ({"key": "k"}, [(1, 0), (1, 2)]),
+    ],
+)
+def test_conditions_on_fields_combine_with_the_other_tests(
+    orders: Path, tests: dict[str, Any], places: list[tuple[int, int]]
+) -> None:
+    found = pylog.search(orders, topics=["orders"], value_format="auto", **tests)
+    assert places_of(found) == places
+
+
+def test_what_could_not_be_decoded_is_counted(orders: Path) -> None:
+    found = pylog.search(orders, topics=["orders"], value_format="auto", where="value.id = 2")
+    assert found.summary.undecodable == {}
+    assert len(places_of(found)) == 2
+    assert found.summary.undecodable == {("orders", "value"): 1}
+    document = found.summary.document()
+    assert document["undecodable"] == [{"topic": "orders", "column": "value", "count": 1}]
+
+
+def test_a_condition_without_a_format_or_field_is_an_error(orders: Path) -> None:
+    with pytest.raises(ValueError, match="give --value-format auto"):
+        pylog.search(orders, topics=["orders"], where="value.id = 2")
+    with pytest.raises(ValueError, match="keys are bytes here"):
+        pylog.search(orders, topics=["orders"], value_format="auto", where="key.id = 2")

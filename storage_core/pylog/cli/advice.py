@@ -119,7 +119,12 @@ _OPTIONS: tuple[tuple[tuple[str, ...], str | None, str], ...] = (
         "--value-contains",
         "use --value-contains TEXT",
     ),
-    (("--grep", "--contains", "--filter", "--where", "--value"), "--key", _SEARCH),
+    (("--grep", "--contains", "--filter", "--value"), "--key", _SEARCH),
+    (
+        ("--where",),
+        "--key",
+        "pylog search PATH --value-format auto --where CONDITION prints records by their fields",
+    ),
     (("--json",), "--format", "use --format jsonl, the default in a pipe"),
     (("--csv", "--output", "--out"), "--format", "pylog export PATH --to FILE.csv writes a file"),
     (("--format",), "--to", "the end of --to FILE says it: .parquet, .arrow, .csv or .jsonl"),

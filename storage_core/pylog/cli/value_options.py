@@ -14,6 +14,8 @@ from pylog.cli.output import tell
 from pylog.cli.record_options import packed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pylog.results import Scan
 
 _MOST_DIGITS = 10
@@ -161,9 +163,11 @@ typed_values = packed(
 
 def tell_undecodable(scan: Scan) -> bool:
     """Say how many keys and values could not be decoded; return whether there are any."""
-    if not scan.typed_columns:
-        return False
-    counts = scan.undecodable.counts
+    return bool(scan.typed_columns) and tell_counts(scan.undecodable.counts)
+
+
+def tell_counts(counts: Mapping[tuple[str, str], int]) -> bool:
+    """Say how many could not be decoded, by topic and column; return whether there are any."""
     if counts:
         parts = [
             f"{pylog.jobs.counted(count, name)} of {topic}"

@@ -163,7 +163,8 @@ class TaskReader:
         alone: the count trusts the other headers. In modes that skip damage all is decoded, since
         only then it is known what is damaged.
         """
-        if self._mode.skips_damage or self._filter is not None:
+        tests_fields = self._typed is not None and self._typed.where
+        if self._mode.skips_damage or self._filter is not None or tests_fields:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         watch = self._abort_watch()

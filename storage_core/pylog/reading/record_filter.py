@@ -486,7 +486,8 @@ def check_filter(where: object) -> None:
         return
     msg = (
         f"where is a {type(where).__name__}, expected a pylog.RecordFilter, such as "
-        "pylog.RecordFilter(min_offset=10, keys=b'k1'). To filter by anything else, filter what "
+        "pylog.RecordFilter(min_offset=10, keys=b'k1'), or the text of a condition on decoded "
+        "fields, such as 'value.id = 7'. To filter by anything else, filter what "
         "the scan gives, as in scan.to_table().filter(...)"
     )
     raise TypeError(msg)

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
     from pylog import installation
     from pylog.model import IsolationName, OffsetSpecs, TopicPartition
-    from pylog.reading import record_filter, typed_choice, typed_records
+    from pylog.reading import field_filter, record_filter, typed_choice, typed_records
     from pylog.reading.consumer_record import ConsumerRecord
     from pylog.reading.damage import ReadModeName
+    from pylog.reading.field_filter import FieldFilter
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 else:
     installation = LazyModule("pylog.installation")
     # A third of the start-up of what reads without a filter and without schemas.
+    field_filter = LazyModule("pylog.reading.field_filter")
     record_filter = LazyModule("pylog.reading.record_filter")
     typed_choice = LazyModule("pylog.reading.typed_choice")
     typed_records = LazyModule("pylog.reading.typed_records")
@@ -283,7 +285,7 @@ class Scan:
         self,
         columns: Iterable[str] | None = None,
         *,
-        where: RecordFilter | None = None,
+        where: RecordFilter | FieldFilter | None = None,
         limit: int | None = None,
     ) -> Scan:
         """Return a scan of a part of what this one gives: for tools that push queries down.
@@ -297,7 +299,8 @@ class Scan:
             Names of columns in the order wanted, also of such that this scan leaves out. None for
             those of this scan.
         where
-            What the records have to pass besides this scan's filter.
+            What the records have to pass besides this scan's filter; a `FieldFilter` is for a scan
+            with typed keys or values.
         limit
             The most rows; this scan's limit holds as well.
 
@@ -312,11 +315,18 @@ class Scan:
             msg = f"a scan {what} cannot be narrowed by a filter; filter what it gives"
             raise ValueError(msg)
         limits = [each for each in (self.limit, limit) if each is not None]
+        options = self._options
+        if where is not None and not isinstance(where, record_filter.RecordFilter):
+            if options.typed is None:
+                msg = "fields are tested of a scan with value_format or key_format"
+                raise ValueError(msg)
+            options = replace(options, typed=options.typed.tested_by(where))
+            where = None
         part = Scan(
             covered_views(self.partitions, where),
             replace(self._wanted, where=record_filter.conjunction(self._wanted.where, where)),
             self.schema if columns is None else self._schema_of(columns),
-            self._options,
+            options,
             limit=min(limits, default=None),
         )
         part.damage, part.scanned, part._ranges = self.damage, self.scanned, self._ranges
@@ -378,7 +388,6 @@ class Scan:
         orders 0 1
         """
         whole = self.narrowed()
-        whole._options = replace(self._options, typed=None)
         whole.schema = record_schema(RECORD_COLUMNS, timestamp_unit="ms")
         return consumer_records(whole.to_batches())
 
@@ -488,8 +497,10 @@ class Scan:
 
     @property
     def _decodes_to_count(self) -> bool:
-        where = self._wanted.where
-        return self._options.mode.skips_damage or (where is not None and where.needs_records)
+        where, typed = self._wanted.where, self._options.typed
+        tests_records = where is not None and where.needs_records
+        tests_fields = typed is not None and bool(typed.where)
+        return self._options.mode.skips_damage or tests_records or tests_fields
 
     def _counts(self) -> Iterator[tuple[ScanTask, int]]:
         schema = record_schema(("offset",))
@@ -518,7 +529,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     max_partition_bytes: int | None = None,
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
-    where: RecordFilter | None = None,
+    where: RecordFilter | str | None = None,
     limit: int | None = None,
     use_indexes: bool = True,
     threads: int | None = None,
@@ -573,7 +584,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         tasks, and the most offsets of a task. By default each partition is one task.
     where
         Predicates on place, timestamp and key, evaluated before values are copied; the result is
-        what they keep of the whole scan.
+        what they keep of the whole scan. Or a condition on fields of decoded keys and values, as
+        SQL has it: ``"value.user.id = 7 AND value.status IS NOT NULL"``; see `pylog.search`.
     limit
         The most rows, over all partitions, of those that come first; nothing after them is read.
         `Scan.plan` takes no notice of it.
@@ -627,6 +639,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     known = [view.topic_partition for view in views]
     check_specs(start, known)
     check_specs(end, known)
+    condition = where if isinstance(where, str) else None
+    where = None if isinstance(where, str) else where
     if where is not None:
         record_filter.check_filter(where)
     read_mode = ReadMode.parse(mode)
@@ -635,6 +649,9 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         typed = typed_choice.typed_records(
             path, views, read_mode, value=value_format, key=key_format
         )
+    if condition is not None:
+        fields = field_filter.FieldFilter.of(condition, {} if typed is None else typed.types)
+        typed = typed and typed.tested_by(fields)
     make_schema = record_schema if typed is None else typed.schema
     schema = make_schema(
         columns,

@@ -32,7 +32,10 @@ from pylog.typed.known_schemas import KnownSchemas
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
+
     from pylog.model import TopicPartition
+    from pylog.reading.field_filter import FieldFilter
     from pylog.typed.typed_column import DecodedColumn, TypedColumn
 
 _LOGGER = logging.getLogger(__name__)
@@ -78,10 +81,13 @@ class TypedRecords:
         What is decoded, by the name of the column.
     undecodable
         What could not be, by any reader of the scan in this process.
+    where
+        What rows have to pass, by what is decoded; all of them.
     """
 
     columns: dict[str, TypedColumn]
     undecodable: UndecodableReport = field(default_factory=UndecodableReport)
+    where: tuple[FieldFilter, ...] = ()
 
     def for_one_thread(self) -> TypedRecords:
         """Return a copy with decoders of its own; the report is shared."""
@@ -98,6 +104,15 @@ class TypedRecords:
             for name, each in self.columns.items()
         }
         return replace(self, columns=columns)
+
+    def tested_by(self, where: FieldFilter) -> TypedRecords:
+        """Return a copy that gives only rows that pass a further filter; the report is shared."""
+        return replace(self, where=(*self.where, where))
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of what is decoded, by column."""
+        return {name: column.type for name, column in self.columns.items()}
 
     def schema(
         self,
@@ -137,22 +152,32 @@ class TypedRecords:
         return self.schema(columns, timestamp_unit=unit)
 
     def is_wanted(self, schema: pa.Schema) -> bool:
-        """Whether a column of the schema is typed, or tells of one that is."""
+        """Whether a column of the schema is typed, or tells of one that is, or rows are tested."""
         more = self._more_columns
-        return any(schema.field(name).metadata == TYPED or name in more for name in schema.names)
+        return bool(self.where) or any(
+            schema.field(name).metadata == TYPED or name in more for name in schema.names
+        )
 
     def _decodes(self, name: str, schema: pa.Schema) -> bool:
         """Whether more than the bytes of keys or values is wanted."""
-        return any(f"{name}{end}" in schema.names for end in ("", _SCHEMA_ID, _SUBJECT))
+        if name in schema.names and schema.field(name).metadata == TYPED:
+            return True
+        return any(f"{name}{end}" in schema.names for end in (_SCHEMA_ID, _SUBJECT))
+
+    def _tests(self, name: str) -> bool:
+        """Whether rows are tested by what keys or values are decoded to."""
+        columns = {f"{name}{end}" for end in ("", _SCHEMA_ID, _SUBJECT)}
+        return any(not columns.isdisjoint(each.test.columns) for each in self.where)
 
     def raw_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that columns of ``schema`` are made of."""
-        more = self._more_columns
-        names = [name for name in schema.names if name not in more]
+        wanted = [*schema.names, *(name for each in self.where for name in each.test.columns)]
+        names = [name for name in wanted if name not in self._more_columns]
+        names += [name for each in self.where for name in each.byte_columns]
         for name, column in self.columns.items():
-            if any(f"{name}{end}" in schema.names for end in _MORE_COLUMNS):
+            if any(f"{name}{end}" in wanted for end in _MORE_COLUMNS):
                 names.append(name)
-            if column.needs_headers and self._decodes(name, schema):
+            if column.needs_headers and (self._decodes(name, schema) or self._tests(name)):
                 names.append("headers")
         names.append("offset")
         return schema_like(schema, dict.fromkeys(names))
@@ -164,56 +189,108 @@ class TypedRecords:
         partition: TopicPartition,
         mode: ReadMode,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches with typed columns; what cannot be decoded is handled by the mode."""
-        for batch in batches:
-            typed, errors = self._decode(batch, schema, partition)
-            if errors and mode is ReadMode.FAILFAST:
-                first = min(errors)
-                if first:
-                    yield typed.slice(0, first)
-                raise errors[first]
-            if errors:
-                in_order = [errors[row] for row in sorted(errors)]
-                self.undecodable.add(partition.topic, in_order)
-            if errors and mode is ReadMode.DROPMALFORMED:
-                kept = np.ones(batch.num_rows, dtype=np.bool_)
-                kept[list(errors)] = False
-                typed = typed.take(fixed_width_array(np.flatnonzero(kept)))
-            if typed.num_rows:
-                yield typed
+        """Yield the batches with typed columns; what cannot be decoded is handled by the mode.
 
-    def _decode(
-        self, batch: pa.RecordBatch, schema: pa.Schema, partition: TopicPartition
-    ) -> tuple[pa.RecordBatch, dict[int, UndecodableValueError]]:
+        Columns that rows are tested by are decoded first, the others only of rows that pass.
+        """
+        tested = [each for name, each in self.columns.items() if self._tests(name)]
+        others = [each for name, each in self.columns.items() if self._decodes(name, schema)]
+        steps = (tested, self.where), ([each for each in others if each not in tested], ())
+        for batch in batches:
+            rows = _Rows(batch, partition)
+            error = None
+            for columns, tests in steps:
+                failed = rows.decode(columns, schema)
+                if failed and mode is ReadMode.FAILFAST:
+                    first = min(failed)
+                    error = failed[first]
+                    rows = rows.taken(np.arange(first))
+                elif failed:
+                    in_order = [failed[row] for row in sorted(failed)]
+                    self.undecodable.add(partition.topic, in_order)
+                if failed and mode is ReadMode.DROPMALFORMED:
+                    kept = np.ones(len(rows), dtype=np.bool_)
+                    kept[list(failed)] = False
+                    rows = rows.taken(np.flatnonzero(kept))
+                for each in tests:
+                    rows = rows.taken(np.flatnonzero(rows.passing(each)))
+            if len(rows):
+                yield rows.typed(schema)
+            if error is not None:
+                raise error
+
+
+class _Rows:
+    """Rows of a record batch, with what has been decoded of them so far."""
+
+    def __init__(self, batch: pa.RecordBatch, partition: TopicPartition) -> None:
+        self._batch, self._partition = batch, partition
+        self._made: dict[str, pa.Array] = {}
+        self._errors: dict[int, UndecodableValueError] = {}
+
+    def __len__(self) -> int:
+        count: int = self._batch.num_rows
+        return count
+
+    def decode(
+        self, columns: Iterable[TypedColumn], schema: pa.Schema
+    ) -> dict[int, UndecodableValueError]:
+        """Decode columns; return what is wrong with rows of which nothing was so far."""
+        batch, topic = self._batch, self._partition.topic
         headers = batch.column("headers") if "headers" in batch.schema.names else None
-        made: dict[str, pa.Array] = {}
-        errors: dict[int, UndecodableValueError] = {}
-        for name, column in self.columns.items():
-            if f"{name}{_RAW}" in schema.names:
-                made[f"{name}{_RAW}"] = batch.column(name)
-            if not self._decodes(name, schema):
-                continue
-            found = column.decode(batch.column(name), headers, partition.topic)
-            made[name] = found.values
-            made |= _described(found, batch.num_rows, column, partition.topic, schema)
+        failed: dict[int, UndecodableValueError] = {}
+        for column in columns:
+            found = column.decode(batch.column(column.name), headers, topic)
+            self._made[column.name] = found.values
+            self._made |= _described(found, len(self), column, topic, schema)
             if found.failures:
                 offsets = int64_values(batch.column("offset"))
                 for row, (schema_id, reason) in found.failures.items():
-                    errors.setdefault(
-                        row,
-                        UndecodableValueError(
-                            reason, str(partition), int(offsets[row]), name, schema_id
-                        ),
-                    )
+                    place = str(self._partition), int(offsets[row])
+                    if row not in self._errors:
+                        error = UndecodableValueError(reason, *place, column.name, schema_id)
+                        failed.setdefault(row, error)
+        self._errors |= failed
+        return failed
+
+    def passing(self, where: FieldFilter) -> npt.NDArray[np.bool_]:
+        """Mask the rows that pass."""
+        names = where.test.columns
+        columns = [self._made[name] if name in self._made else self._raw(name) for name in names]
+        return where.passing(pa.RecordBatch.from_arrays(columns, [*names]), self._batch)
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> _Rows:
+        """Return some of the rows, in order."""
+        if rows.size == len(self):
+            return self
+        some = _Rows(self._batch.take(fixed_width_array(rows)), self._partition)
+        places = fixed_width_array(rows)
+        some._made = {name: take(each, places) for name, each in self._made.items()}
+        if self._errors:
+            some._errors = {
+                place: self._errors[row]
+                for place, row in enumerate(rows.tolist())
+                if row in self._errors
+            }
+        return some
+
+    def typed(self, schema: pa.Schema) -> pa.RecordBatch:
+        """Return the columns of a schema; those of the other fields are bytes."""
         arrays = []
         for each in schema:
-            array = made.get(each.name)
-            if array is None:
-                array = batch.column(each.name)
-            if each.name == CORRUPT_RECORD and errors:
-                array = _with_reasons(array, errors)
-            arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=schema), errors
+            is_bytes = each.name in self._batch.schema.names and each.metadata != TYPED
+            if each.name in self._made and not is_bytes:
+                arrays.append(self._made[each.name])
+            elif each.name == CORRUPT_RECORD and self._errors:
+                arrays.append(_with_reasons(self._raw(each.name), self._errors))
+            else:
+                arrays.append(self._raw(each.name))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _raw(self, name: str) -> pa.Array:
+        """Return a column as it lies in the log."""
+        is_there = name in self._batch.schema.names
+        return self._batch.column(name if is_there else name.removesuffix(_RAW))
 
 
 def _known_now(again: Callable[[], TypedRecords | None], name: str) -> KnownSchemas:

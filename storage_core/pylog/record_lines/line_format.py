@@ -72,6 +72,12 @@ class LineFormat(NamedTuple):
         needed = typed_json.needed_columns(columns, shows_undecodable=shows_undecodable)
         return cls(needed, typed_json.typed_json_lines)
 
+    def with_json_values(self) -> LineFormat:
+        """Return the same lines for batches with typed keys or values, which are JSON in them."""
+        return self._replace(
+            lines_of=lambda batch: self.lines_of(typed_json.with_json_values(batch))
+        )
+
     @classmethod
     def text(cls) -> LineFormat:
         """Return key, tab, value, see `pylog.record_lines.record_text`."""

@@ -67,6 +67,17 @@ def typed_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
     yield from typed_lines(batch, typed, _undecodable(batch))
 
 
+def with_json_values(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with the JSON of typed keys and values in their place; null stays null."""
+    for place, field in enumerate(batch.schema):
+        if field.metadata == TYPED:
+            column = batch.column(place)
+            texts = if_else(fixed_width_array(present_rows(column)), json_texts(column), None)
+            as_bytes = pa.field(field.name, pa.binary())
+            batch = batch.set_column(place, as_bytes, _as_binary(texts))
+    return batch
+
+
 def _as_binary(texts: pa.Array) -> pa.Array:
     return cast(cast(texts, pa.string()), pa.binary())
 

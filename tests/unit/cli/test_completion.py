@@ -58,7 +58,7 @@ def test_commands_are_completed(complete: Callable[[str], list[str]]) -> None:
         ("pylog delete-records --a", ["--all"]),
         ("pylog truncate x --wh", ["--whole-batch"]),
         ("pylog ls --j", ["--json"]),
-        ("pylog search /logs --va", ["--value-contains", "--value-regex"]),
+        ("pylog search /logs --value-r", ["--value-regex"]),
         ("pylog cat /logs --fo", ["--format", "--formatter", "--follow"]),
         ("pylog export /logs --c", ["--columns", "--compression"]),
     ],

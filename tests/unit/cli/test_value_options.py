@@ -183,3 +183,56 @@ def test_keys_are_compared_as_bytes_or_decoded(
     done = pylog_run("cat", logs, "-t", "orders", "--key-format", "auto", "--key", "ab")
     assert done.status == 2
     assert "--key compares keys as they lie in the log: leave --key-format out" in done.error
+
+
+def test_search_finds_fields_and_prints_json(logs: Path, pylog_run: Run) -> None:
+    search = ("search", logs, "-t", "orders", "--value-format", "auto", "--where")
+    text = pylog_run(*search, "value.id = 2 AND value.note != ''")
+    assert text.status == 0
+    [line] = text.lines
+    assert line.split("\t")[3:] == [r"\x00\x00\x00\x00\x03\x04ab", '{"id":2,"note":"x"}']
+    assert "1 match in 3 records" in text.error
+    [null] = pylog_run(*search, "value IS NULL").lines
+    assert null.endswith("\t\\N")
+    *records, summary = pylog_run(*search, "value.id < 2.5", "--json").lines
+    assert [json.loads(each)["value"] for each in records] == [
+        {"id": 1, "note": ""},
+        {"id": 2, "note": "x"},
+    ]
+    assert json.loads(summary)["summary"]["undecodable"] == []
+    assert pylog_run(*search, "value.id = 2", "--not", "--count").lines == ["2"]
+    both = pylog_run(*search, "key.name = 'ab'", "--key-format", "auto", "-f", "%o %k %s\\n")
+    assert both.lines == [
+        '0 {"name":"ab"} {"id":1,"note":""}',
+        '1 {"name":"ab"} ',
+        '2 {"name":"ab"} {"id":2,"note":"x"}',
+    ]
+
+
+def test_a_search_says_what_it_could_not_decode(logs: Path, pylog_run: Run) -> None:
+    write_values(logs, "orders-1", [FIRST, b"text"])
+    outcome = pylog_run(
+        *("search", logs, "-t", "orders", "--value-format", "auto", "--where", "value.id = 1")
+    )
+    assert (outcome.status, len(outcome.lines)) == (1, 2)
+    assert "warning: orders-1, offset 1: the value cannot be decoded" in outcome.error
+    assert outcome.error.endswith("warning: not decoded: 1 value of orders\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--where", "value.nr = 1"), "value has no field 'nr': it has id, note"),
+        (("--where", "value.id = 'x'"), "value.id is a number (int64), and 'x' is text"),
+        (("--where", "key.name = 'ab'"), "keys are bytes here: give --key-format"),
+        (("--json-path", "$.id=1"), "use --where, or leave --value-format out"),
+        (("--key", "ab", "--key-format", "auto"), "use --where, or leave --key-format out"),
+        ((), "give what to search for"),
+    ],
+)
+def test_searches_that_could_find_nothing_are_errors(
+    logs: Path, pylog_run: Run, options: tuple[str, ...], error: str
+) -> None:
+    outcome = pylog_run("search", logs, "-t", "orders", "--value-format", "auto", *options)
+    assert outcome.status == 2
+    assert error in outcome.error

@@ -113,7 +113,8 @@ def test_a_function_is_not_a_filter(directory: Path) -> None:
         pylog.scan(directory, where=where)
     assert str(caught.value) == (
         "where is a function, expected a pylog.RecordFilter, such as "
-        "pylog.RecordFilter(min_offset=10, keys=b'k1'). To filter by anything else, filter what "
+        "pylog.RecordFilter(min_offset=10, keys=b'k1'), or the text of a condition on decoded "
+        "fields, such as 'value.id = 7'. To filter by anything else, filter what "
         "the scan gives, as in scan.to_table().filter(...)"
     )
 

@@ -37,6 +37,7 @@ from pylog.cli.browse.cells import (
 from pylog.cli.browse.widgets import RowTable
 from pylog.cli.commands.search import search
 from pylog.cli.record_options import ChosenRecords, WayOfReading
+from pylog.cli.value_options import TypedValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,6 +83,7 @@ def parse_search(
     for name, option in _OF_OUTPUT.items():
         if parameters.pop(name):
             raise click.UsageError(f"{option} is for output, and not for the browser")
+    _check_bytes(parameters)
     typed = _taken(ChosenRecords, parameters)
     if typed.paths != (".",):
         raise click.UsageError(
@@ -102,6 +104,15 @@ def parse_search(
     parameters["key"] = parameters["key"] or None
     arguments = {**typed.arguments(), **way.arguments(), "limit": min(limit, MOST_MATCHES)}
     return SearchRequest(text, parameters, arguments)
+
+
+def _check_bytes(parameters: dict[str, Any]) -> None:
+    """Refuse decoded values, which the browser does not show."""
+    is_tested = parameters.pop("where") is not None
+    if _taken(TypedValues, parameters).columns or is_tested:
+        raise click.UsageError(
+            "the browser searches bytes: --where and --value-format are for pylog search"
+        )
 
 
 def _taken(kind: type[Any], parameters: dict[str, Any]) -> Any:  # noqa: ANN401 - one of `kind`

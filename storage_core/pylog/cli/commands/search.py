@@ -28,6 +28,7 @@ from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.cli.record_tests import record_tests
 from pylog.cli.record_view import RecordView
 from pylog.cli.style import OutputTraits
+from pylog.cli.value_options import tell_counts, typed_values
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from pylog.cli.progress import ProgressBar
     from pylog.cli.record_options import ChosenRecords, WayOfReading
+    from pylog.cli.value_options import TypedValues
     from pylog.results import SearchSummary
 
 
@@ -45,11 +47,20 @@ if TYPE_CHECKING:
     "pylog search /mnt/kafka-logs --topic orders --key user-7 --json",
     "pylog search /mnt/kafka-logs --json-path '$.user.id=7' --start-timestamp -2h --limit 10",
     "pylog search /mnt/kafka-logs --json-path '$.amount>=100' --json-path '$.currency!=EUR'",
+    'pylog search /mnt/kafka-logs -t orders --value-format auto --where "value.amount >= 100"',
     "pylog search /mnt/kafka-logs --topic users --tombstones --key-contains user-",
     "pylog search /mnt/kafka-logs --value-contains timeout -i --not --count",
 )
 @chosen_records
 @record_tests
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    help="The fields of decoded values or keys pass this condition, as SQL has it: "
+    "\"value.user.id = 7 AND value.status IN ('sent', 'returned')\". For --value-format and "
+    "--key-format; see above.",
+)
+@typed_values
 @click.option(
     "--partitioner",
     metavar="NAME",
@@ -79,8 +90,10 @@ if TYPE_CHECKING:
 @way_of_reading
 def search(
     chosen: ChosenRecords,
+    typed: TypedValues,
     way: WayOfReading,
     *,
+    where: str | None,
     limit: int | None,
     only_count: bool,
     format_text: str | None,
@@ -90,7 +103,7 @@ def search(
     r"""Print the records that match: by key, value, header, JSON path or time.
 
     A record matches if it passes every test that is given: --key, --key-contains, --key-regex,
-    --value-contains, --value-regex, --header, --json-path, --tombstones, --min-timestamp,
+    --value-contains, --value-regex, --header, --json-path, --tombstones, --where, --min-timestamp,
     --max-timestamp. TEXT after PATH is --value-contains TEXT. With --key, the partition where
     Kafka's default partitioner puts the key is searched first. Matches are printed as they are
     found, partition by partition, in offset order. Standard error names damaged ranges, which could
@@ -106,14 +119,22 @@ def search(
     there, and < <= > >= compare numbers with numbers, and strings with strings by their characters:
     $.amount>=100, $.at<2026-11-01. Quote it for the shell.
 
+    With --value-format or --key-format, values or keys are decoded by their schemas, and printed as
+    JSON; the other tests are of their bytes. --where tests their fields: value.user.id,
+    value."odd name", or value itself where it has no fields. Comparisons are = != < <= > >=,
+    IS [NOT] NULL, [NOT] IN (...) and [NOT] BETWEEN ... AND ..., combined by AND, OR, NOT and
+    parentheses. Constants are numbers, TRUE, FALSE, and text in single quotes, as are dates and
+    times in ISO 8601. Null passes IS NULL alone. A record that cannot be decoded is left out and
+    named on standard error.
+
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
 
     One thread evaluates a regular expression. If it backtracks, and takes more than 60 s of
     processor time for some megabytes, the search ends with status 2.
 
-    Exit status: 0 the search is done, whether something matched or not, 1 something is damaged and
-    was not searched, 2 wrong usage or a path that cannot be read.
+    Exit status: 0 the search is done, whether something matched or not, 1 something is damaged or
+    cannot be decoded, and was not searched, 2 wrong usage or a path that cannot be read.
     """
     chosen, text, json_paths = _plain_text(chosen)
     tests["value_contains"] = (*tests["value_contains"], *text)
@@ -127,14 +148,17 @@ def search(
     if tests["partitioner"] is not None and tests["invert"]:
         msg = "--partitioner says which partition a --key is in, and --not looks for others"
         raise click.UsageError(msg)
+    _check_typed(typed, tests, where)
     ways = {"ignore_case", "invert", "trust_batch_timestamps"}
-    if all(each in (None, (), False) for name, each in tests.items() if name not in ways):
+    if where is None and all(
+        each in (None, (), False) for name, each in tests.items() if name not in ways
+    ):
         raise click.UsageError(
             "give what to search for: TEXT after PATH, or --key, --value-contains, --value-regex, "
-            "--key-contains, --key-regex, --header, --json-path, --tombstones, --min-timestamp or "
-            "--max-timestamp; pylog cat prints all records"
+            "--key-contains, --key-regex, --header, --json-path, --tombstones, --where, "
+            "--min-timestamp or --max-timestamp; pylog cat prints all records"
         )
-    lines = _format(format_text, tests, only_count=only_count, as_json=as_json)
+    lines = _format(format_text, tests, typed, only_count=only_count, as_json=as_json)
     patterns = [name for name in ("value_regex", "key_regex") if tests[name]]
     with (
         progress.ProgressBar("searching", None) as bar,
@@ -145,6 +169,8 @@ def search(
             **chosen.arguments(),
             **way.arguments() | ({"threads": 1} if patterns else {}),
             **tests,
+            **typed.arguments(chosen.paths),
+            where=where,
             columns=lines.columns,
             timestamp_unit="ms",
             limit=limit,
@@ -161,7 +187,23 @@ def search(
     if text and not found.summary.matches and not found.summary.unreadable:
         tell("note", _where_else(text[0]))
     # Each has been named on stderr when it was found.
-    return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND
+    has_findings = tell_counts(found.summary.undecodable) or found.summary.unreadable
+    return exit_status.FINDINGS if has_findings else exit_status.SOUND
+
+
+def _check_typed(typed: TypedValues, tests: dict[str, Any], where: str | None) -> None:
+    """Refuse tests that nothing would pass."""
+    if where is not None and not typed.columns:
+        msg = "--where is for fields of decoded values: give --value-format auto, or --key-format"
+        raise click.UsageError(msg)
+    if tests["key"] and typed.key_format is not None:
+        msg = "--key compares keys as they lie in the log: use --where, or leave --key-format out"
+        raise click.UsageError(msg)
+    if tests["json_path"] and typed.value_format is not None:
+        msg = (
+            "--json-path reads values that are JSON text: use --where, or leave --value-format out"
+        )
+        raise click.UsageError(msg)
 
 
 _OF_A_PATH = re.compile(r"/|^[\w.-]+:\d+$|^\w+:/", re.ASCII)  # also a broker's address, a URI
@@ -202,14 +244,24 @@ def _where_else(text: str) -> str:
 
 
 def _format(
-    format_text: str | None, tests: dict[str, Any], *, only_count: bool, as_json: bool
+    format_text: str | None,
+    tests: dict[str, Any],
+    typed: TypedValues,
+    *,
+    only_count: bool,
+    as_json: bool,
 ) -> pylog.jobs.LineFormat:
     if only_count:
         return pylog.jobs.LineFormat.located_text()._replace(columns=("offset",))
-    if format_text is not None:
-        return lines_of_format(format_text)
+    if as_json and typed.columns:
+        return pylog.jobs.LineFormat.typed_json(typed.columns)
     if as_json:
         return pylog.jobs.LineFormat.json("text")
+    lines = lines_of_format(format_text) if format_text is not None else _text_format(tests)
+    return lines.with_json_values() if typed.columns else lines
+
+
+def _text_format(tests: dict[str, Any]) -> pylog.jobs.LineFormat:
     traits = OutputTraits.of(sys.stdout)
     if not traits.is_terminal:
         return pylog.jobs.LineFormat.located_text()

@@ -40,6 +40,8 @@ NO_SEARCHES = [
     ("--key a b", "belongs to no option"),
     ("--key 'a", "No closing quotation"),
     ("--key a --count", "--count is for output"),
+    ("--where value.id=1", "the browser searches bytes"),
+    ("--key a --value-format auto", "the browser searches bytes"),
     ("--help", "pylog search --help lists the options"),
 ]
 

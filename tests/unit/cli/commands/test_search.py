@@ -215,6 +215,7 @@ def test_with_a_partitioner_the_partition_that_was_read_is_named(
     assert json.loads(done.lines[-1])["summary"].keys() == {
         *("partitions", "matches", "scannedBytes", "totalBytes", "scannedBatches"),
         *("scannedRecords", "uncountedBatches", "isComplete", "unreadable", "absent"),
+        "undecodable",
     }
 
 
