@@ -12,7 +12,9 @@ Every query reads the logs anew, as far as it needs them:
 * **filters**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key`` with
   constants, as far as all rows have to pass them, decide which partitions, which bytes and which
   batches of ``records`` are read, and those of ``topic`` and ``partition`` which logs a metadata
-  table is made of;
+  table is made of. In the view of a topic with typed values, whatever DuckDB leaves to a scan is
+  tested while records are decoded: first the columns that it is about are, and the others only of
+  rows that pass;
 * **LIMIT** without ORDER BY ends the read early.
 
 Beside the bytes of keys and values, ``key_text``, ``value_text`` and ``value_json`` are what they

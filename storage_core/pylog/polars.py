@@ -10,7 +10,9 @@ Three things are pushed down to the read:
   as to count, batch headers say how many rows there are; checksums are not verified then;
 * **predicates**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key``
   with literals, as far as all rows have to pass them. They decide which partitions, which bytes and
-  which batches are read. Polars evaluates the whole predicate on what is left;
+  which batches are read. Polars evaluates the whole predicate on what is left. With
+  ``value_format`` or ``key_format``, it does so while records are decoded: first the columns of the
+  predicate are, and the others only of rows that pass;
 * **a row limit**, as of ``head``: nothing after it is read.
 
 Needs Polars: ``pip install '.[polars]'`` in a clone.
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.installation import missing_package
 from pylog.pushdown.comparison import to_record_filter
+from pylog.reading.field_filter import FieldFilter
 from pylog.reading.scan import scan as scan_records
 from pylog.tables.tables import metadata_table, read_table
 
@@ -155,6 +158,9 @@ class _Source:
         # One after the other: the first one that plans decides where the logs end for all.
         with self._planning:
             part = self._records.narrowed(needed, where=where, limit=row_count)
+            # Polars' own threads may all wait for ours.
+            if part.tests_while_decoding(asked.columns, is_for_one_thread=True):
+                part = part.narrowed(where=FieldFilter(asked))
             batches = part.counted_batches()
         # A frame in any case, also where nothing is read.
         for batch in chain([self._empty.select(needed)], map(pl.DataFrame, batches)):

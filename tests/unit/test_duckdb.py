@@ -18,12 +18,12 @@ import pytest
 
 import pylog
 import pylog.duckdb
-from pylog.errors import CorruptRecordError, InvalidSchemaError
+from pylog.errors import CorruptRecordError, InvalidSchemaError, UndecodableValueError
 from pylog.pushdown.log_datasets import RecordsDataset
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_high_watermarks, write_partition
 from tests.support.registry_records import schema, write_registry
-from tests.unit.reading.typed_logs import FIRST, OF_USER, write_orders, write_values
+from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -424,3 +424,54 @@ def test_a_typed_key_of_bytes_is_compared_without_its_prefix(tmp_path: Path) -> 
     with pylog.duckdb.LogDatabase(tmp_path, key_format="auto") as database:
         rows = database.query("SELECT key FROM t WHERE key = 'abc'::BLOB").read_all()
         assert rows.to_pylist() == [{"key": b"abc"}]
+
+
+CONDITIONS = [
+    "value.id = 2",
+    "value.id <> 1",
+    "value.id IS NULL",
+    "value.id IN (2, 3)",
+    "value.note = 'x' AND \"offset\" > 0",
+    "value.id > 1 OR partition = 1",
+    "NOT (value.id > 1)",
+    "value IS NULL",
+    "value IS NOT NULL AND value.id < 2",
+    "length(value.note) = 1",
+    '"offset" % 2 = 0',
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_predicates_on_fields_give_what_duckdb_keeps_of_all_rows(
+    typed: Path, condition: str, mode: str
+) -> None:
+    write_values(typed, "orders-1", [SECOND, b"text", FIRST, None])
+    connection = pylog.duckdb.connect(typed, topics="orders", value_format="auto", mode=mode)
+    columns = 'partition, "offset", value.id, value.note'
+    connection.execute("CREATE TABLE whole AS SELECT * FROM orders")
+    query = "SELECT {} FROM {} WHERE {} ORDER BY ALL"
+    found = connection.sql(query.format(columns, "orders", condition)).fetchall()
+    assert found == connection.sql(query.format(columns, "whole", condition)).fetchall()
+    [counted] = connection.sql(f"SELECT count(*) FROM orders WHERE {condition}").fetchall()  # noqa: S608
+    assert counted == (len(found),)
+
+
+def test_other_columns_are_decoded_of_rows_that_pass_alone(typed: Path) -> None:
+    records = [Stored(0, 1_000, OF_USER, SECOND), Stored(1, 1_000, b"text", FIRST)]
+    write_partition(typed, {0: [batch_v2(records)]}, name="orders-1")
+    formats = {"value_format": "auto", "key_format": "auto"}
+    with pylog.duckdb.LogDatabase(typed, assign={"orders": [1]}, **formats) as database:
+        found = database.query("SELECT key.name FROM orders WHERE value.id = 2").read_all()
+        assert found.to_pylist() == [{"name": "ab"}]
+        with pytest.raises(UndecodableValueError, match="offset 1: the key cannot be decoded"):
+            database.query("SELECT key.name FROM orders WHERE value.id = 1").read_all()
+
+
+def test_what_cannot_be_decoded_is_a_reason_that_can_be_looked_for(typed: Path) -> None:
+    write_values(typed, "orders-1", [SECOND, b"text"])
+    columns = ["offset", "value", "_corrupt_record"]
+    arguments = {"mode": "PERMISSIVE", "columns": columns, "value_format": "auto"}
+    connection = pylog.duckdb.connect(typed, topics="orders", **arguments)
+    query = 'SELECT "offset", value.id FROM orders WHERE _corrupt_record IS NOT NULL'
+    assert connection.sql(query).fetchall() == [(1, None)]

@@ -17,10 +17,10 @@ import pylog
 import pylog.polars
 from pylog.polars import _Source
 from pylog.reading.scan import Scan
-from tests.support.batches import batch_v2, plain_records, with_bad_crc
+from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
 from tests.support.registry_records import schema, write_registry
-from tests.unit.reading.typed_logs import write_values
+from tests.unit.reading.typed_logs import FIRST, OF_USER, SECOND, write_orders, write_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,3 +196,63 @@ def test_a_typed_key_of_bytes_is_compared_without_its_prefix(tmp_path: Path) -> 
     write_values(tmp_path, "t-0", [b"v"], key=b"\0\0\0\0\x01abc")
     frame = pylog.polars.scan(tmp_path, topics="t", key_format="auto")
     assert frame.filter(pl.col("key") == b"abc").collect()["key"].to_list() == [b"abc"]
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Path:
+    logs = write_orders(tmp_path)
+    records = [
+        Stored(0, 1_000, OF_USER, FIRST),
+        Stored(1, 2_000, None, None),
+        Stored(2, 3_000, OF_USER, SECOND),
+        Stored(3, 4_000, b"text", FIRST),
+    ]
+    write_partition(logs, {0: [batch_v2(records)]}, name="orders-1")
+    return logs
+
+
+FIELD = pl.col("value").struct.field
+PREDICATES = [
+    FIELD("id") == 2,
+    FIELD("id") != 1,
+    FIELD("id").is_null(),
+    FIELD("note").is_in(["x", ""]) & (pl.col("offset") > 0),
+    (FIELD("id") > 1) | (pl.col("partition") == 1),
+    ~(FIELD("id") > 1),
+    pl.col("value").is_null(),
+    pl.col("offset") % 2 == 0,
+    FIELD("note").str.len_chars() == 1,
+    pl.col("timestamp").dt.second() > 2,
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("number", range(len(PREDICATES)))
+def test_predicates_on_fields_give_what_polars_keeps_of_all_rows(
+    typed: Path, number: int, threads: int
+) -> None:
+    frame = pylog.polars.scan(typed, topics="orders", value_format="auto", threads=threads)
+    predicate = PREDICATES[number]
+    found = frame.filter(predicate).collect()
+    assert found.equals(frame.collect().filter(predicate))
+    assert frame.filter(predicate).select(pl.len()).collect().item() == found.height
+    assert frame.filter(predicate).select("offset").collect().equals(found.select("offset"))
+
+
+def test_other_columns_are_decoded_of_rows_that_pass_alone(typed: Path) -> None:
+    formats = {"value_format": "auto", "key_format": "auto"}
+    frame = pylog.polars.scan(typed, assign={"orders": [1]}, **formats)
+    found = frame.filter(FIELD("id") == 2).select("offset", "key").collect()
+    assert found.rows() == [(2, {"name": "ab"})]
+    with pytest.raises(Exception, match="offset 3: the key cannot be decoded"):
+        frame.filter(FIELD("id") == 1).select("offset", "key").collect()
+
+
+def test_what_cannot_be_decoded_is_a_reason_that_can_be_looked_for(typed: Path) -> None:
+    columns = ["offset", "key", "value", "_corrupt_record"]
+    frame = pylog.polars.scan(
+        *(typed,), assign={"orders": [1]}, key_format="auto", mode="PERMISSIVE", columns=columns
+    )
+    reasons = frame.filter(pl.col("_corrupt_record").is_not_null()).collect()
+    assert reasons.get_column("offset").to_list() == [3]
+    assert frame.filter(pl.col("key").is_null()).collect().get_column("offset").to_list() == [1, 3]

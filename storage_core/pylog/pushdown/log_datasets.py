@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 
 from pylog.pushdown.comparison import MIRRORED, Comparison, to_record_filter
 from pylog.pushdown.expression_tree import Call, Column, Literal, Node, columns_in, expression_tree
+from pylog.reading.field_filter import ExpressionTest, FieldFilter
 from pylog.reading.scan import covered_views
 from pylog.tables.tables import rows_of_logs
 
@@ -159,14 +160,19 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
             where = to_record_filter(comparisons, typed=typed) if comparisons else None
         return FilteredRows(
             pa.schema([self._schema.field(name) for name in names]),
-            self.rows(list(needed), where),
+            self.rows(list(needed), where, filter),
             filter,
             self._errors,
         )
 
     @abstractmethod
-    def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
-        """Yield rows with some columns: all that pass the filter, and maybe others."""
+    def rows(
+        self,
+        columns: list[str],
+        where: RecordFilter | None,
+        expression: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows with some columns: all that pass both filters, and maybe others."""
 
     def _is_not_here(self, *_: Any, **__: Any) -> NoReturn:  # noqa: ANN401 - as of a dataset
         msg = "DuckDB reads this object; to others it is not a dataset"
@@ -222,13 +228,25 @@ class RecordsDataset(LogDataset):
     def _typed_columns(self) -> Collection[str]:
         return self._records.typed_columns
 
-    def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
-        """Yield records; what a filter says of records decides which bytes are read."""
+    def rows(
+        self,
+        columns: list[str],
+        where: RecordFilter | None,
+        expression: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield records; what a filter says of records decides which bytes are read.
+
+        What it says of decoded keys and values decides which other columns are decoded.
+        """
         if self._records.limit is not None:
             where = None  # the limit is of the rows before
+        tested = () if expression is None else tuple(columns_of(expression, self._schema))
         # One after the other: the first one that plans decides where the logs end for all.
         with self._planning:
-            batches = self._records.narrowed(columns, where=where).counted_batches()
+            part = self._records.narrowed(columns, where=where)
+            if part.tests_while_decoding(tested, is_for_one_thread=False):
+                part = part.narrowed(where=FieldFilter(ExpressionTest(expression, tested)))
+            batches = part.counted_batches()
         yield from batches
 
 
@@ -249,7 +267,12 @@ class TableDataset(LogDataset):
         self._directory = directory
         self._views = views
 
-    def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self,
+        columns: list[str],
+        where: RecordFilter | None,
+        expression: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """Yield rows of the logs whose topic and partition a filter lets pass."""
         # Rows about directories have neither topic nor partition.
         is_of_some = where is not None and not (where.topics is None and where.partitions is None)

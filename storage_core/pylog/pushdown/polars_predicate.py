@@ -26,6 +26,9 @@ from pylog.pushdown.comparison import MIRRORED, Comparison, utc_time
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
+    import numpy.typing as npt
+
 _OPERATORS = {
     "Eq": "=",
     "EqValidity": "=",
@@ -40,6 +43,7 @@ _BETWEEN = {
     "Right": (">", "<="),
     "None": (">", "<"),
 }
+_MASK = ""
 _MICROSECONDS = {"Microseconds": 1, "Milliseconds": 1_000}
 
 
@@ -63,9 +67,17 @@ class PolarsPredicate:
         return cls(expression, tuple(each for term in lasting for each in _known(_pairs_of(term))))
 
     @property
-    def columns(self) -> list[str]:
+    def columns(self) -> tuple[str, ...]:
         """The columns that it is about."""
-        return [] if self.expression is None else self.expression.meta.root_names()
+        names = [] if self.expression is None else self.expression.meta.root_names()
+        return tuple(dict.fromkeys(names))
+
+    def mask(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Mask the rows that pass, as a `RowTest` does; Polars evaluates it."""
+        expression = pl.lit(value=True) if self.expression is None else self.expression
+        passes = pl.DataFrame(rows).with_columns(expression.alias(_MASK)).get_column(_MASK)
+        mask: npt.NDArray[np.bool_] = passes.fill_null(value=False).to_numpy()
+        return mask
 
 
 NOTHING_ASKED = PolarsPredicate(None, ())

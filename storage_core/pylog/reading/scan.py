@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import record_schema, schema_like
+from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema, schema_like
 from pylog.columnar.record_columns import PLACE_COLUMNS, place_rows
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import LazyModule
@@ -33,7 +33,7 @@ from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import Literal, NoReturn
 
     import pandas as pd
@@ -350,6 +350,29 @@ class Scan:
         """Which of ``key`` and ``value`` are decoded by schemas."""
         typed = self._options.typed
         return () if typed is None else tuple(typed.columns)
+
+    def tests_while_decoding(self, columns: Collection[str], *, is_for_one_thread: bool) -> bool:
+        """Return whether rows can be tested by some columns before the other ones are decoded.
+
+        That is what `narrowed` does with a `FieldFilter`: for tools that push queries down.
+
+        Parameters
+        ----------
+        columns
+            What the test is about.
+        is_for_one_thread
+            Whether the test may be made only in the thread that reads the rows.
+
+        Examples
+        --------
+        >>> scan = pylog.scan("kafka/intact", topics="orders", value_format="json")
+        >>> scan.tests_while_decoding(["value"], is_for_one_thread=False)
+        True
+        """
+        is_part = self.limit is not None or self._is_of_last_records
+        has_others = is_for_one_thread and self._options.threads > 1
+        typed = bool(self.typed_columns) and CORRUPT_RECORD not in columns
+        return typed and bool(columns) and not is_part and not has_others
 
     @property
     def undecodable(self) -> UndecodableReport:

@@ -6,10 +6,11 @@ import datetime as dt
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from polars.io.plugins import register_io_source
 
-from pylog.pushdown.polars_predicate import PolarsPredicate
+from pylog.pushdown.polars_predicate import NOTHING_ASKED, PolarsPredicate
 
 NOON = dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)
 SCHEMA: dict[str, Any] = {
@@ -118,3 +119,11 @@ def test_a_hint_that_only_polars_understands_is_left_out() -> None:
     assert [tuple(each) for each in last.comparisons] == [("offset", ">", 1)]
     assert last.expression is not None
     assert "dynamic" not in str(last.expression)
+
+
+def test_a_mask_is_of_the_rows_that_polars_keeps() -> None:
+    predicate = as_polars_gives_it(pl.col("offset") > 5)
+    rows = pa.record_batch({"offset": pa.array([5, None, 6], pa.int64())})
+    assert predicate.columns == ("offset",)
+    assert predicate.mask(rows).tolist() == [False, False, True]
+    assert NOTHING_ASKED.mask(rows).tolist() == [True, True, True]
