@@ -109,7 +109,7 @@ def _in_range(operator: str, number: Fraction, lowest: int, highest: int) -> tup
         if below > highest:
             return always
         return never if below < lowest else ("<=", below)
-    if below >= highest:
+    if below > highest:
         return never
     return always if below < lowest else (">", below)
 

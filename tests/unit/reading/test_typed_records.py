@@ -169,6 +169,7 @@ def test_a_condition_keeps_the_records_whose_fields_pass(malformed: Path) -> Non
     assert (second.count(), second.head(1).count()) == (2, 1)
     assert found(second.last(1)) == [(0, 2), (1, 4)]
     assert [each.value for each in second.records()] == [SECOND, SECOND]
+    assert [second.reader_of(task).count() for task in second.plan()] == [1, 1]
     assert found(scan("value IS NULL")) == [(0, 1), (1, 3)]
     assert found(scan("value.id < 3", limit=2)) == [(0, 0), (0, 2)]
     assert scan("value.id = 2", columns="offset").to_table().column("offset").to_pylist() == [2, 4]
@@ -190,8 +191,11 @@ def test_what_a_condition_cannot_see_is_handled_by_the_mode(malformed: Path) -> 
     assert next(batches).column("offset").to_pylist() == [0]
     with pytest.raises(UndecodableValueError, match="orders-1, offset 1: the value cannot be"):
         next(batches)
+    failing = scan("FAILFAST")
     with pytest.raises(UndecodableValueError):
-        scan("FAILFAST").count()
+        failing.count()
+    with pytest.raises(UndecodableValueError):
+        failing.reader_of(failing.plan()[0]).count()
     assert found(scan("DROPMALFORMED")) == [(1, 3)]
     shown = scan("PERMISSIVE")
     assert found(shown) == [(1, 1), (1, 2), (1, 3)]

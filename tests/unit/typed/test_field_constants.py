@@ -44,6 +44,7 @@ def passing(column: pa.Array, operator: str, constant: Constant) -> list[object]
         (">", "-9223372036854775809", [LOWEST, 7, 8, HIGHEST]),
         ("<=", "-9223372036854775809", []),
         ("<", "-9223372036854775807.5", [LOWEST]),
+        (">", "-9223372036854775807.5", [7, 8, HIGHEST]),
         ("<", "1e999999", [LOWEST, 7, 8, HIGHEST]),
         (">", "-1e-999999", [7, 8, HIGHEST]),
         ("<", "-1e999999", []),
