@@ -171,7 +171,7 @@ def cat(
     """
     others = (*typed.columns, output_format, values, format_text, mask)
     left_out: list[pylog.errors.UndecodableValueError] = []
-    lines = _decoded_format(formatter, others, None if mode == "FAILFAST" or follow else left_out)
+    lines = _decoded_format(formatter, others, None if mode == "FAILFAST" else left_out)
     lines = lines or _typed_format(typed, output_format, values, format_text, mask, mode)
     lines = lines or _format(output_format, values, format_text)
     masking = read_masking(mask)
@@ -192,6 +192,7 @@ def cat(
                 where=where,
                 limit=limit,
                 masking=masking,
+                left_out=left_out,
             )
     columns = _columns(lines, masking)
     if progress.is_wanted() and not merge:
@@ -354,9 +355,13 @@ def follow_records(
     mode: Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"],
     where: pylog.RecordFilter | None,
     limit: int | None,
-    masking: pylog.results.RecordMasking | None = None,
+    masking: pylog.results.RecordMasking | None,
+    left_out: list[pylog.errors.UndecodableValueError],
 ) -> int:
-    """Print records as they come, without an end or up to ``limit``; return the exit status."""
+    """Print records as they come, without an end or up to ``limit``; return the exit status.
+
+    What ``lines`` adds to ``left_out`` is told and taken out at once: there may be no end.
+    """
     names = chosen.names
     followed = pylog.follow(
         *chosen.paths,
@@ -382,10 +387,13 @@ def follow_records(
         **way.arguments(),
     )
     output = RecordOutput(lines, masking)
-    is_first_look = True
+    is_first_look, has_left_out = True, False
     while True:
         for batch in records.poll():
             output.write(batch)
+            has_left_out |= bool(left_out)
+            tell("error", *map(str, left_out))
+            left_out.clear()
         if output.records == limit:
             break
         # Whoever reads the output sees what is there, however long nothing follows.
@@ -395,7 +403,7 @@ def follow_records(
         is_first_look = False
         sleep(LOOK_EVERY_SECONDS)
     # Each has been named on stderr when it was found.
-    has_findings = records.damage or records.undecodable
+    has_findings = records.damage or records.undecodable or has_left_out
     return exit_status.FINDINGS if has_findings else exit_status.SOUND
 
 

@@ -456,3 +456,37 @@ def test_a_formatter_of_kafka_says_what_is_printed(
     assert "offset 1" in left.error
     for other in (("--format", "text"), ("-f", "%s"), ("--value-format", "auto")):
         assert pylog_run(*command, *other).status == 2
+
+
+def test_a_formatter_that_follows_does_the_same_with_what_it_cannot_decode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    looks = iter([[(b"k", b"v"), heartbeat("a", "b", 8)], [heartbeat("a", "b", 9)]])
+    told: list[str] = []
+
+    def write(offset: int, records: list[tuple[bytes, bytes]]) -> None:
+        stored = [Stored(offset + at, 5, *each) for at, each in enumerate(records)]
+        with segment_path(tmp_path / "heartbeats-0", 0).open("ab") as file:
+            file.write(batch_v2(stored).data)
+
+    def append_meanwhile(_seconds: float) -> None:
+        told.append("")
+        write(2 * len(told) - 1, next(looks))
+
+    monkeypatch.setattr(following, "sleep", append_meanwhile)
+    (tmp_path / "heartbeats-0").mkdir()
+    write(0, [heartbeat("a", "b", 7)])
+    command = ("cat", tmp_path, "--follow", "--formatter", "mm2-heartbeats", "--limit", 4)
+    left = pylog_run(*command, "--mode", "DROPMALFORMED")
+    assert (left.status, len(told)) == (1, 2)
+    assert left.lines == [
+        f"Heartbeat{{sourceClusterAlias=a, targetClusterAlias=b, timestamp={each}}}"
+        for each in (7, 8, 9)
+    ]
+    [line] = left.error.splitlines()
+    assert line.startswith("pylog: error: ")
+    assert "is no heartbeat of MirrorMaker 2" in line
+    assert "offset 1" in line
+    failed = pylog_run(*command)
+    assert (failed.status, len(failed.lines)) == (1, 1)
+    assert "is no heartbeat of MirrorMaker 2" in failed.error
