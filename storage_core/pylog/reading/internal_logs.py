@@ -48,7 +48,7 @@ from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from pylog.internal_topics.metadata_image import ConfigResource, Endpoint
     from pylog.reading.log_view import LogView
@@ -308,13 +308,17 @@ class CommittedMetadata:
 
 
 def read_committed_metadata(
-    view: LogView, *, needs_footer: bool = True, agreed_end_offset: int = 0
+    view: LogView,
+    *,
+    needs_footer: bool = True,
+    agreed_end_offset: Callable[[Collection[int]], int] = lambda _: 0,
 ) -> CommittedMetadata:
     """Return what the log of ``__cluster_metadata-0`` says.
 
     Without ``needs_footer`` a snapshot that is cut counts as what is left of it, and so does a log
     with damage, as for a node; a snapshot that is empty does not.
-    Batches that end at ``agreed_end_offset`` or before are known to be on most voters' disks.
+    ``agreed_end_offset`` is given the ids of the voters: batches that end there or before are known
+    to be on the disks of most.
     `InvalidRecordError`: a record is not understood, since a later version of Kafka wrote it, or a
     part is missing.
     """
@@ -333,9 +337,8 @@ def read_committed_metadata(
     batches = _log_batches(view, start_offset, end_offset)
     for batch in batches if needs_footer else _up_to_damage(batches):
         reading.read_log_batch(batch, start_offset)
-        if batch.records and batch.records[-1].offset < agreed_end_offset:
-            committed_end_offset = batch.records[-1].offset + 1
-            reading.forget_changes()
+        if batch.records:
+            reading.end_batch(batch.records[-1].offset + 1)
     if not reading.voters():
         # Snapshots of brokers whose configuration names the voters do not; the log may.
         batches = _log_batches(view, view.local_log_start_offset, start_offset)
@@ -344,15 +347,19 @@ def read_committed_metadata(
     voters = reading.voters() or frozenset()
     if len(voters) == 1:
         committed_end_offset = end_offset
-        reading.forget_changes()
+    else:
+        agreed = agreed_end_offset(voters or reading.image.controllers)
+        ends = [each.end_offset for each in reading.changes if each.end_offset <= agreed]
+        committed_end_offset = max([committed_end_offset, *ends])
+    undecided = [each for each in reading.changes if each.end_offset > committed_end_offset]
     _ensure_complete(reading.image, view.directory.path)
     return CommittedMetadata(
         view.directory.path,
         reading.image,
         committed_end_offset,
         end_offset,
-        frozenset(reading.image.changed),
-        frozenset(reading.image.moved),
+        frozenset().union(*(each.configs for each in undecided)),
+        frozenset().union(*(each.replicas for each in undecided)),
         voters,
         reading.voter_set,
         reading.kraft_version,
@@ -420,6 +427,14 @@ def _log_batches(view: LogView, start: int, end: int) -> Iterator[MetadataBatch]
             lowest_offset = windows.next_offset
 
 
+class _BatchChanges(NamedTuple):
+    """The resources and partitions whose configuration or replicas a batch of the log changes."""
+
+    end_offset: int
+    configs: frozenset[ConfigResource]
+    replicas: frozenset[TopicPartition]
+
+
 class _Reading:
     """The image that is being made, and what was said of the voters."""
 
@@ -428,6 +443,7 @@ class _Reading:
         self.image = MetadataImage()
         self.voter_set: tuple[Voter, ...] = ()
         self.kraft_version = 0
+        self.changes: list[_BatchChanges] = []
         self._voters_of_leader: frozenset[int] | None = None
         self._last_control_type: ControlRecordType | None = None
         self._next_offset: int | None = None
@@ -435,6 +451,12 @@ class _Reading:
     def forget_changes(self) -> None:
         self.image.changed.clear()
         self.image.moved.clear()
+
+    def end_batch(self, end_offset: int) -> None:
+        """Note what the records up to an offset have changed, after those of the batch before."""
+        configs, replicas = frozenset(self.image.changed), frozenset(self.image.moved)
+        self.changes.append(_BatchChanges(end_offset, configs, replicas))
+        self.forget_changes()
 
     def read_snapshot(self, snapshot: MetadataSnapshot, *, needs_footer: bool) -> None:
         for batch in snapshot_batches(snapshot, ignores_torn_end=not needs_footer):

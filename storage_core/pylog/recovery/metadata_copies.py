@@ -23,7 +23,7 @@ from pylog.writing.metadata_quorum import LogHistory, agreed_end_offset, common_
 from pylog.writing.node_metadata import metadata_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pylog.reading.internal_logs import CommittedMetadata
     from pylog.reading.log_view import LogView
@@ -95,10 +95,9 @@ def shared_end(copy: MetadataCopy, seed: MetadataCopy) -> int:
 
 def metadata_of(seed: MetadataCopy, copies: Sequence[MetadataCopy]) -> CommittedMetadata:
     """Return what the seed says; what most of the voters have counts as agreed on."""
-    metadata = read_committed_metadata(seed.view)
-    voters = metadata.voters or frozenset(metadata.image.controllers)
-    histories = {each.node.node_id: each.history for each in copies if each.node.node_id in voters}
-    agreed = agreed_end_offset(list(histories.values()), len(voters))
-    if agreed > metadata.committed_end_offset:
-        metadata = read_committed_metadata(seed.view, agreed_end_offset=agreed)
-    return metadata
+
+    def agreed(voters: Collection[int]) -> int:
+        found = {each.node.node_id: each.history for each in copies if each.node.node_id in voters}
+        return agreed_end_offset(list(found.values()), len(voters))
+
+    return read_committed_metadata(seed.view, agreed_end_offset=agreed)

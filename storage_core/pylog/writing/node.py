@@ -68,7 +68,7 @@ from pylog.writing.node_metadata import NodeProblem, metadata_view, problems_of_
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pylog.files.meta_properties import MetaProperties
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
@@ -132,16 +132,13 @@ class Node:
             return self._metadata_of_peers()
         path = join(self.disks.metadata_logs[0], str(CLUSTER_METADATA))
         try:
-            view = metadata_view(path)
-            metadata = read_committed_metadata(view, needs_footer=False)
-            agreed = self._agreed_end_offset(metadata.voters or metadata.image.controllers)
-            if agreed > metadata.committed_end_offset:
-                metadata = read_committed_metadata(
-                    view, needs_footer=False, agreed_end_offset=agreed
-                )
+            return read_committed_metadata(
+                metadata_view(path),
+                needs_footer=False,
+                agreed_end_offset=self._agreed_end_offset,
+            )
         except LogStorageError as error:
             return error
-        return metadata
 
     def _metadata_of_peers(self) -> CommittedMetadata | None:
         """Return what the other nodes that were given will tell; None if they are too few."""
@@ -161,9 +158,8 @@ class Node:
     def _position(self) -> tuple[int, int]:
         return (-1, -1) if self._history is None else self._history.position
 
-    def _agreed_end_offset(self, voters: Iterable[int]) -> int:
+    def _agreed_end_offset(self, voters: Collection[int]) -> int:
         """Return up to which offset most voters are known to have the same log; 0 if none is."""
-        voters = set(voters)
         found = [each._history for each in self.cluster if each.node_id in voters]
         return agreed_end_offset([each for each in found if each is not None], len(voters))
 
