@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pylog.cli.main import COMMANDS, PROGRAM, load_command, program
-from pylog.cli.options import NAMES_SHARED, SHARED
+from pylog.cli.options import NAMES_SHARED, SHARED, HelpContext, HelpFormatter
 
 PAGE = "docs/cli.md"
 
@@ -37,13 +37,13 @@ def command_page() -> str:
     shared: dict[str, tuple[str, str]] = {}
     for name in COMMANDS:
         command = load_command(name)
-        context = click.Context(command, parent=whole, info_name=name, terminal_width=_WIDTH)
+        context = HelpContext(command, parent=whole, info_name=name, terminal_width=_WIDTH)
         context.meta[NAMES_SHARED] = True
         sections.append(_section(f"{PROGRAM} {name}", command.get_help(context)))
         for each in command.params:
             if each.opts[0] in SHARED and (record := each.get_help_record(context)):
                 shared.setdefault(each.opts[0], record)
-    formatter = click.HelpFormatter(width=_WIDTH)
+    formatter = HelpFormatter(width=_WIDTH)
     formatter.write_dl([shared[name] for name in SHARED])
     sections.insert(1, _section("Options of many commands", formatter.getvalue().rstrip()))
     return f"{_HEAD}{links}\n" + "\n".join(sections) + "\n" + _TAIL.read_text("utf-8")

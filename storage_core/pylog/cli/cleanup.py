@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pylog.cli.output import document_of
+from pylog.cli.style import OutputTraits
 from pylog.cli.table import aligned_columns
 from pylog.results import ConfigSource
 from pylog.text.words import counted, format_bytes, named, offsets_text
@@ -30,7 +32,8 @@ def cleanup_lines(
         looked_at = {topic: summary.configs.get(topic, ()) for topic in summary.by_topic}
         yield from _config_lines(looked_at)
     if columns["TOPIC"]:
-        yield from aligned_columns(columns, {"TOPIC"})
+        width = OutputTraits.of(sys.stdout).width
+        yield from aligned_columns(columns, {"TOPIC"}, width, ("PARTITIONS", "SEGMENTS"))
     yield from failures
     for each in summary.partitions:
         if each.held_back is not None:
@@ -103,6 +106,7 @@ def _config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]
             "TOPICS": [named(topics[entry]) for entry in rows],
         },
         {"PROPERTY", "SOURCE", "TOPICS"},
+        OutputTraits.of(sys.stdout).width,
     )
     yield ""
 

@@ -14,7 +14,7 @@ import pylog
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     CommandFunction = Callable[..., int]
     Decorator = Callable[[CommandFunction], CommandFunction]
@@ -68,11 +68,44 @@ _SCREEN_WIDTH = 79
 _EXAMPLES_ON_SCREEN = 3
 
 
+_UNBROKEN_HYPHEN = "\N{NON-BREAKING HYPHEN}"
+
+
+class HelpFormatter(click.HelpFormatter):
+    """Wraps lines between words alone: click breaks options at their hyphens, too."""
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        super().write_text(_unbroken(text))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        """Write terms, and what they mean beside them."""
+        super().write_dl([(term, _unbroken(text)) for term, text in rows], col_max, col_spacing)
+
+    def write(self, string: str) -> None:
+        """Write what is wrapped already."""
+        super().write(string.replace(_UNBROKEN_HYPHEN, "-"))
+
+
+def _unbroken(text: str) -> str:
+    return text.replace("-", _UNBROKEN_HYPHEN)
+
+
+class HelpContext(click.Context):
+    """The context of a command whose help is written by `HelpFormatter`."""
+
+    formatter_class = HelpFormatter
+
+
 class DocumentedCommand(click.Command):
     """A command that lists its arguments before its options, and ends its help with examples.
 
     ``-h`` prints one screen: examples first, then the options that are needed most.
     """
+
+    context_class = HelpContext
 
     examples: Sequence[str] = ()  # lines to be typed into a shell
 
@@ -127,7 +160,9 @@ class DocumentedCommand(click.Command):
         records = {
             parameter: record
             for parameter in self.get_params(ctx)
-            if (record := parameter.get_help_record(ctx)) is not None
+            # Since click 8.5 arguments have one, too; their section is above.
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(ctx)) is not None
         }
         with formatter.section("Options"):
             formatter.write_dl([records[each] for each in records if each not in shared])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import pylog
+from pylog.cli.style import OutputTraits
 from pylog.text.words import format_bytes
 
 if TYPE_CHECKING:
@@ -30,12 +31,22 @@ if TYPE_CHECKING:
 _NAMES: dict[str, str | None] = {"size_bytes": "sizeInBytes"}
 
 
-def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print what was done, as JSON or as text."""
+def write_summary(
+    document: dict[str, Any], lines: Iterable[str], *, as_json: bool, copied: Iterable[str] = ()
+) -> None:
+    """Print what was done, as JSON or as text.
+
+    A terminal wraps lines between words. Not those of ``copied``, which come last: people copy
+    commands and settings from them, and a line break would go with those.
+    """
     if as_json:
         write_json(document)
     else:
-        sys.stdout.writelines(f"{pylog.jobs.printable(line)}\n" for line in lines)
+        width = OutputTraits.of(sys.stdout).width
+        printable = pylog.jobs.printable
+        for line in lines:
+            sys.stdout.writelines(f"{part}\n" for part in wrapped(printable(line), width))
+        sys.stdout.writelines(f"{printable(line)}\n" for line in copied)
     sys.stdout.flush()
 
 
@@ -61,7 +72,10 @@ def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({
 
 def tell(kind: str, *texts: object) -> None:
     """Print lines for people to stderr, each of them a note, a warning or an error."""
-    sys.stderr.writelines(f"pylog: {kind}: {pylog.jobs.printable(str(each))}\n" for each in texts)
+    width = OutputTraits.of(sys.stderr).width
+    for each in texts:
+        text = f"pylog: {kind}: {pylog.jobs.printable(str(each))}"
+        sys.stderr.writelines(f"{part}\n" for part in wrapped(text, width))
 
 
 def wrapped(text: str, width: int | None) -> list[str]:
@@ -69,9 +83,10 @@ def wrapped(text: str, width: int | None) -> list[str]:
     if width is None:
         return [text]
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
+    return lines or [""]
 
 
 def disk_text(kinds: Mapping[str, int]) -> str:

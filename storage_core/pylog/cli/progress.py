@@ -92,13 +92,14 @@ class ProgressBar:
         # Not at the head of the file: most runs are over before they need it.
         from rich import progress  # noqa: PLC0415
         from rich.console import Console  # noqa: PLC0415
+        from rich.table import Column  # noqa: PLC0415
 
         bar = progress.Progress(
             progress.TextColumn("{task.description}"),
             progress.BarColumn(),
             progress.TaskProgressColumn(),
-            progress.DownloadColumn(binary_units=True),
-            progress.TransferSpeedColumn(),
+            progress.DownloadColumn(binary_units=True, table_column=Column(no_wrap=True)),
+            progress.TransferSpeedColumn(table_column=Column(no_wrap=True)),
             progress.TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,

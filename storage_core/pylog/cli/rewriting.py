@@ -108,7 +108,7 @@ def _lines(done: RewrittenRecords, done_to_them: str) -> Iterator[str]:
         yield line
     more = len(done.partitions) - _SHOWN
     if more > 0:
-        yield f"and {more} more partitions"
+        yield f"and {pylog.jobs.counted(more, 'more partition')}"
     if not done.partitions:
         yield "no such record was found"
     if not done.is_written:

@@ -229,7 +229,7 @@ class AdoptionPlan:
         self._notes += [f"a copy of the old metadata is not used: {each}" for each in source.errors]
         if source.image is None:
             self._notes.append(
-                "no metadata of the old cluster are on these disks: topics have the defaults of "
+                "these disks have no metadata of the old cluster: topics have the defaults of "
                 "the new one for retention, clean-up and all else, until you set them, and a topic "
                 "has as many partitions as its highest number says"
             )

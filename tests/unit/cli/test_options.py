@@ -35,6 +35,21 @@ def test_arguments_are_explained_before_options() -> None:
     assert lines.index("Options:") > start
 
 
+def test_arguments_have_no_line_among_the_options(pylog_run: Callable[..., Outcome]) -> None:
+    lines = pylog_run("mask", "--help").lines
+    assert "  DIR" not in lines[lines.index("Options:") :]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_of_help_ends_within_an_option(
+    name: str, pylog_run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width in (60, 80, 100):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = pylog_run(name, "--help").lines
+        assert [line for line in lines if re.search(r"--[a-z-]*-$", line)] == [], width
+
+
 def test_a_missing_argument_is_called_by_its_metavar() -> None:
     done = CliRunner().invoke(copy, [])
     assert done.exit_code == 2

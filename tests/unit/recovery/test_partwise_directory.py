@@ -97,7 +97,7 @@ def test_a_crash_at_any_step_leaves_all_of_it_or_nothing_in_its_place(
 
     out, unfinished = tmp_path / "out", tmp_path / "out.pylog-unfinished"
     outcomes = set()
-    for step in itertools.count(0, how_many(23, 5)):
+    for step in itertools.count(0, how_many(41, 5)):
         has_crashed = crashed_at(step, make)
         outcomes.add((out.exists(), unfinished.exists()))
         if unfinished.exists():

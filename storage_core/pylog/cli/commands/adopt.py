@@ -10,6 +10,7 @@ import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import command
 from pylog.cli.output import document_of, tell, write_summary
+from pylog.text.words import counted, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +173,7 @@ def adopt(
             )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    write_summary(document_of(found), _lines(found), as_json=as_json)
+    write_summary(document_of(found), _lines(found), as_json=as_json, copied=_steps(found))
     tell("warning", *(f"lost: {each}" for each in found.losses))
     return exit_status.FINDINGS if found.losses else exit_status.SOUND
 
@@ -217,24 +218,28 @@ def _adopted(
 def _lines(found: AdoptionSummary) -> Iterator[str]:
     yield f"cluster {found.cluster_id}: {', '.join(found.into)}"
     for each in found.partitions[:_SHOWN_PARTITIONS]:
-        place = ", ".join(map(str, each.replicas))
+        nodes = "node" if len(each.replicas) == 1 else "nodes"
+        place = f"{nodes} {named(list(map(str, each.replicas)))}"
         yield (
             f"{each.topic}-{each.partition}: from {each.source or 'nowhere, empty'}, "
-            f"to offset {each.end_offset}, on node {place}, leader epoch {each.leader_epoch}"
+            f"to offset {each.end_offset}, on {place}, leader epoch {each.leader_epoch}"
         )
     more = len(found.partitions) - _SHOWN_PARTITIONS
     if more > 0:
-        yield f"and {more} more partitions"
+        yield f"and {counted(more, 'more partition')}"
     if found.snapshot is not None:
-        yield f"the metadata get the snapshot {found.snapshot}"
+        yield f"the metadata gets the snapshot {found.snapshot}"
     if found.appended is not None:
         base_offset, records, size = found.appended
-        yield f"the metadata get {records} records at offset {base_offset} ({size} B)"
+        yield f"the metadata gets {counted(records, 'record')} at offset {base_offset} ({size} B)"
     yield from (f"note: {each}" for each in found.notes)
     if found.steps:
         yield "written; what is left:" if found.is_written else "nothing was written; the steps:"
-        yield from (f"  {number}. {step}" for number, step in enumerate(found.steps, start=1))
     elif found.is_written:
         yield "done: start the node"
     else:
-        yield "nothing was written (--dry-run); without this, a broker makes them -stray"
+        yield "nothing was written (--dry-run)"
+
+
+def _steps(found: AdoptionSummary) -> Iterator[str]:
+    yield from (f"  {number}. {step}" for number, step in enumerate(found.steps, start=1))

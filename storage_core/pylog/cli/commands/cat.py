@@ -412,7 +412,7 @@ def nothing_matched(scan: Scan) -> str:
     where = counted(len(scan.partitions), "partition")
     absent = scan.absent_offsets()
     if absent:
-        more = f"; and {len(absent) - 1} more partitions" if len(absent) > 1 else ""
+        more = f"; and {counted(len(absent) - 1, 'more partition')}" if len(absent) > 1 else ""
         return f"no record matches: {absent[0]}{more}"
     offsets = sum(task.end_offset - task.start_offset for task in scan.plan())
     if not offsets:

@@ -47,16 +47,17 @@ def demo(directory: str) -> int:
         raise
     intact, damaged = target / INTACT, target / DAMAGED
     shown = shlex.quote(str(intact))
+    has = "a Kafka 4.3 broker's log directory, with the topics orders and invoices-eu"
     lines = (
-        f"{intact}: a Kafka 4.3 broker's log directory, with the topics orders and invoices-eu,",
-        "  consumer groups, transactions and the cluster's metadata",
-        f"{damaged}: the same with a flipped bit, a missing index, a torn last batch",
-        "  and a stale checkpoint",
+        f"{intact}: {has}, consumer groups, transactions and the cluster's metadata",
+        f"{damaged}: the same with a flipped bit, a missing index, a torn tail, an old checkpoint",
         "",
         "Try:",
+    )
+    commands = (
         f"  pylog ls {shown}",
         f"  pylog search {shown} --json-path '$.status=returned' --json-path '$.currency=JPY'",
         f"  pylog doctor {shlex.quote(str(damaged))}",
     )
-    write_summary({}, lines, as_json=False)
+    write_summary({}, lines, as_json=False, copied=commands)
     return exit_status.SOUND

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +9,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import document_of, wrapped, write_summary
-from pylog.cli.style import OutputTraits
+from pylog.cli.output import document_of, write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,9 +76,7 @@ def diff(paths: tuple[str, ...], *, as_json: bool, **of_library: Any) -> int:  #
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     document: dict[str, Any] = document_of(found)
-    width = OutputTraits.of(sys.stdout).width
-    lines = chain.from_iterable(wrapped(line, width) for line in _lines(found))
-    write_summary(document | {"isAlike": found.is_alike}, lines, as_json=as_json)
+    write_summary(document | {"isAlike": found.is_alike}, _lines(found), as_json=as_json)
     return exit_status.SOUND if found.is_alike else exit_status.FINDINGS
 
 
@@ -109,7 +104,8 @@ def _partition_lines(each: PartitionDiff) -> Iterator[str]:
     for one in each.differences[:_SHOWN]:
         yield f"  {_difference_line(one)}"
     if len(each.differences) > _SHOWN:
-        yield f"  and {len(each.differences) - _SHOWN} more ranges (--json has more)"
+        more = pylog.jobs.counted(len(each.differences) - _SHOWN, "more range")
+        yield f"  and {more} (--json has more)"
     yield from (f"  note: {note}" for note in each.notes)
 
 

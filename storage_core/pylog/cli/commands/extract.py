@@ -136,7 +136,7 @@ def _lines(done: Extraction) -> Iterator[str]:
         yield _partition_line(each)
     more = len(done.partitions) - _SHOWN
     if more > 0:
-        yield f"and {more} more partitions"
+        yield f"and {pylog.jobs.counted(more, 'more partition')}"
     if done.cut_transactions:
         count = pylog.jobs.counted(len(done.cut_transactions), "transaction")
         yield f"{count} cut by the end of the range"

@@ -93,7 +93,7 @@ def first_aid(
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    write_summary(_document(found), _lines(found), as_json=as_json)
+    write_summary(_document(found), _lines(found), as_json=as_json, copied=_steps(found))
     tell("warning", *(f"lost or not served: {each}" for each in found.losses))
     return exit_status.FINDINGS if found.losses else exit_status.SOUND
 
@@ -114,7 +114,8 @@ def _lines(found: FirstAid) -> Iterator[str]:
     yield f"seed: {found.seed}, which ends at offset {found.seed_end_offset}"
     for each in found.appended:
         size = len(each.data)
-        yield f"append at offset {each.base_offset}: {each.text} ({each.records} records, {size} B)"
+        records = pylog.jobs.counted(each.records, "record")
+        yield f"append at offset {each.base_offset}: {each.text} ({records}, {size} B)"
         if size <= _SHOWN_BYTES:
             yield f"  {each.data.hex()}"
     fates = Counter(each.fate for each in found.partitions)
@@ -123,11 +124,19 @@ def _lines(found: FirstAid) -> Iterator[str]:
             yield f"partitions {fate}: {fates[fate]}"
     for partition in found.partitions:
         if partition.fate not in _SERVED:
-            beyond = "" if partition.missing is None else f", {partition.missing} offsets beyond it"
+            beyond = (
+                ""
+                if partition.missing is None
+                else f", {pylog.jobs.counted(partition.missing, 'offset')} beyond it"
+            )
             yield f"  {partition.topic}-{partition.partition}: {partition.fate}{beyond}"
     yield from (f"note: {each}" for each in found.notes)
     if found.to is None:
         yield "nothing was written (--dry-run)"
     else:
         yield f"written: {found.to}. To put it in place, with all nodes stopped:"
-        yield from (f"  {number}. {step}" for number, step in enumerate(found.steps, start=1))
+
+
+def _steps(found: FirstAid) -> Iterator[str]:
+    steps = found.steps if found.to is not None else []
+    yield from (f"  {number}. {step}" for number, step in enumerate(steps, start=1))

@@ -18,7 +18,7 @@ from pylog.cli.rewriting import rewrite, takes_records
     "pylog mask /mnt/kafka-logs --mask rules.toml --key user-7 --look-in /mnt/node2/kafka-logs",
 )
 @options.writable_directory
-@options.file("--mask", required=True, help="The file of rules, see above.")
+@options.file("--mask", required=True, help="The file of rules (TOML).")
 @takes_records("something to mask", "changed")
 def mask(
     directory: str,
@@ -29,7 +29,7 @@ def mask(
 ) -> int:
     """Replace parts of records by rules; all offsets stay.
 
-    The rules are a TOML file, a table for each, which cat and export take with --mask, too:
+    Rules are tables of a TOML file. cat and export take the same file with --mask:
 
     \b
       [[mask]]
@@ -43,20 +43,21 @@ def mask(
       key = true
       replace = "***"
 
-    A rule has one of json_path, header, key = true and value = true. Without topics it is for all.
-    The replacement of a JSON path is any JSON value, else it is text; without one, JSON and headers
-    become null, and a key or a value needs it.
+    A rule has one of json_path, header, key = true and value = true, and holds for all topics if it
+    names none. What a JSON path is replaced by may be any JSON value; keys, values and headers are
+    replaced by text. Without replace, JSON and headers become null; a key or a value needs it.
 
-    Null stays null. The rest of a JSON value stays as it is written. In a value that is not JSON no
-    JSON path is replaced, and a note says so.
+    Null stays null. The rest of a JSON value stays as it is written. JSON paths change nothing in a
+    value that is not JSON, and a note says so.
 
-    Tests such as --key are as in search: only records that pass all of them are masked. Batches
-    with such a record are written anew, with the same offsets, producers and timestamps. Afterwards
-    the command scans all files of these topics, and names those that still have something to mask,
-    as erase does. Mask other replicas in the same way, each while its broker is stopped.
+    Tests such as --key are the same as in search: only records that pass all of them are masked.
+    Batches with such a record are rewritten with the same offsets, producers and timestamps.
+    Afterwards the command scans all files of these topics, as erase does, and names those that
+    still have something to mask. Mask other replicas in the same way, one stopped broker after the
+    other.
 
-    In a terminal, it shows what it has found, and asks first; --yes skips the question. With
-    --dry-run nothing is changed or locked.
+    In a terminal the command says how many records it has found, and asks before it changes
+    anything; --yes skips the question. With --dry-run nothing is changed or locked.
 
     Exit status: 0 done, 1 done and something to mask is still somewhere, 2 refused or wrong usage.
     """  # noqa: D301 - click's sign for lines that stay

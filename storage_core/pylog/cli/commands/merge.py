@@ -108,7 +108,8 @@ def _lines(done: MergeSummary) -> Iterator[str]:
             f"{moved.before} back to {moved.offset}"
         )
     if len(done.groups) > _SHOWN:
-        yield f"and {len(done.groups) - _SHOWN} more groups (--json has all)"
+        more = pylog.jobs.counted(len(done.groups) - _SHOWN, "more group")
+        yield f"and {more} (--json has all)"
     yield from (f"note: {each}" for each in done.notes)
     partitions = pylog.jobs.counted(len(done.partitions), "partition")
     with_gaps = sum(not each.is_complete for each in done.partitions)
@@ -153,7 +154,8 @@ def _partition_lines(merged: MergedPartition) -> Iterator[str]:
     for lines in (ranges, cut, gaps, branches, transactions):
         yield from (f"  {line}" for line in lines[:_SHOWN])
         if len(lines) > _SHOWN:
-            yield f"  and {len(lines) - _SHOWN} more lines (--json has all)"
+            more = pylog.jobs.counted(len(lines) - _SHOWN, "more line")
+            yield f"  and {more} (--json has all)"
     yield from (f"  note: {each}" for each in merged.notes)
 
 

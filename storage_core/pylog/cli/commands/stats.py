@@ -139,7 +139,7 @@ def stats(
     elif html is None and timeline is None:
         width = OutputTraits.of(sys.stdout).width
         for line in StatisticsText(found, top).lines():
-            sys.stdout.writelines(f"{each}\n" for each in wrapped(line, width) or [""])
+            sys.stdout.writelines(f"{each}\n" for each in wrapped(line, width))
     return exit_status.FINDINGS if found.problems else exit_status.SOUND
 
 

@@ -52,8 +52,8 @@ def truncate(
     of that batch below the offset are removed, too, and the log ends where the batch began. An
     offset at or after the end of the log removes nothing.
 
-    With --dry-run nothing is changed or locked. In a terminal, it asks before it removes all
-    records; --yes skips the question.
+    With --dry-run nothing is changed or locked. In a terminal, the command asks before it removes
+    all records; --yes skips the question.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition,
     an offset inside a batch, or the directory is locked or cannot be written.

@@ -21,7 +21,7 @@ def test_the_last_lines_say_how_to_put_the_copy_in_place(
     assert done.status == 0
     assert "partitions in-sync: 1" in done.lines
     appended = next(each for each in done.lines if each.startswith("append at offset"))
-    assert "leaders and in-sync replicas of partitions (1 records" in appended
+    assert "leaders and in-sync replicas of partitions (1 record, " in appended
     assert f"  2. cp -a {copy}/__cluster_metadata-0 {source}/__cluster_metadata-0" in done.lines
     assert any("set controller.quorum.voters=1@HOST:PORT " in each for each in done.lines)
 
